@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Every target sets up first; where everything is there, that takes a moment.
+.PHONY: run test build bench bench-eevdf check format setup clean
+
+# The main job: BFS against CFS over the four workloads, on two machines, in the simulator.
+run: build
+	./schedlab compare bfs,cfs -m desktop-4,server-2x8-smt
+	@echo
+	@echo 'The same on a real kernel, in a virtual machine: ./schedlab compare bfs,cfs --on vm'
+
+# Every test that this machine can run; the last line counts them.
+test: build
+	scripts/test
+
+# The programs in target/release, and a link build/bin/scx_NAME for every scheduler.
+build: setup
+	scripts/build
+
+# Every budget with its measured figure.
+bench: build
+	.venv/bin/python bench/run.py
+
+# The policy eevdf beside the kernel's own EEVDF, in the exact virtual machine.
+bench-eevdf: build
+	.venv/bin/python bench/eevdf.py
+
+# Format, lints, licences.
+check: setup
+	scripts/check
+
+# Puts every file into the form that check asks for.
+format: setup
+	scripts/format
+
+setup:
+	@scripts/setup
+
+clean:
+	rm -rf build target .venv

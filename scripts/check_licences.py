@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Checks that every dependency may be combined with GPL-2.0-only.
+
+Rust crates are linked into programs, so the licence of each must leave a choice that GPL-2.0-only can take: an
+expression such as `MIT OR Apache-2.0` does, `Apache-2.0` alone does not. Python packages are held to the same rule.
+
+    check_licences.py [MANIFEST_DIR]    the folder of Cargo.toml; the current one where none is named
+"""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+
+# Licences whose code may become part of a GPL-2.0-only work. The exception of LLVM is for that very purpose.
+COMPATIBLE = frozenset(
+    """
+    0BSD Apache-2.0+LLVM-exception BSD-2-Clause BSD-3-Clause BSL-1.0 CC0-1.0 GPL-2.0-only GPL-2.0-or-later ISC
+    LGPL-2.1-only LGPL-2.1-or-later MIT MIT-0 MPL-2.0 PSF-2.0 Unicode-3.0 Unlicense Zlib
+    """.split()
+)
+
+# Older packages name their licence in words only; these are the words in use, nothing else is guessed.
+WORDS = {
+    "MIT License": "MIT",
+    "The MIT License": "MIT",
+    "BSD License": "BSD-3-Clause",
+    "3-Clause BSD License": "BSD-3-Clause",
+    "BSD-3-Clause License": "BSD-3-Clause",
+    "Apache Software License": "Apache-2.0",
+    "Apache 2.0": "Apache-2.0",
+}
+
+# Packages that only bring a program for the developer: nothing imports them.
+PROGRAMS = frozenset({"clang-format", "pip", "setuptools"})
+
+
+def compatible(expression: str) -> bool:
+    """Whether an SPDX expression leaves a choice that is in COMPATIBLE. Raises ValueError where it is not one."""
+    text = expression.replace("/", " OR ")  # the form that Cargo used before SPDX
+    text = re.sub(r"\s+WITH\s+", "+", text)
+    tokens = re.findall(r"[()]|[^\s()]+", text)
+
+    def either() -> bool:
+        found = both()
+        while tokens and tokens[0] == "OR":
+            tokens.pop(0)
+            found = both() or found
+        return found
+
+    def both() -> bool:
+        found = one()
+        while tokens and tokens[0] == "AND":
+            tokens.pop(0)
+            found = one() and found
+        return found
+
+    def one() -> bool:
+        token = tokens.pop(0) if tokens else ""
+        if token == "(":
+            found = either()
+            if not tokens or tokens.pop(0) != ")":
+                raise ValueError(f"no licence expression: {expression!r}")
+            return found
+        if token in ("", ")", "OR", "AND"):
+            raise ValueError(f"no licence expression: {expression!r}")
+        return token in COMPATIBLE
+
+    found = either()
+    if tokens:
+        raise ValueError(f"no licence expression: {expression!r}")
+    return found
+
+
+def rust_licences(folder: str) -> Iterator[tuple[str, str]]:
+    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--manifest-path", f"{folder}/Cargo.toml"]
+    for package in json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)["packages"]:
+        yield f"crate {package['name']} {package['version']}", package["license"] or ""
+
+
+def python_licences() -> Iterator[tuple[str, str]]:
+    """Of every package in this interpreter's environment but the programs."""
+    for package in metadata.distributions():
+        name = package.name
+        if name in PROGRAMS:
+            continue
+        told = package.metadata
+        words = told.get("License-Expression") or ""
+        if not words:
+            classifiers = told.get_all("Classifier") or []
+            named = [line.rpartition(" :: ")[2] for line in classifiers if line.startswith("License ::")]
+            given = (told.get("License") or "").strip()
+            words = next((text for text in (given, *named) if text in WORDS or text in COMPATIBLE), given[:60])
+        yield f"python package {name} {package.version}", WORDS.get(words, words)
+
+
+def main(folder: str = ".") -> int:
+    bad = []
+    for name, licence in [*rust_licences(folder), *python_licences()]:
+        try:
+            fine = compatible(licence)
+        except ValueError:
+            fine = False
+        if not fine:
+            bad.append(f"{name}: licence {licence or 'not named'!r} has no choice compatible with GPL-2.0-only")
+    print("\n".join(sorted(bad)), end="\n" if bad else "")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(*sys.argv[1:]))
+    except subprocess.CalledProcessError:
+        sys.exit(1)  # cargo has said why
