@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What work costs, in integer nanoseconds. Every cost may be 0, which switches that effect off.
+
+/// How far apart two CPUs are. The order is the order of cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Distance {
+    Same = 0,
+    /// SMT siblings.
+    Core = 1,
+    Llc = 2,
+    /// Same socket, another last-level cache.
+    Node = 3,
+    Remote = 4,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Costs {
+    /// Context switch between two tasks, caches warm.
+    pub switch_ns: u64,
+    /// The kernel's part of a wake-up, beside the policy's own.
+    pub wakeup_ns: u64,
+    /// What sending an inter-processor interrupt costs its sender.
+    pub ipi_send_ns: u64,
+    /// From sending an interrupt until the other CPU handles it, by [`Distance`].
+    pub ipi_ns: [u64; 5],
+    /// Leaving the idle state.
+    pub idle_exit_ns: u64,
+    /// One timer tick on a busy CPU.
+    pub tick_ns: u64,
+    /// Fixed part of a system call that sends, receives, locks or sleeps.
+    pub syscall_ns: u64,
+    /// What a message over an `AF_UNIX` socket costs beyond that, once to send and once to receive.
+    pub socket_ns: u64,
+    /// The same for TCP over loopback.
+    pub tcp_ns: u64,
+    /// Copying one kibibyte through a pipe or socket.
+    pub copy_kib_ns: u64,
+    /// Late wake-up of sleeps and timers of ordinary tasks (the kernel's timer slack).
+    pub timer_slack_ns: u64,
+    /// A request's way to the disk and back; meanwhile the disk serves others.
+    pub disk_request_ns: u64,
+    /// Moving one kibibyte to or from the disk, which serves one request after the other.
+    pub disk_kib_ns: u64,
+    /// The kernel's own work for one kibibyte that a task waits for the disk to have.
+    pub disk_cpu_kib_ns: u64,
+    pub fork_ns: u64,
+    pub exec_ns: u64,
+    pub exit_ns: u64,
+    /// One callback of the policy, one kfunc or helper call, one step of a loop or iterator in it.
+    pub callback_ns: u64,
+    pub kfunc_ns: u64,
+    pub step_ns: u64,
+    /// How long a queue's lock is held for one operation: base, and per doubling of the queue's length.
+    pub lock_hold_ns: u64,
+    pub lock_hold_log_ns: u64,
+    /// Moving the lock's cache line from its last holder, by [`Distance`].
+    pub lock_transfer_ns: [u64; 5],
+    /// Slower hand-over for every CPU that waits for the lock.
+    pub lock_waiter_ns: u64,
+    /// Speed of a hardware thread while its sibling is busy, percent of its speed alone.
+    pub smt_speed_pct: u64,
+    /// Refilling one kibibyte of a task's working set into the core's own caches, by how far it has to come:
+    /// `[same core, SMT sibling, LLC, node, remote]`. `Same` is what another task's run in between evicted.
+    pub refill_kib_ns: [u64; 5],
+    /// A core's private cache: what a task that ran in between can evict, at most.
+    pub private_cache_kib: u64,
+    /// A last-level cache's size.
+    pub llc_kib: u64,
+}
+
+impl Default for Costs {
+    /// Start values for an x86 machine of the last decade; `docs/machines.md` says where each comes from.
+    fn default() -> Self {
+        Self {
+            switch_ns: 300,
+            wakeup_ns: 200,
+            ipi_send_ns: 100,
+            ipi_ns: [200, 500, 600, 800, 1_200],
+            idle_exit_ns: 2_000,
+            tick_ns: 1_500,
+            syscall_ns: 300,
+            socket_ns: 550,
+            tcp_ns: 3_000,
+            copy_kib_ns: 10,
+            timer_slack_ns: 50_000,
+            disk_request_ns: 50_000,
+            disk_kib_ns: 4_551,
+            disk_cpu_kib_ns: 1_700,
+            fork_ns: 150_000,
+            exec_ns: 500_000,
+            exit_ns: 100_000,
+            callback_ns: 30,
+            kfunc_ns: 25,
+            step_ns: 15,
+            lock_hold_ns: 100,
+            lock_hold_log_ns: 20,
+            lock_transfer_ns: [0, 20, 60, 90, 140],
+            lock_waiter_ns: 0,
+            smt_speed_pct: 62,
+            refill_kib_ns: [60, 60, 100, 200, 400],
+            private_cache_kib: 1_024,
+            llc_kib: 16_384,
+        }
+    }
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Reading machine files (`docs/machines.md`).
+
+use anyhow::{Result, ensure};
+use input::{Node, Table};
+
+use crate::{Costs, MAX_CPUS, Machine, Numbering, RtGuard, Shape, Topology};
+
+/// A cost of ten seconds is a slip of the pen.
+const MAX_COST: i64 = 10_000_000_000;
+
+pub(crate) fn machine(text: &str, file: &str) -> Result<Machine> {
+    let root = Node::parse(text, file)?;
+    let table = root.table()?;
+    let name = table.required("name")?;
+    let machine = Machine {
+        name: name.text()?.to_string(),
+        title: table.required("title")?.text()?.to_string(),
+        hz: {
+            table.required("source")?.text()?;
+            table.required("hz")?.integer(1..=10_000)? as u32
+        },
+        rt_guard: table
+            .optional("rt_guard")
+            .map_or(Ok(RtGuard::default()), rt_guard)?,
+        topology: topology(table.required("topology")?)?,
+        costs: table
+            .optional("costs")
+            .map_or_else(|| Ok(Costs::default()), costs)?,
+    };
+    ensure!(
+        is_name(&machine.name),
+        name.expected("a name of a-z, 0-9 and -")
+    );
+    table.finish()?;
+    Ok(machine)
+}
+
+fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    !name.is_empty() && name.chars().all(plain)
+}
+
+fn topology(node: &Node) -> Result<Topology> {
+    let table = node.table()?;
+    let count =
+        |key| -> Result<u32> { Ok(table.required(key)?.integer(1..=MAX_CPUS as i64)? as u32) };
+    let shape = Shape {
+        sockets: count("sockets")?,
+        llcs_per_socket: count("llcs_per_socket")?,
+        cores_per_llc: count("cores_per_llc")?,
+        threads_per_core: count("threads_per_core")?,
+        numbering: table
+            .optional("numbering")
+            .map_or(Ok(Numbering::Adjacent), numbering)?,
+    };
+    let capacities = table
+        .optional("capacities")
+        .map_or(Ok(Vec::new()), |list| {
+            list.list()?
+                .iter()
+                .map(|item| Ok(item.integer(1..=1024)? as u32))
+                .collect::<Result<_>>()
+        })?;
+    if let Some(list) = table.optional("capacities") {
+        let cores = shape.cores();
+        ensure!(
+            capacities.len() as u64 == cores,
+            list.expected(&format!("{cores} capacities, one a core"))
+        );
+        let fastest = capacities.iter().max();
+        ensure!(
+            fastest == Some(&1024),
+            list.error("expected the fastest core at 1024")
+        );
+    }
+    table.finish()?;
+    ensure!(
+        shape.cpus() <= MAX_CPUS as u64,
+        node.error(format!(
+            "expected at most {MAX_CPUS} CPUs, found {}",
+            shape.cpus()
+        ))
+    );
+    Ok(Topology::regular(shape, &capacities))
+}
+
+fn rt_guard(node: &Node) -> Result<RtGuard> {
+    RtGuard::named(node.text()?).ok_or_else(|| node.expected("none, throttle, share or server"))
+}
+
+fn numbering(node: &Node) -> Result<Numbering> {
+    match node.text()? {
+        "adjacent" => Ok(Numbering::Adjacent),
+        "split" => Ok(Numbering::Split),
+        _ => Err(node.expected("\"adjacent\" or \"split\"")),
+    }
+}
+
+fn costs(node: &Node) -> Result<Costs> {
+    let table = node.table()?;
+    let mut costs = Costs::default();
+    let Costs {
+        switch_ns,
+        wakeup_ns,
+        ipi_send_ns,
+        ipi_ns,
+        idle_exit_ns,
+        tick_ns,
+        syscall_ns,
+        socket_ns,
+        tcp_ns,
+        copy_kib_ns,
+        timer_slack_ns,
+        disk_request_ns,
+        disk_kib_ns,
+        disk_cpu_kib_ns,
+        fork_ns,
+        exec_ns,
+        exit_ns,
+        callback_ns,
+        kfunc_ns,
+        step_ns,
+        lock_hold_ns,
+        lock_hold_log_ns,
+        lock_transfer_ns,
+        lock_waiter_ns,
+        smt_speed_pct,
+        refill_kib_ns,
+        private_cache_kib,
+        llc_kib,
+    } = &mut costs;
+    for (key, cost) in [
+        ("switch_ns", switch_ns),
+        ("wakeup_ns", wakeup_ns),
+        ("ipi_send_ns", ipi_send_ns),
+        ("idle_exit_ns", idle_exit_ns),
+        ("tick_ns", tick_ns),
+        ("syscall_ns", syscall_ns),
+        ("socket_ns", socket_ns),
+        ("tcp_ns", tcp_ns),
+        ("copy_kib_ns", copy_kib_ns),
+        ("timer_slack_ns", timer_slack_ns),
+        ("disk_request_ns", disk_request_ns),
+        ("disk_kib_ns", disk_kib_ns),
+        ("disk_cpu_kib_ns", disk_cpu_kib_ns),
+        ("fork_ns", fork_ns),
+        ("exec_ns", exec_ns),
+        ("exit_ns", exit_ns),
+        ("callback_ns", callback_ns),
+        ("kfunc_ns", kfunc_ns),
+        ("step_ns", step_ns),
+        ("lock_hold_ns", lock_hold_ns),
+        ("lock_hold_log_ns", lock_hold_log_ns),
+        ("lock_waiter_ns", lock_waiter_ns),
+        ("private_cache_kib", private_cache_kib),
+        ("llc_kib", llc_kib),
+    ] {
+        if let Some(node) = table.optional(key) {
+            *cost = node.integer(0..=MAX_COST)? as u64;
+        }
+    }
+    // A hardware thread beside a busy sibling still runs, and never faster than alone.
+    if let Some(node) = table.optional("smt_speed_pct") {
+        *smt_speed_pct = node.integer(1..=100)? as u64;
+    }
+    by_distance(&table, "ipi_ns", ipi_ns)?;
+    by_distance(&table, "lock_transfer_ns", lock_transfer_ns)?;
+    by_distance(&table, "refill_kib_ns", refill_kib_ns)?;
+    table.finish()?;
+    Ok(costs)
+}
+
+fn by_distance(table: &Table, key: &str, costs: &mut [u64; 5]) -> Result<()> {
+    let Some(node) = table.optional(key) else {
+        return Ok(());
+    };
+    let items = node.list()?;
+    let what = "five costs: same CPU, SMT sibling, LLC, node, remote";
+    ensure!(items.len() == 5, node.expected(what));
+    for (cost, item) in costs.iter_mut().zip(items) {
+        *cost = item.integer(0..=MAX_COST)? as u64;
+    }
+    Ok(())
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Machines: topology and costs, as data.
+//!
+//! A machine file says how many sockets, last-level caches, cores and threads there are, how they are numbered, the
+//! tick rate, and what the kernel's and the hardware's work costs. The simulator asks; it never invents.
+
+pub mod costs;
+mod file;
+mod guard;
+pub mod topology;
+
+use std::path::Path;
+
+use anyhow::Result;
+
+pub use costs::{Costs, Distance};
+pub use guard::RtGuard;
+pub use topology::{Cpu, Numbering, Shape, Topology};
+
+/// Most CPUs a machine may have: the width of the simulator's CPU masks.
+pub const MAX_CPUS: usize = 1024;
+
+/// A machine as the simulator sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    pub name: String,
+    pub title: String,
+    pub topology: Topology,
+    /// Timer interrupts per second and busy CPU (the kernel's `CONFIG_HZ`).
+    pub hz: u32,
+    /// What its kernel keeps ordinary tasks alive with.
+    pub rt_guard: RtGuard,
+    pub costs: Costs,
+}
+
+impl Machine {
+    /// Reads a machine's text; `file` is what errors call it.
+    pub fn from_toml(text: &str, file: &str) -> Result<Self> {
+        file::machine(text, file)
+    }
+
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = input::read(path, "a machine file")?;
+        Self::from_toml(&text, &path.display().to_string())
+    }
+
+    pub fn cpus(&self) -> usize {
+        self.topology.len()
+    }
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The machine files of the project, and every message about a bad one.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use machine::{Costs, Distance, Machine, RtGuard};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines")
+}
+
+fn load(name: &str) -> Machine {
+    Machine::read(&folder().join(format!("{name}.toml"))).unwrap()
+}
+
+#[test]
+fn every_file_loads_under_its_own_name() {
+    let mut names = Vec::new();
+    for entry in folder().read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        let machine = Machine::read(&path).unwrap();
+        assert_eq!(
+            Some(machine.name.as_str()),
+            path.file_stem().unwrap().to_str()
+        );
+        names.push(machine.name);
+    }
+    names.sort();
+    let expected = [
+        "2xe5620",
+        "athlonxp",
+        "atom330",
+        "desktop",
+        "desktop-4",
+        "desktop-8-smt",
+        "e5200",
+        "i7-2620m",
+        "i7-3770k",
+        "laptop",
+        "many-1024",
+        "mbp13-vm",
+        "mingo-testbox",
+        "netbook",
+        "server-2x8-smt",
+        "t5600",
+        "x3360",
+    ];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn topologies_are_those_of_the_hardware() {
+    // Logical CPUs and cores as printed in the studies, caches from the CPUs' public data.
+    for (name, cpus, cores, llcs, nodes) in [
+        ("athlonxp", 1, 1, 1, 1),
+        ("e5200", 2, 2, 1, 1),
+        ("atom330", 4, 2, 2, 1),
+        ("i7-2620m", 4, 2, 1, 1),
+        ("x3360", 4, 4, 2, 1),
+        ("i7-3770k", 8, 4, 1, 1),
+        ("2xe5620", 16, 8, 2, 2),
+        ("mingo-testbox", 16, 8, 2, 2),
+        ("t5600", 2, 2, 1, 1),
+        ("mbp13-vm", 2, 2, 1, 1),
+        ("many-1024", 1024, 512, 64, 8),
+    ] {
+        let topology = load(name).topology;
+        let found = (
+            topology.len(),
+            topology.cores(),
+            topology.llcs(),
+            topology.nodes(),
+        );
+        assert_eq!(found, (cpus, cores, llcs, nodes), "{name}");
+    }
+    assert_eq!(load("mingo-testbox").hz, 1000);
+    assert_eq!(load("x3360").topology.distance(1, 2), Distance::Node);
+    assert_eq!(load("i7-3770k").topology.siblings(0), [0, 4]);
+    assert_eq!(load("atom330").topology.siblings(2), [2, 3]);
+}
+
+#[test]
+fn costs_are_the_defaults_but_for_what_the_file_says() {
+    assert_eq!(load("desktop-4").costs, Costs::default());
+    let vm = load("mbp13-vm").costs;
+    let expected = Costs {
+        private_cache_kib: 256,
+        llc_kib: 3072,
+        lock_waiter_ns: 35,
+        ipi_send_ns: 2000,
+        ipi_ns: [500, 2500, 3000, 3500, 4000],
+        idle_exit_ns: 5000,
+        disk_cpu_kib_ns: 2734,
+        ..Costs::default()
+    };
+    assert_eq!(vm, expected);
+    let guards = ["mbp13-vm", "desktop-4"].map(|name| load(name).rt_guard);
+    assert_eq!(guards, [RtGuard::Share, RtGuard::ExtServer]);
+}
+
+const GOOD: &str = "\
+name = \"m\"
+title = \"t\"
+source = \"s\"
+hz = 250
+[topology]
+sockets = 1
+llcs_per_socket = 1
+cores_per_llc = 2
+threads_per_core = 1
+numbering = \"split\"
+capacities = [1024, 512]
+[costs]
+tick_ns = 0
+ipi_ns = [1, 2, 3, 4, 5]
+smt_speed_pct = 62
+";
+
+fn error_of(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "{from}");
+    let text = GOOD.replacen(from, to, 1);
+    let error = Machine::from_toml(&text, "m.toml").unwrap_err().to_string();
+    assert_eq!(error.lines().count(), 1, "{error}");
+    error
+}
+
+/// What to change in the good file, into what, and the message.
+const MESSAGES: &[(&str, &str, &str)] = &[
+    (
+        "hz = 250",
+        "hz = 0",
+        "4: hz: expected an integer from 1 to 10000, found 0",
+    ),
+    (
+        "hz = 250",
+        "hz = 10001",
+        "4: hz: expected an integer from 1 to 10000, found 10001",
+    ),
+    (
+        "hz = 250",
+        "hz = \"x\"",
+        "4: hz: expected an integer from 1 to 10000, found \"x\"",
+    ),
+    (
+        "hz = 250",
+        "hertz = 250",
+        " hz: expected this key, found none",
+    ),
+    (
+        "hz = 250",
+        "hz = 250\nnumberin = 1",
+        "5: numberin: unknown key, expected one of name, title, source, hz, rt_guard, topology, costs",
+    ),
+    (
+        "hz = 250",
+        "hz = 250\nrt_guard = \"servr\"",
+        "5: rt_guard: expected none, throttle, share or server, found \"servr\"",
+    ),
+    (
+        "\"m\"",
+        "\"M 1\"",
+        "1: name: expected a name of a-z, 0-9 and -, found \"M 1\"",
+    ),
+    ("\"t\"", "7", "2: title: expected a string, found 7"),
+    (
+        "sockets = 1",
+        "sockets = 0",
+        "6: topology.sockets: expected an integer from 1 to 1024, found 0",
+    ),
+    (
+        "cores_per_llc = 2",
+        "cores_per_llc = -2",
+        "8: topology.cores_per_llc: expected an integer from 1 to 1024, found -2",
+    ),
+    (
+        "cores_per_llc = 2\nthreads_per_core = 1",
+        "cores_per_llc = 1024\nthreads_per_core = 1024",
+        "11: topology.capacities: expected 1024 capacities, one a core, found a list of 2",
+    ),
+    (
+        "cores_per_llc = 2\nthreads_per_core = 1\nnumbering = \"split\"\ncapacities = [1024, 512]",
+        "cores_per_llc = 513\nthreads_per_core = 2",
+        "5: topology: expected at most 1024 CPUs, found 1026",
+    ),
+    (
+        "sockets = 1",
+        "socket = 1",
+        "5: topology.sockets: expected this key, found none",
+    ),
+    (
+        "\"split\"",
+        "\"spilt\"",
+        "10: topology.numbering: expected \"adjacent\" or \"split\", found \"spilt\"",
+    ),
+    (
+        "1024, 512",
+        "1000, 512",
+        "11: topology.capacities: expected the fastest core at 1024",
+    ),
+    (
+        "1024, 512",
+        "1024, 2048",
+        "11: topology.capacities[1]: expected an integer from 1 to 1024, found 2048",
+    ),
+    (
+        "tick_ns = 0",
+        "tick_ns = -1",
+        "13: costs.tick_ns: expected an integer from 0 to 10000000000, found -1",
+    ),
+    (
+        "tick_ns",
+        "tik_ns",
+        "13: costs.tik_ns: unknown key, did you mean tick_ns?",
+    ),
+    (
+        "[1, 2, 3, 4, 5]",
+        "[1, 2]",
+        "14: costs.ipi_ns: expected five costs: same CPU, SMT sibling, LLC, node, remote, \
+             found a list of 2",
+    ),
+    (
+        "smt_speed_pct = 62",
+        "smt_speed_pct = 0",
+        "15: costs.smt_speed_pct: expected an integer from 1 to 100, found 0",
+    ),
+    (
+        "[costs]",
+        "[costs",
+        "12: expected TOML: unclosed table, expected `]`",
+    ),
+];
+
+#[test]
+fn every_message() {
+    Machine::from_toml(GOOD, "m.toml").unwrap();
+    for (from, to, message) in MESSAGES {
+        assert_eq!(error_of(from, to), format!("m.toml:{message}"));
+    }
+    let error = Machine::read(Path::new("/nonexistent/m.toml"))
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "/nonexistent/m.toml: expected a machine file: No such file or directory (os error 2)"
+    );
+}
+
+#[test]
+fn the_documented_example_is_a_machine() {
+    let guide = include_str!("../../../docs/machines.md");
+    let example = guide
+        .split("```toml\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next())
+        .unwrap();
+    assert_eq!(
+        Machine::from_toml(example, "docs/machines.md")
+            .unwrap()
+            .cpus(),
+        32
+    );
+}
+
+#[test]
+fn documented_defaults_are_the_defaults() {
+    let guide = include_str!("../../../docs/machines.md");
+    let rows: Vec<[String; 2]> = guide
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `"))
+        .map(|row| {
+            let mut cells = row.split('|');
+            [(); 2].map(|()| cells.next().unwrap().replace('`', "").trim().to_string())
+        })
+        .collect();
+    // Every default is in the table, written as a file would write it; several keys may share a row.
+    let mut text = String::new();
+    for [keys, values] in &rows {
+        let keys: Vec<&str> = keys.split(", ").collect();
+        let values: Vec<&str> = values.split(", ").collect();
+        if keys.len() == 1 && values.len() == 5 {
+            writeln!(text, "{} = [{}]", keys[0], values.join(", ")).unwrap();
+        } else {
+            assert_eq!(keys.len(), values.len(), "{keys:?}");
+            for (key, value) in keys.iter().zip(values) {
+                writeln!(text, "{key} = {value}").unwrap();
+            }
+        }
+    }
+    let head = GOOD.split("[costs]").next().unwrap();
+    let machine = Machine::from_toml(&format!("{head}[costs]\n{text}"), "table").unwrap();
+    assert_eq!(machine.costs, Costs::default());
+    assert_eq!(text.lines().count(), 28);
+}
