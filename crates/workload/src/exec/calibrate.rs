@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A fixed amount of work, and how much of it an idle core does.
+
+use std::hint::black_box;
+
+use anyhow::{Result, ensure};
+
+use super::clock::thread_cpu_ns;
+
+/// One cache line.
+pub type Line = [u64; 8];
+
+/// How many iterations of [`burn`] an idle core does in a millisecond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Calibration {
+    pub iterations_per_ms: u64,
+}
+
+impl Calibration {
+    /// Some 200 ms of work; the fastest of many short windows counts, so that a disturbance does not.
+    pub fn measure() -> Self {
+        const ITERATIONS: u64 = 100_000;
+        let mut lines = vec![[0; 8]; 1];
+        let mut best_ns = u64::MAX;
+        let mut windows = 0;
+        let start = thread_cpu_ns();
+        while windows < 20 || thread_cpu_ns() - start < 200_000_000 {
+            let begin = thread_cpu_ns();
+            burn(ITERATIONS, &mut lines, &mut 0);
+            best_ns = best_ns.min(thread_cpu_ns() - begin);
+            windows += 1;
+        }
+        Self {
+            iterations_per_ms: (ITERATIONS * 1_000_000 / best_ns.max(1)).max(1),
+        }
+    }
+
+    pub fn check(self) -> Result<Self> {
+        ensure!(
+            self.iterations_per_ms > 0,
+            "calibration: expected at least 1 iteration per ms, found 0"
+        );
+        Ok(self)
+    }
+
+    pub fn iterations(self, ns: u64) -> u64 {
+        let iterations = u128::from(ns) * u128::from(self.iterations_per_ms) / 1_000_000;
+        u64::try_from(iterations).unwrap_or(u64::MAX)
+    }
+}
+
+/// Works through so many iterations, one line of the working set each.
+///
+/// A chain of multiplications bounds the speed, so that lines that are in the cache cost nothing extra and those that
+/// are not cost their way.
+#[inline(never)]
+pub fn burn(iterations: u64, lines: &mut [Line], cursor: &mut usize) {
+    let mut x = black_box(0x2545_f491_4f6c_dd1d_u64);
+    for _ in 0..iterations {
+        for _ in 0..16 {
+            x = x.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        }
+        *cursor += 1;
+        if *cursor >= lines.len() {
+            *cursor = 0;
+        }
+        lines[*cursor][0] ^= x;
+    }
+    black_box(x);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_takes_the_cpu_time_it_says() {
+        let calibration = Calibration::measure();
+        let mut lines = vec![[0; 8]; 64];
+        // The fastest of several, as elsewhere others may share the core.
+        let best_ns = (0..20)
+            .map(|_| {
+                let begin = thread_cpu_ns();
+                burn(calibration.iterations(5_000_000), &mut lines, &mut 0);
+                thread_cpu_ns() - begin
+            })
+            .min()
+            .unwrap();
+        assert!(
+            (4_000_000..7_000_000).contains(&best_ns),
+            "{best_ns} ns for 5 ms of work"
+        );
+    }
+
+    #[test]
+    fn iterations_do_not_overflow() {
+        let calibration = Calibration {
+            iterations_per_ms: u64::MAX,
+        };
+        assert_eq!(calibration.iterations(u64::MAX), u64::MAX);
+        assert_eq!(
+            Calibration {
+                iterations_per_ms: 50_000
+            }
+            .iterations(1_500),
+            75
+        );
+        assert!(
+            Calibration {
+                iterations_per_ms: 0
+            }
+            .check()
+            .is_err()
+        );
+    }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The workload language: one description, executed by real processes and by simulated tasks.
+//!
+//! `file` reads a TOML workload, `plan` fixes it at a load and a CPU count, and what comes out, a [`plan::Plan`], is
+//! all that the simulator and the real executor see. What every place writes, cells and records, is here too.
+
+mod action;
+mod build;
+pub mod cell;
+pub mod command;
+pub mod distribution;
+pub mod draw;
+pub mod exec;
+pub mod expr;
+pub mod file;
+pub mod names;
+pub mod plan;
+mod program;
+mod queues;
+pub mod record;
+mod scope;
+
+pub use file::Workload;
+
+/// Every action of the language, for listings.
+pub fn actions() -> impl Iterator<Item = &'static str> {
+    program::BLOCKS.iter().chain(action::ACTIONS).copied()
+}

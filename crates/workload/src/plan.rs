@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A workload fixed at one load: task groups with flat programs, queues, semaphores and locks.
+//!
+//! Both executors interpret the same instructions; neither sees the workload's name.
+
+use serde::{Deserialize, Serialize};
+
+/// A number known only while the task runs: locals are the task's own loop counters.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Value {
+    Const(i64),
+    /// Loop counter or other local, by slot.
+    Local(u8),
+    /// The task's index in its group.
+    Me,
+    Add(Box<(Value, Value)>),
+    Sub(Box<(Value, Value)>),
+    Mul(Box<(Value, Value)>),
+    Div(Box<(Value, Value)>),
+    Rem(Box<(Value, Value)>),
+}
+
+impl Value {
+    /// The value for task `me` with these locals; missing locals are 0, arithmetic wraps.
+    ///
+    /// Division rounds down. The builder lets only positive constant divisors through.
+    pub fn eval(&self, me: i64, locals: &[i64]) -> i64 {
+        let both = |pair: &(Self, Self)| (pair.0.eval(me, locals), pair.1.eval(me, locals));
+        match self {
+            Self::Const(value) => *value,
+            Self::Local(slot) => locals.get(usize::from(*slot)).copied().unwrap_or(0),
+            Self::Me => me,
+            Self::Add(pair) => {
+                let (a, b) = both(pair);
+                a.wrapping_add(b)
+            }
+            Self::Sub(pair) => {
+                let (a, b) = both(pair);
+                a.wrapping_sub(b)
+            }
+            Self::Mul(pair) => {
+                let (a, b) = both(pair);
+                a.wrapping_mul(b)
+            }
+            Self::Div(pair) => {
+                let (a, b) = both(pair);
+                if b > 0 { a.div_euclid(b) } else { 0 }
+            }
+            Self::Rem(pair) => {
+                let (a, b) = both(pair);
+                if b > 0 { a.rem_euclid(b) } else { 0 }
+            }
+        }
+    }
+}
+
+/// A duration or size that may be random. Draws come from the task's own stream ([`Plan::seed`], group, index).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Draw {
+    Fixed(Value),
+    /// Inclusive on both ends.
+    Uniform(i64, i64),
+    Exponential {
+        mean: i64,
+    },
+    /// `exp(Normal(ln median, sigma))`, cut at `max`.
+    LogNormal {
+        median: i64,
+        sigma_milli: u32,
+        max: i64,
+    },
+    /// Values with weights, as calibration writes them.
+    Table(Vec<(i64, u32)>),
+}
+
+/// Since when a [`Inst::Log`] or [`Inst::Elapsed`] counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Since {
+    /// The task's own last [`Inst::Stamp`].
+    Stamp,
+    /// The stamp that came with the last message received or post waited for.
+    Message,
+    /// When the last sleep or timer was due.
+    Due,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Policy {
+    Other,
+    Batch,
+    Idle,
+    Fifo(u8),
+    Rr(u8),
+}
+
+/// What a task does, one step. `u32` operands named `to` are instruction indices.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Inst {
+    /// Use the CPU for so many nanoseconds of an idle, full-speed core.
+    Run {
+        ns: Draw,
+    },
+    Sleep {
+        ns: Draw,
+    },
+    /// Block until the next multiple of the period since the task's first `Timer` (drift-free). Multiples that are
+    /// over already are skipped, or, without `skip`, come in their turn and at once.
+    Timer {
+        period_ns: Value,
+        skip: bool,
+    },
+    /// Write `bytes` to a queue, with the task's stamp; blocks while it is full.
+    Send {
+        queue: QueueRef,
+        bytes: Value,
+    },
+    /// Read one message; blocks while the queue is empty.
+    Recv {
+        queue: QueueRef,
+    },
+    /// Block until one of the queues of the range `first .. first + count` has a message; local `into` := its offset.
+    Poll {
+        first: QueueRef,
+        count: Value,
+        into: u8,
+    },
+    Lock {
+        lock: u32,
+        index: Value,
+    },
+    /// Take the same lock, but use the CPU until it is free.
+    Spin {
+        lock: u32,
+        index: Value,
+    },
+    Unlock {
+        lock: u32,
+        index: Value,
+    },
+    /// Counting semaphore (futex).
+    Wait {
+        sem: u32,
+        index: Value,
+    },
+    /// Wait for any semaphore of an array; local `into` := its index.
+    WaitAny {
+        sem: u32,
+        into: u8,
+    },
+    /// With the task's stamp.
+    Post {
+        sem: u32,
+        index: Value,
+    },
+    /// Read or write; `sync` waits for the device, otherwise the page cache takes it.
+    Disk {
+        bytes: Value,
+        write: bool,
+        sync: bool,
+    },
+    /// Start task `index` of a group that was declared `start = "fork"`; again only after it has ended.
+    Fork {
+        group: u32,
+        index: Value,
+    },
+    /// Replace the program's image: costs an exec.
+    Exec,
+    Exit,
+    /// Block until one child has exited; without a child the run fails.
+    Reap,
+    /// Local `into` := 1 if any child is alive, else 0 (does not block).
+    Alive {
+        into: u8,
+    },
+    Yield,
+    Nice {
+        nice: Value,
+    },
+    SetPolicy {
+        policy: Policy,
+    },
+    /// Allowed CPUs; empty = all.
+    Affinity {
+        cpus: Vec<u32>,
+    },
+    Stamp,
+    /// Add `(now - since) / per` to the distribution `metric` (index into [`Plan::distributions`]).
+    Log {
+        metric: u32,
+        since: Since,
+        per: Value,
+    },
+    /// Local := `now - since` in whole units of so many nanoseconds.
+    Elapsed {
+        since: Since,
+        unit_ns: i64,
+        into: u8,
+    },
+    /// Local := the CPU the task runs on.
+    Cpu {
+        into: u8,
+    },
+    /// Add to the scalar `metric` (index into [`Plan::counters`]).
+    Count {
+        metric: u32,
+        by: Value,
+    },
+    /// Local := value.
+    Set {
+        local: u8,
+        value: Value,
+    },
+    Jump {
+        to: u32,
+    },
+    /// Jump if `left < right`.
+    JumpLess {
+        left: Value,
+        right: Value,
+        to: u32,
+    },
+}
+
+/// One queue of an array of queues.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueRef {
+    /// Index into [`Plan::queues`].
+    pub array: u32,
+    pub index: Value,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum QueueKind {
+    Pipe,
+    /// `AF_UNIX` stream socket pair.
+    Socket,
+    /// TCP over loopback.
+    Tcp,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueArray {
+    pub name: String,
+    pub kind: QueueKind,
+    pub count: u32,
+    /// Whole messages: as many as the kernel's own buffer holds of this size.
+    pub capacity_bytes: u32,
+    /// Every message of a queue has the same size.
+    pub message_bytes: u32,
+    /// Whether a receiver looks at the stamp, which then travels in the message.
+    pub stamped: bool,
+    /// The array whose connections these are in the other direction.
+    pub back_of: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Start {
+    /// Exists before the start signal and begins with it.
+    Signal,
+    /// Begins when another task forks it.
+    Fork,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    pub name: String,
+    pub count: u32,
+    pub start: Start,
+    /// Threads of one process share its memory; otherwise each task is a process.
+    pub threads: bool,
+    pub nice: i32,
+    pub policy: Policy,
+    /// What a task asks for with `sched_setattr`; 0 = nothing.
+    pub slice_us: u32,
+    /// Allowed CPUs; empty = all.
+    pub cpus: Vec<u32>,
+    /// Working set, for the cache model.
+    pub footprint_kib: u32,
+    pub locals: u8,
+    pub program: Vec<Inst>,
+}
+
+/// When the workload is over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum End {
+    /// All tasks have exited.
+    All,
+    /// All tasks of this group have exited; the rest is killed.
+    Group(u32),
+    /// So long after the start signal; the rest is killed.
+    After { ns: u64 },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    pub groups: Vec<Group>,
+    pub queues: Vec<QueueArray>,
+    /// Lengths of the lock and semaphore arrays, and the semaphores' initial counts.
+    pub locks: Vec<u32>,
+    pub semaphores: Vec<(u32, u32)>,
+    pub end: End,
+    /// Names of distributions (`…_us`) and counters that `Log` and `Count` refer to.
+    pub distributions: Vec<String>,
+    pub counters: Vec<String>,
+    /// Counters divided by elapsed seconds into `throughput_per_s`: index into `counters`.
+    pub throughput: Option<u32>,
+    /// Metrics the workload promises; a run that lacks one has failed.
+    pub promises: Vec<String>,
+    pub seed: u64,
+}

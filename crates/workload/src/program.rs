@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Flattens a task's program: blocks become jumps, names become slots and indices.
+
+use anyhow::{Result, ensure};
+use input::{Kind, Node, Table, suggest};
+
+use crate::action;
+use crate::expr::{self, combine};
+use crate::plan::{Inst, Value};
+use crate::scope::{Local, Locals, Scope};
+
+/// Names of what a program refers to, in the order of the plan's lists, with their lengths.
+#[derive(Clone, Debug, Default)]
+pub struct Arrays {
+    pub queues: Vec<(String, u32)>,
+    pub locks: Vec<(String, u32)>,
+    pub semaphores: Vec<(String, u32)>,
+    /// With whether the group is started by forking.
+    pub groups: Vec<(String, u32, bool)>,
+    /// Counters that [metrics] names.
+    pub counters: Vec<String>,
+}
+
+pub struct Compiler<'a> {
+    pub scope: &'a Scope,
+    pub arrays: &'a Arrays,
+    pub locals: Locals,
+    pub program: Vec<Inst>,
+}
+
+/// A loop nested deeper than this is a slip of the pen.
+const MAX_LOCALS: usize = 64;
+
+pub const BLOCKS: &[&str] = &["loop", "repeat", "for", "while", "if"];
+
+/// The program of a group of `count` tasks, and how many locals it has.
+pub fn compile(node: &Node, count: u32, scope: &Scope, arrays: &Arrays) -> Result<(Vec<Inst>, u8)> {
+    let locals = Locals {
+        slots: Vec::new(),
+        count: count.into(),
+    };
+    let mut compiler = Compiler {
+        scope,
+        arrays,
+        locals,
+        program: Vec::new(),
+    };
+    compiler.block(node)?;
+    compiler.program.push(Inst::Exit);
+    Ok((compiler.program, compiler.locals.slots.len() as u8))
+}
+
+impl Compiler<'_> {
+    fn block(&mut self, node: &Node) -> Result<()> {
+        let items = node.list()?;
+        ensure!(
+            !items.is_empty(),
+            node.error("expected at least one action, found none")
+        );
+        items.iter().try_for_each(|item| self.item(item))
+    }
+
+    fn item(&mut self, node: &Node) -> Result<()> {
+        let table = node.table()?;
+        let actions = || BLOCKS.iter().chain(action::ACTIONS).copied();
+        let mut found = table
+            .entries()
+            .iter()
+            .filter(|(key, _)| actions().any(|action| action == key));
+        let Some((action, value)) = found.next() else {
+            let Some((key, value)) = table.entries().first() else {
+                return Err(node.error("expected an action, found an empty table"));
+            };
+            return Err(value.error(format!("unknown action, {}", suggest(key, actions()))));
+        };
+        if let Some((other, value)) = found.next() {
+            return Err(value.error(format!("expected one action, found {action} and {other}")));
+        }
+        table.optional(action);
+        if BLOCKS.contains(&action.as_str()) {
+            self.flow(action, value, &table)?;
+        } else {
+            let inst = action::compile(self, action, value, &table)?;
+            self.program.push(inst);
+        }
+        table.finish()
+    }
+
+    fn flow(&mut self, action: &str, value: &Node, table: &Table) -> Result<()> {
+        match action {
+            "loop" => {
+                let start = self.here();
+                self.body(value)?;
+                self.program.push(Inst::Jump { to: start });
+            }
+            "repeat" => {
+                let right = self.value(value)?;
+                let slot = self.hidden(value)?;
+                self.counted(slot, Value::Const(0), right, table.required("do")?)?;
+            }
+            "for" => {
+                let from = table
+                    .optional("from")
+                    .map_or(Ok(Value::Const(0)), |n| self.value(n))?;
+                let right = self.value(table.required("to")?)?;
+                let slot = self.declare(value)?;
+                let last = self
+                    .locals
+                    .range(&right)
+                    .map(|(_, high)| high.saturating_sub(1));
+                let first = self.locals.range(&from).map(|(low, _)| low);
+                let local = &mut self.locals.slots[usize::from(slot)];
+                (local.counted, local.range) = (true, first.zip(last));
+                self.counted(slot, from, right, table.required("do")?)?;
+                self.locals.slots[usize::from(slot)].visible = false;
+            }
+            "while" => {
+                let condition = self.value(value)?;
+                let test = self.jump_later();
+                let start = self.here();
+                self.body(table.required("do")?)?;
+                self.land(test);
+                let (left, right) = (Value::Const(0), condition);
+                self.program.push(Inst::JumpLess {
+                    left,
+                    right,
+                    to: start,
+                });
+            }
+            _ => {
+                let (left, right) = (Value::Const(0), self.value(value)?);
+                self.program.push(Inst::JumpLess {
+                    left,
+                    right,
+                    to: self.here() + 2,
+                });
+                let otherwise = self.jump_later();
+                self.block(table.required("do")?)?;
+                if let Some(node) = table.optional("else") {
+                    let end = self.jump_later();
+                    self.land(otherwise);
+                    self.block(node)?;
+                    self.land(end);
+                } else {
+                    self.land(otherwise);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `for slot = from; slot < right; slot += 1`, the test at the end.
+    fn counted(&mut self, local: u8, from: Value, right: Value, body: &Node) -> Result<()> {
+        self.program.push(Inst::Set { local, value: from });
+        let test = self.jump_later();
+        let start = self.here();
+        self.body(body)?;
+        let next = combine('+', Value::Local(local), Value::Const(1)).expect("not a division");
+        self.program.push(Inst::Set { local, value: next });
+        self.land(test);
+        self.program.push(Inst::JumpLess {
+            left: Value::Local(local),
+            right,
+            to: start,
+        });
+        Ok(())
+    }
+
+    /// A loop's body must let time pass, or nothing ever ends.
+    fn body(&mut self, node: &Node) -> Result<()> {
+        let start = self.program.len();
+        self.block(node)?;
+        let passes = self.program[start..].iter().any(takes_time);
+        ensure!(
+            passes,
+            node.error("expected an action that takes time in a loop, found none")
+        );
+        Ok(())
+    }
+
+    fn here(&self) -> u32 {
+        self.program.len() as u32
+    }
+
+    fn jump_later(&mut self) -> usize {
+        self.program.push(Inst::Jump { to: u32::MAX });
+        self.program.len() - 1
+    }
+
+    fn land(&mut self, jump: usize) {
+        self.program[jump] = Inst::Jump { to: self.here() };
+    }
+
+    pub fn value(&self, node: &Node) -> Result<Value> {
+        self.scope.value(node, Some(&self.locals))
+    }
+
+    /// The slot of a local that an action writes, made if it is new.
+    pub fn target(&mut self, node: &Node) -> Result<u8> {
+        let Some(slot) = self.locals.find(node.text()?) else {
+            return self.declare(node);
+        };
+        let local = &mut self.locals.slots[usize::from(slot)];
+        ensure!(!local.counted, node.expected("a name that no for counts"));
+        local.range = None;
+        Ok(slot)
+    }
+
+    fn declare(&mut self, node: &Node) -> Result<u8> {
+        let name = node.text()?;
+        ensure!(
+            expr::is_name(name),
+            node.expected("a name of a-z, 0-9 and _")
+        );
+        let taken = self.scope.is_taken(name) || self.locals.find(name).is_some();
+        ensure!(
+            !taken,
+            node.error(format!("expected a new name, {name} is taken"))
+        );
+        self.slot(node, name)
+    }
+
+    fn hidden(&mut self, node: &Node) -> Result<u8> {
+        self.slot(node, "")
+    }
+
+    fn slot(&mut self, node: &Node, name: &str) -> Result<u8> {
+        let slots = &mut self.locals.slots;
+        let few = slots.len() < MAX_LOCALS;
+        ensure!(
+            few,
+            node.error(format!("expected at most {MAX_LOCALS} locals and loops"))
+        );
+        slots.push(Local {
+            name: name.to_string(),
+            visible: !name.is_empty(),
+            counted: false,
+            range: None,
+        });
+        Ok((slots.len() - 1) as u8)
+    }
+
+    /// `name` or `name[index]` in a list of arrays.
+    pub fn element(
+        &self,
+        node: &Node,
+        what: &str,
+        arrays: &[(String, u32)],
+    ) -> Result<(u32, Value)> {
+        let text = node.text()?.trim();
+        let (name, index) = match text.split_once('[') {
+            None => (text, None),
+            Some((name, rest)) => {
+                let index = rest.strip_suffix(']');
+                let index = index.ok_or_else(|| node.expected(&format!("{what}[index]")))?;
+                (name.trim_end(), Some(index))
+            }
+        };
+        let array = Self::array(node, what, name, arrays)?;
+        let len = arrays[array as usize].1;
+        let index = match index {
+            Some(text) => self.scope.expression(node, text, Some(&self.locals))?,
+            None if len == 1 => Value::Const(0),
+            None => return Err(node.expected(&format!("{name}[index]"))),
+        };
+        if let Some(index) = self.locals.misses(&index, len) {
+            let last = len - 1;
+            return Err(node.error(format!("expected an index from 0 to {last}, found {index}")));
+        }
+        Ok((array, index))
+    }
+
+    pub fn array(node: &Node, what: &str, name: &str, arrays: &[(String, u32)]) -> Result<u32> {
+        let array = arrays.iter().position(|(known, _)| known == name);
+        array.map(|array| array as u32).ok_or_else(|| {
+            let hint = suggest(name, arrays.iter().map(|(known, _)| known.as_str()));
+            node.error(format!("unknown {what} {name}, {hint}"))
+        })
+    }
+
+    /// `key = true`, for actions without operands.
+    pub fn alone(node: &Node) -> Result<()> {
+        match node.kind {
+            Kind::Bool(true) => Ok(()),
+            _ => Err(node.expected("true")),
+        }
+    }
+}
+
+fn takes_time(inst: &Inst) -> bool {
+    !matches!(
+        inst,
+        Inst::Alive { .. }
+            | Inst::Elapsed { .. }
+            | Inst::Cpu { .. }
+            | Inst::Stamp
+            | Inst::Log { .. }
+            | Inst::Count { .. }
+            | Inst::Set { .. }
+            | Inst::Jump { .. }
+            | Inst::JumpLess { .. }
+            | Inst::Nice { .. }
+            | Inst::SetPolicy { .. }
+            | Inst::Affinity { .. }
+    )
+}
