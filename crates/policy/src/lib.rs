@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Policies: finding their sources, building them for both worlds, and what they say about themselves.
+//!
+//! A policy is one C file, `schedulers/NAME/scx_NAME.bpf.c`, with the headers beside it. Built for the kernel it is a
+//! BPF object; built natively, from the same lines, a shared object that the simulator loads ([`native`]).
+
+pub mod abi;
+mod compile;
+mod headers;
+pub mod manifest;
+pub mod native;
+mod source;
+pub mod topology;
+
+pub use compile::{Clang, CompileError, Target};
+pub use manifest::{Manifest, Setting, Tunable};
+pub use native::Native;
+pub use source::Source;
+pub use topology::TopologyGlobals;

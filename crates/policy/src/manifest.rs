@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What a policy says about itself: the strings that `include/policy.h` puts into the ELF section `.schedlab`.
+
+use anyhow::{Context, Result, bail};
+use object::{Object, ObjectSection};
+
+/// A constant that may be set before the policy is loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tunable {
+    pub name: String,
+    /// C type: `u32`, `u64`, `bool`, …
+    pub kind: String,
+    pub default: i128,
+    pub min: i128,
+    pub max: i128,
+    pub unit: String,
+    pub about: String,
+    /// Names of the values 0, 1, …; empty for a number.
+    pub choices: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stat {
+    pub name: String,
+    pub about: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Manifest {
+    pub tunables: Vec<Tunable>,
+    pub stats: Vec<Stat>,
+}
+
+/// A tunable and the value it is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    pub name: String,
+    pub value: i128,
+}
+
+impl Manifest {
+    /// Read from a built policy, BPF object or shared object.
+    pub fn of_elf(elf: &[u8]) -> Result<Self> {
+        let file = object::File::parse(elf).context("not an ELF file")?;
+        let Some(section) = file.section_by_name(".schedlab") else {
+            return Ok(Self::default());
+        };
+        let mut manifest = Self::default();
+        for text in section
+            .data()?
+            .split(|byte| *byte == 0)
+            .filter(|text| !text.is_empty())
+        {
+            let text = std::str::from_utf8(text).context(".schedlab: not UTF-8")?;
+            manifest
+                .add(text)
+                .with_context(|| format!("bad description in .schedlab: {text}"))?;
+        }
+        Ok(manifest)
+    }
+
+    fn add(&mut self, text: &str) -> Result<()> {
+        let fields: Vec<&str> = text.split('|').collect();
+        match *fields.as_slice() {
+            ["tunable", kind, name, default, min, max, unit, about] => {
+                self.tunables.push(Tunable {
+                    name: name.to_owned(),
+                    kind: kind.to_owned(),
+                    default: number(default)?,
+                    min: number(min)?,
+                    max: number(max)?,
+                    unit: unit.to_owned(),
+                    about: about.to_owned(),
+                    choices: Vec::new(),
+                });
+            }
+            ["choice", name, default, names, about] => {
+                let choices: Vec<String> = names.split(',').map(str::to_owned).collect();
+                self.tunables.push(Tunable {
+                    name: name.to_owned(),
+                    kind: "u32".to_owned(),
+                    default: number(default)?,
+                    min: 0,
+                    max: choices.len() as i128 - 1,
+                    unit: String::new(),
+                    about: about.to_owned(),
+                    choices,
+                });
+            }
+            ["stat", name, about] => self.stats.push(Stat {
+                name: name.to_owned(),
+                about: about.to_owned(),
+            }),
+            _ => bail!("expected tunable, choice or stat with its fields"),
+        }
+        Ok(())
+    }
+
+    /// Check one assignment as a user writes it. The error names what was expected.
+    pub fn setting(&self, scheduler: &str, name: &str, value: &str) -> Result<Setting> {
+        let Some(tunable) = self.tunables.iter().find(|tunable| tunable.name == name) else {
+            let known: Vec<&str> = self
+                .tunables
+                .iter()
+                .map(|tunable| tunable.name.as_str())
+                .collect();
+            bail!(
+                "{scheduler}: unknown tunable '{name}'; it has {}",
+                if known.is_empty() {
+                    "none".to_owned()
+                } else {
+                    known.join(", ")
+                }
+            );
+        };
+        let value = tunable.parse(value).with_context(|| {
+            format!(
+                "{scheduler}:{name}={value}: expected {}",
+                tunable.expected()
+            )
+        })?;
+        Ok(Setting {
+            name: name.to_owned(),
+            value,
+        })
+    }
+}
+
+impl Tunable {
+    fn parse(&self, text: &str) -> Option<i128> {
+        if !self.choices.is_empty() {
+            return self
+                .choices
+                .iter()
+                .position(|choice| choice == text)
+                .map(|index| index as i128);
+        }
+        let value = match text {
+            "true" if self.kind == "bool" => 1,
+            "false" if self.kind == "bool" => 0,
+            _ => text.replace('_', "").parse().ok()?,
+        };
+        (self.min..=self.max).contains(&value).then_some(value)
+    }
+
+    /// What a value must be, in words.
+    pub fn expected(&self) -> String {
+        if self.choices.is_empty() {
+            format!("a number from {} to {} {}", self.min, self.max, self.unit)
+                .trim_end()
+                .to_owned()
+        } else {
+            format!("one of {}", self.choices.join(", "))
+        }
+    }
+
+    /// The default as a user would write it.
+    pub fn default_text(&self) -> String {
+        self.choices
+            .get(self.default as usize)
+            .cloned()
+            .unwrap_or_else(|| self.default.to_string())
+    }
+}
+
+/// A C number: decimal or hexadecimal, with or without suffix; `true` and `false`.
+fn number(text: &str) -> Result<i128> {
+    let plain = text.trim().trim_end_matches(['u', 'U', 'l', 'L']);
+    match plain {
+        "true" => Ok(1),
+        "false" => Ok(0),
+        _ => plain
+            .strip_prefix("0x")
+            .map_or_else(
+                || plain.parse().ok(),
+                |hex| i128::from_str_radix(hex, 16).ok(),
+            )
+            .with_context(|| format!("'{text}' is not a literal number")),
+    }
+}
