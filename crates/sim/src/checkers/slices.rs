@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Slices: somebody has to give a task a new one when the old is used up.
+//!
+//! A task that begins one run after the other with next to nothing is switched out at every tick: its slice is carried
+//! over and never refilled. One whose slice never ends keeps its CPU from those who wait for it.
+
+use super::waiting::Waiting;
+use crate::mask::{self, CpuMask};
+use crate::task::{IDLE, TaskId};
+
+/// Less than any policy would give on purpose: a task cannot even be switched to and from in that time.
+const SLIVER_NS: u64 = 1_000;
+
+pub struct Slices {
+    /// Runs in a row that began with a sliver.
+    slivers: Vec<u32>,
+    /// By CPU: the task of ours that runs, since when.
+    running: Vec<(TaskId, u64)>,
+}
+
+impl Slices {
+    pub fn new(cpus: usize, tasks: usize) -> Self {
+        Self {
+            slivers: vec![0; tasks],
+            running: vec![(IDLE, 0); cpus],
+        }
+    }
+
+    pub fn off(&mut self, cpu: u32) {
+        self.running[cpu as usize] = (IDLE, 0);
+    }
+
+    pub fn begins(
+        &mut self,
+        cpu: u32,
+        task: TaskId,
+        slice_ns: u64,
+        at_ns: u64,
+        bound: u32,
+    ) -> Option<String> {
+        self.running[cpu as usize] = (task, at_ns);
+        let slivers = &mut self.slivers[task as usize];
+        *slivers = if slice_ns <= SLIVER_NS {
+            *slivers + 1
+        } else {
+            0
+        };
+        (*slivers > bound).then(|| {
+            format!(
+                "task {task} begins to run with a slice of {slice_ns} ns, for the {bound}th time in a row and more: \
+                 nobody refills it"
+            )
+        })
+    }
+
+    /// Somebody waits for too long, and every CPU that he may use has run one task all that time.
+    pub fn audit(
+        &self,
+        now_ns: u64,
+        waiting: &Waiting,
+        affinity: &[CpuMask],
+        bound: impl Fn(usize) -> u64,
+    ) -> Option<String> {
+        (0..affinity.len()).find_map(|other| {
+            let waited_ns = waiting
+                .waited_ns(other, now_ns)
+                .filter(|waited_ns| *waited_ns > bound(other))?;
+            let mut runner = None;
+            for cpu in mask::iter(&affinity[other]) {
+                let (task, since_ns) = self.running[cpu as usize];
+                let ran_ns = now_ns.saturating_sub(since_ns);
+                if task == IDLE || ran_ns < waited_ns {
+                    return None;
+                }
+                runner = Some((cpu, task, ran_ns));
+            }
+            let (cpu, task, ran_ns) = runner?;
+            Some(format!(
+                "task {task} has had CPU {cpu} for {ran_ns} ns in one go, and task {other} waits for {waited_ns} ns"
+            ))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slivers_in_a_row_are_counted() {
+        let mut slices = Slices::new(1, 1);
+        for _ in 0..3 {
+            assert_eq!(slices.begins(0, 0, 1, 0, 3), None);
+        }
+        assert_eq!(slices.begins(0, 0, 5_000, 0, 3), None);
+        for _ in 0..3 {
+            assert_eq!(slices.begins(0, 0, 0, 0, 3), None);
+        }
+        assert!(slices.begins(0, 0, 1, 0, 3).is_some());
+    }
+
+    #[test]
+    fn an_endless_run_beside_a_waiting_task_is_seen() {
+        let mut waiting = Waiting::new(2, 2);
+        let mut slices = Slices::new(2, 2);
+        let mut affinity = vec![mask::first_n(2); 2];
+        slices.begins(1, 0, u64::MAX, 5, 3);
+        waiting.begins(1, 10);
+        let look = |affinity: &[CpuMask], at_ns| slices.audit(at_ns, &waiting, affinity, |_| 100);
+        assert_eq!(look(&affinity, 200), None, "CPU 0 does not run one task");
+        affinity[1] = mask::of([1]);
+        assert_eq!(look(&affinity, 100), None, "not so long yet");
+        assert!(
+            look(&affinity, 200)
+                .unwrap()
+                .contains("task 0 has had CPU 1 for 195 ns")
+        );
+        slices.off(1);
+        assert_eq!(slices.audit(200, &waiting, &affinity, |_| 100), None);
+    }
+}

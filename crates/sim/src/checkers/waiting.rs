@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Who waits, since when, and whether a CPU stood idle beside it.
+
+use super::Bounds;
+use crate::mask::{self, CpuMask};
+use crate::task::TaskId;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    NotWaiting,
+    /// Wants to run; not yet said where it waits.
+    Unknown,
+    Policy,
+    Queue,
+}
+
+pub struct Waiting {
+    place: Vec<Place>,
+    since_ns: Vec<u64>,
+    /// Since when each may use the CPUs that it may use.
+    allowed_ns: Vec<u64>,
+    idle: CpuMask,
+    idle_cpus: u32,
+    idle_since_ns: Vec<u64>,
+    /// Idle time of all CPUs in spells that are over, and what it was when each task began to wait.
+    idle_total_ns: u64,
+    idle_before_ns: Vec<u64>,
+}
+
+impl Waiting {
+    pub fn new(cpus: usize, tasks: usize) -> Self {
+        Self {
+            place: vec![Place::NotWaiting; tasks],
+            since_ns: vec![0; tasks],
+            allowed_ns: vec![0; tasks],
+            idle: mask::first_n(cpus),
+            idle_cpus: cpus as u32,
+            idle_since_ns: vec![0; cpus],
+            idle_total_ns: 0,
+            idle_before_ns: vec![0; tasks],
+        }
+    }
+
+    pub fn begins(&mut self, task: TaskId, at_ns: u64) {
+        let task = task as usize;
+        if self.place[task] == Place::NotWaiting {
+            self.place[task] = Place::Unknown;
+            self.since_ns[task] = at_ns;
+            self.idle_before_ns[task] = self.idle_total_ns;
+        }
+    }
+
+    pub fn allowed(&mut self, task: TaskId, at_ns: u64) {
+        self.allowed_ns[task as usize] = at_ns;
+    }
+
+    pub fn with_policy(&mut self, task: TaskId) {
+        self.place[task as usize] = Place::Policy;
+    }
+
+    pub fn in_queue(&mut self, task: TaskId) {
+        self.place[task as usize] = Place::Queue;
+    }
+
+    pub fn gone(&mut self, task: TaskId) {
+        self.place[task as usize] = Place::NotWaiting;
+    }
+
+    pub fn somewhere(&self, task: usize) -> bool {
+        matches!(self.place[task], Place::Policy | Place::Queue)
+    }
+
+    /// The task runs. If it waited long beside an idle CPU, says so.
+    pub fn ends(
+        &mut self,
+        task: TaskId,
+        at_ns: u64,
+        allowed: &CpuMask,
+        idle_ns: u64,
+    ) -> Option<String> {
+        let index = task as usize;
+        self.place[index] = Place::NotWaiting;
+        if at_ns <= self.since_ns[index] + idle_ns || self.idle_cpus == 0 {
+            return None;
+        }
+        self.beside_idle(index, at_ns, allowed, idle_ns)
+            .map(|(cpu, ns)| format!("task {task} waited for {ns} ns while CPU {cpu} was idle"))
+    }
+
+    pub fn cpu(&mut self, cpu: u32, idle: bool, at_ns: u64) {
+        if mask::has(&self.idle, cpu) != idle {
+            if idle {
+                mask::set(&mut self.idle, cpu);
+                self.idle_cpus += 1;
+            } else {
+                mask::clear(&mut self.idle, cpu);
+                self.idle_cpus -= 1;
+                self.idle_total_ns += at_ns - self.idle_since_ns[cpu as usize];
+            }
+        }
+        self.idle_since_ns[cpu as usize] = at_ns;
+    }
+
+    pub fn offline(&mut self, cpu: u32) {
+        if mask::has(&self.idle, cpu) {
+            mask::clear(&mut self.idle, cpu);
+            self.idle_cpus -= 1;
+        }
+    }
+
+    fn beside_idle(
+        &self,
+        task: usize,
+        at_ns: u64,
+        allowed: &CpuMask,
+        bound_ns: u64,
+    ) -> Option<(u32, u64)> {
+        mask::iter(&mask::and(&self.idle, allowed)).find_map(|cpu| {
+            let since_ns = (self.idle_since_ns[cpu as usize])
+                .max(self.since_ns[task])
+                .max(self.allowed_ns[task]);
+            let ns = at_ns.saturating_sub(since_ns);
+            (ns > bound_ns).then_some((cpu, ns))
+        })
+    }
+
+    /// How long a task has waited; `None` if it does not.
+    pub fn waited_ns(&self, task: usize, now_ns: u64) -> Option<u64> {
+        (self.place[task] != Place::NotWaiting).then(|| now_ns.saturating_sub(self.since_ns[task]))
+    }
+
+    /// `wait_ns`: how long each task may wait.
+    pub fn audit(
+        &self,
+        now_ns: u64,
+        affinity: &[CpuMask],
+        bounds: &Bounds,
+        wait_ns: impl Fn(usize) -> u64,
+    ) -> Vec<(&'static str, String)> {
+        let mut found = Vec::new();
+        for (task, allowed) in affinity.iter().enumerate() {
+            let Some(waited_ns) = self.waited_ns(task, now_ns) else {
+                continue;
+            };
+            if waited_ns > wait_ns(task) {
+                found.push((
+                    "starvation",
+                    format!("task {task} has waited for {waited_ns} ns"),
+                ));
+            }
+            if self.place[task] == Place::Policy {
+                let idle_ns = self.idle_total_ns - self.idle_before_ns[task];
+                let anywhere = mask::count(allowed) as usize == self.idle_since_ns.len();
+                if anywhere && idle_ns > bounds.lost_ns {
+                    let what = format!(
+                        "task {task} is kept for {waited_ns} ns, {idle_ns} ns idle meanwhile"
+                    );
+                    found.push(("lost task", what));
+                }
+            } else if let Some((cpu, ns)) = self.beside_idle(task, now_ns, allowed, bounds.idle_ns)
+            {
+                let what =
+                    format!("task {task} waits in a queue for {ns} ns while CPU {cpu} is idle");
+                found.push(("work conservation", what));
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_that_was_not_allowed_was_not_wasted() {
+        let mut waiting = Waiting::new(2, 1);
+        let both = mask::first_n(2);
+        waiting.cpu(0, false, 0);
+        waiting.begins(0, 10);
+        waiting.allowed(0, 50);
+        assert_eq!(waiting.ends(0, 70, &both, 30), None);
+        waiting.begins(0, 70);
+        assert!(waiting.ends(0, 101, &both, 30).is_some());
+    }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Waste: a CPU stands idle while all the time somebody waits who may use it, though not always the same task.
+//!
+//! Tasks that take turns on too few CPUs wait for a moment each; it is the idle CPU that shows it.
+
+use crate::mask::{self, CpuMask};
+use crate::task::TaskId;
+
+pub struct Waste {
+    /// Where each task that waits could run.
+    waits: Vec<Option<CpuMask>>,
+    cpus: Vec<Cpu>,
+}
+
+#[derive(Clone, Copy)]
+struct Cpu {
+    idle: bool,
+    /// Tasks that wait and may run here.
+    waiting: u32,
+    since_ns: u64,
+}
+
+impl Waste {
+    pub fn new(cpus: usize, tasks: usize) -> Self {
+        let cpu = Cpu {
+            idle: true,
+            waiting: 0,
+            since_ns: 0,
+        };
+        Self {
+            waits: vec![None; tasks],
+            cpus: vec![cpu; cpus],
+        }
+    }
+
+    pub fn begins(&mut self, task: TaskId, allowed: &CpuMask, at_ns: u64) {
+        let waits = &mut self.waits[task as usize];
+        if waits.is_some() {
+            return;
+        }
+        *waits = Some(allowed.clone());
+        for cpu in mask::iter(allowed) {
+            let cpu = &mut self.cpus[cpu as usize];
+            if cpu.waiting == 0 {
+                cpu.since_ns = at_ns;
+            }
+            cpu.waiting += 1;
+        }
+    }
+
+    /// The waiting is over. A CPU that nobody waits for any more may have been wasted until now.
+    pub fn ends(&mut self, task: TaskId, at_ns: u64, bound_ns: u64) -> Option<String> {
+        let allowed = self.waits[task as usize].take()?;
+        let mut wasted = None;
+        for cpu in mask::iter(&allowed) {
+            let this = &mut self.cpus[cpu as usize];
+            this.waiting -= 1;
+            if this.waiting == 0 && this.idle {
+                wasted = wasted.or(told(cpu, at_ns.saturating_sub(this.since_ns), bound_ns));
+            }
+        }
+        wasted
+    }
+
+    /// The task waits no more, for no fault of a CPU's.
+    pub fn gone(&mut self, task: TaskId) {
+        self.ends(task, 0, u64::MAX);
+    }
+
+    /// A task that waits may use other CPUs from now on.
+    pub fn moves(&mut self, task: TaskId, allowed: &CpuMask, at_ns: u64) {
+        if self.waits[task as usize].is_some() {
+            self.gone(task);
+            self.begins(task, allowed, at_ns);
+        }
+    }
+
+    /// A CPU becomes idle, or is not any more.
+    pub fn cpu(&mut self, cpu: u32, idle: bool, at_ns: u64, bound_ns: u64) -> Option<String> {
+        let this = &mut self.cpus[cpu as usize];
+        let wasted_ns = at_ns.saturating_sub(this.since_ns);
+        let was = this.idle && this.waiting > 0;
+        if this.idle != idle {
+            this.idle = idle;
+            this.since_ns = at_ns;
+        }
+        was.then(|| told(cpu, wasted_ns, bound_ns)).flatten()
+    }
+
+    pub fn audit(&self, now_ns: u64, bound_ns: u64) -> Option<String> {
+        self.cpus.iter().enumerate().find_map(|(cpu, this)| {
+            let wasted = this.idle && this.waiting > 0;
+            wasted
+                .then(|| told(cpu as u32, now_ns.saturating_sub(this.since_ns), bound_ns))
+                .flatten()
+        })
+    }
+}
+
+fn told(cpu: u32, ns: u64, bound_ns: u64) -> Option<String> {
+    (ns > bound_ns).then(|| {
+        format!("CPU {cpu} was idle for {ns} ns, and some task that may use it waited all the time")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_of_many_are_one_waste() {
+        let both = mask::first_n(2);
+        let mut waste = Waste::new(2, 2);
+        waste.cpu(0, false, 0, 100);
+        waste.begins(0, &both, 10);
+        for at_ns in (40..100).step_by(20) {
+            waste.begins(1, &both, at_ns);
+            assert_eq!(waste.ends(0, at_ns, 100), None);
+            waste.begins(0, &both, at_ns + 10);
+            assert_eq!(waste.ends(1, at_ns + 10, 100), None);
+        }
+        assert_eq!(waste.audit(110, 100), None);
+        assert!(
+            waste
+                .audit(111, 100)
+                .unwrap()
+                .starts_with("CPU 1 was idle for 101 ns")
+        );
+        assert!(waste.ends(0, 111, 100).is_some());
+        assert_eq!(waste.audit(500, 100), None, "nobody waits");
+    }
+
+    #[test]
+    fn a_pinned_task_wastes_its_own_cpu_only() {
+        let mut waste = Waste::new(2, 1);
+        waste.cpu(0, false, 0, 100);
+        waste.begins(0, &mask::of([0]), 0);
+        assert_eq!(waste.audit(500, 100), None);
+        assert_eq!(waste.cpu(0, true, 500, 100), None);
+        assert!(waste.cpu(0, false, 700, 100).is_some());
+    }
+}

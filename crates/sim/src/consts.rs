@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Numbers of the sched_ext interface, as `include/scx_consts.h` and `include/native/scx.h` have them.
+
+pub const DSQ_BUILTIN: u64 = 1 << 63;
+pub const DSQ_LOCAL_FLAG: u64 = 1 << 62;
+pub const DSQ_GLOBAL: u64 = DSQ_BUILTIN | 1;
+pub const DSQ_LOCAL: u64 = DSQ_BUILTIN | 2;
+pub const DSQ_LOCAL_ON: u64 = DSQ_BUILTIN | DSQ_LOCAL_FLAG;
+
+pub const SLICE_DFL: u64 = 20_000_000;
+pub const SLICE_INF: u64 = u64::MAX;
+
+pub const KICK_IDLE: u64 = 1;
+pub const KICK_PREEMPT: u64 = 2;
+pub const KICK_WAIT: u64 = 4;
+
+pub const PICK_IDLE_CORE: u64 = 1;
+
+pub const OPS_KEEP_BUILTIN_IDLE: u64 = 1;
+pub const OPS_ENQ_LAST: u64 = 1 << 1;
+pub const OPS_ENQ_EXITING: u64 = 1 << 2;
+
+pub const ENQ_WAKEUP: u64 = 1;
+/// The kernel's own `ENQUEUE_RESTORE` and `DEQUEUE_SAVE`.
+pub const ENQ_RESTORE: u64 = 2;
+pub const DEQ_SAVE: u64 = 2;
+pub const ENQ_HEAD: u64 = 1 << 16;
+pub const ENQ_CPU_SELECTED: u64 = 1 << 20;
+pub const ENQ_PREEMPT: u64 = 1 << 32;
+pub const ENQ_LAST: u64 = 1 << 41;
+/// The kernel's internal marks begin here; a policy that sets one is in error.
+pub const ENQ_INTERNAL: u64 = 0xff << 56;
+/// Internal: by virtual time.
+pub const ENQ_PRIQ: u64 = 1 << 57;
+
+pub const DEQ_SLEEP: u64 = 1;
+pub const DEQ_SCHED_CHANGE: u64 = 1 << 33;
+
+pub const WAKE_FORK: u64 = 4;
+pub const WAKE_TTWU: u64 = 8;
+pub const WAKE_SYNC: u64 = 16;
+
+pub const PF_IDLE: u32 = 0x2;
+pub const PF_EXITING: u32 = 0x4;
+
+pub const DISPATCH_BATCH: usize = 32;
+pub const DISPATCH_LOOPS: u32 = 32;
+
+pub const WATCHDOG_MAX_MS: u32 = 30_000;

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A CPU: what it runs, and when it next has to act.
+
+use crate::dsq::Dsq;
+use crate::lock::Lock;
+use crate::rt::RtQueue;
+use crate::task::{IDLE, TaskId};
+
+/// Not scheduled.
+pub const NEVER: u64 = u64::MAX;
+
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent states, each with its own meaning"
+)]
+pub struct Cpu {
+    pub curr: TaskId,
+    pub online: bool,
+    /// Its task is to be preempted at the end of the present operation.
+    pub need_resched: bool,
+    /// When an interrupt that asks it to reschedule arrives.
+    pub resched_at_ns: u64,
+    /// The kernel runs on it, not to be interrupted, until then.
+    pub kernel_until_ns: u64,
+    pub next_tick_ns: u64,
+    /// The posted event, by sequence number and time; others are stale.
+    pub event_seq: u64,
+    pub event_at_ns: u64,
+    /// `work` of its task is up to date at this time.
+    pub progress_at_ns: u64,
+    pub rate: u64,
+    /// Service of its task is accounted up to this time.
+    pub exec_start_ns: u64,
+    pub local: Dsq,
+    /// The run queue's lock.
+    pub lock: Lock,
+    pub rt: RtQueue,
+    pub in_dispatch: bool,
+    /// Its task was moved away by force; what follows is no return from idleness.
+    pub stopper: bool,
+    /// CPUs that wait for this one to reschedule (`SCX_KICK_WAIT`).
+    pub waited_for_by: Vec<u32>,
+    /// CPUs this one still waits for.
+    pub waits_for: u32,
+    /// Where the search for any CPU of a set last ended.
+    pub distribute: u32,
+    /// Footprints run on this CPU's core, KiB in total: kept at the core's first CPU.
+    pub cache_churn: u64,
+    pub idle_since_ns: u64,
+    pub idle_ns: u64,
+}
+
+impl Cpu {
+    pub fn new() -> Self {
+        Self {
+            curr: IDLE,
+            online: true,
+            need_resched: false,
+            resched_at_ns: NEVER,
+            kernel_until_ns: 0,
+            next_tick_ns: NEVER,
+            event_seq: 0,
+            event_at_ns: NEVER,
+            progress_at_ns: 0,
+            rate: 0,
+            exec_start_ns: 0,
+            local: Dsq::new(crate::consts::DSQ_LOCAL),
+            lock: Lock::default(),
+            rt: RtQueue::default(),
+            in_dispatch: false,
+            stopper: false,
+            waited_for_by: Vec::new(),
+            waits_for: 0,
+            distribute: 0,
+            cache_churn: 0,
+            idle_since_ns: 0,
+            idle_ns: 0,
+        }
+    }
+}

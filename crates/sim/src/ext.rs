@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The sched_ext class: how a task enters, leaves and is chosen, as `kernel/sched/ext` does it.
+
+use crate::consts::{
+    DEQ_SCHED_CHANGE, DEQ_SLEEP, DISPATCH_LOOPS, ENQ_LAST, OPS_ENQ_EXITING, OPS_ENQ_LAST,
+    PF_EXITING, SLICE_DFL,
+};
+use crate::seen::call;
+use crate::sim::{Context, Sim};
+use crate::task::{Class, IDLE, Place, State, TaskId};
+use crate::trace::What;
+
+/// What dispatch concluded.
+enum Verdict {
+    Nothing,
+    Local,
+    Prev,
+}
+
+impl Sim<'_> {
+    /// A task becomes runnable on a CPU.
+    pub(crate) fn enqueue_ext(&mut self, cpu: u32, id: TaskId, enq_flags: u64) {
+        let now = self.now_ns;
+        let task = &mut self.tasks[id as usize];
+        task.state = State::Queued;
+        if task.reset_runnable_at {
+            task.runnable_at_ns = now;
+            task.reset_runnable_at = false;
+        }
+        call!(self, runnable, self.seen_ptr(id), enq_flags);
+        self.do_enqueue(cpu, id, enq_flags);
+    }
+
+    /// Hand a queued task to the policy, or past it.
+    pub(crate) fn do_enqueue(&mut self, cpu: u32, id: TaskId, enq_flags: u64) {
+        debug_assert_eq!(self.tasks[id as usize].place, Place::Nowhere);
+        if !self.cpus[cpu as usize].online {
+            return self.enqueue_past_policy(id, Place::Local(cpu), enq_flags);
+        }
+        if self.tasks[id as usize].verdict.is_some() {
+            return self.direct_dispatch(cpu, id, enq_flags);
+        }
+        if self.ops.flags & OPS_ENQ_EXITING == 0 && self.seen(id).flags & PF_EXITING != 0 {
+            return self.enqueue_past_policy(id, Place::Local(cpu), enq_flags);
+        }
+        if self.ops.enqueue.is_none() {
+            let global = self.global_dsq_of(cpu);
+            return self.enqueue_past_policy(id, Place::Dsq(global), enq_flags);
+        }
+        let task = &mut self.tasks[id as usize];
+        task.qseq = task.qseq.wrapping_add(1);
+        self.context = Context::Enqueue(id);
+        call!(self, enqueue, self.seen_ptr(id), enq_flags);
+        self.context = Context::Other;
+        if self.tasks[id as usize].verdict.is_some() {
+            return self.direct_dispatch(cpu, id, enq_flags);
+        }
+        let task = &mut self.tasks[id as usize];
+        task.custody = true;
+        task.place = Place::Policy;
+        let at = self.op_at_ns;
+        self.checkers.with_policy(id, at);
+        self.decide(What::ToPolicy, cpu, id, at);
+    }
+
+    fn enqueue_past_policy(&mut self, id: TaskId, to: Place, enq_flags: u64) {
+        self.seen(id).scx.slice = SLICE_DFL;
+        self.tasks[id as usize].verdict = None;
+        self.put(id, to, enq_flags);
+    }
+
+    /// A queued or running task leaves its run queue.
+    pub(crate) fn dequeue_ext(&mut self, cpu: u32, id: TaskId, flags: u64) {
+        let flags = if flags & DEQ_SLEEP == 0 {
+            flags | DEQ_SCHED_CHANGE
+        } else {
+            flags
+        };
+        if self.tasks[id as usize].custody {
+            call!(self, dequeue, self.seen_ptr(id), flags);
+            self.tasks[id as usize].custody = false;
+        }
+        if self.cpus[cpu as usize].curr == id {
+            self.update_curr(cpu);
+            call!(self, stopping, self.seen_ptr(id), false);
+        }
+        call!(self, quiescent, self.seen_ptr(id), flags);
+        self.unlink(id);
+        self.tasks[id as usize].verdict = None;
+    }
+
+    /// Choose the next task of this class: prev, or the local queue's first, or nothing.
+    pub(crate) fn pick_ext(&mut self, cpu: u32, prev: TaskId) -> Option<TaskId> {
+        self.cpus[cpu as usize].in_dispatch = true;
+        let verdict = self.dispatch_one(cpu, prev);
+        self.cpus[cpu as usize].in_dispatch = false;
+        let next = match verdict {
+            Verdict::Nothing => return None,
+            Verdict::Prev => prev,
+            Verdict::Local => self.cpus[cpu as usize].local.entries.front()?.task,
+        };
+        let slice = &mut self.seen(next).scx.slice;
+        if *slice == 0 {
+            *slice = SLICE_DFL;
+        }
+        Some(next)
+    }
+
+    fn dispatch_one(&mut self, cpu: u32, prev: TaskId) -> Verdict {
+        let prev_ext = prev != IDLE && self.tasks[prev as usize].class == Class::Ext;
+        if prev_ext {
+            self.update_curr(cpu);
+            if self.keeps(prev) && self.seen(prev).scx.slice > 0 {
+                return Verdict::Prev;
+            }
+        }
+        if !self.cpus[cpu as usize].local.is_empty() {
+            return Verdict::Local;
+        }
+        let global = self.global_dsq_of(cpu);
+        if self.consume(cpu, global) {
+            return Verdict::Local;
+        }
+        if self.ops.dispatch.is_some() && self.cpus[cpu as usize].online {
+            let prev_ptr = if prev_ext {
+                self.seen_ptr(prev)
+            } else {
+                std::ptr::null_mut()
+            };
+            let mut loops = DISPATCH_LOOPS;
+            loop {
+                self.dispatched = 0;
+                self.context = Context::Dispatch;
+                call!(self, dispatch, cpu as i32, prev_ptr);
+                self.context = Context::Other;
+                self.flush_inserts(cpu);
+                if prev_ext && self.keeps(prev) && self.seen(prev).scx.slice > 0 {
+                    return Verdict::Prev;
+                }
+                if !self.cpus[cpu as usize].local.is_empty() {
+                    return Verdict::Local;
+                }
+                if self.consume(cpu, global) {
+                    return Verdict::Local;
+                }
+                if self.dispatched == 0 || self.exit.is_some() {
+                    break;
+                }
+                loops -= 1;
+                if loops == 0 {
+                    // It keeps dispatching what cannot run here: come back later.
+                    self.kick(cpu, 0);
+                    break;
+                }
+            }
+        }
+        if prev_ext
+            && self.keeps(prev)
+            && self.ops.flags & OPS_ENQ_LAST == 0
+            && self.cpus[cpu as usize].online
+        {
+            return Verdict::Prev;
+        }
+        Verdict::Nothing
+    }
+
+    /// Still runnable, though switched out perhaps.
+    fn keeps(&self, prev: TaskId) -> bool {
+        self.tasks[prev as usize].state == State::Running
+    }
+
+    pub(crate) fn put_prev_ext(&mut self, cpu: u32, prev: TaskId, next: TaskId) {
+        self.update_curr(cpu);
+        if self.tasks[prev as usize].state != State::Running {
+            return;
+        }
+        call!(self, stopping, self.seen_ptr(prev), true);
+        let now = self.now_ns;
+        let clock = self.clock_ns;
+        let task = &mut self.tasks[prev as usize];
+        task.state = State::Queued;
+        task.queued_at_ns = clock;
+        task.from_wakeup = false;
+        if task.reset_runnable_at {
+            task.runnable_at_ns = now;
+            task.reset_runnable_at = false;
+        }
+        self.metrics.preempted();
+        if self.seen(prev).scx.slice > 0 {
+            self.put(prev, Place::Local(cpu), crate::consts::ENQ_HEAD);
+        } else if next == IDLE {
+            self.do_enqueue(cpu, prev, ENQ_LAST);
+        } else {
+            self.do_enqueue(cpu, prev, 0);
+        }
+    }
+
+    pub(crate) fn set_next_ext(&mut self, cpu: u32, next: TaskId) {
+        let place = self.tasks[next as usize].place;
+        debug_assert_eq!(
+            place,
+            Place::Local(cpu),
+            "a task runs from its CPU's local queue"
+        );
+        self.unlink(next);
+        call!(self, running, self.seen_ptr(next));
+        let slice_ns = self.seen(next).scx.slice;
+        self.checkers.begins(cpu, next, slice_ns, self.clock_ns);
+        self.tasks[next as usize].reset_runnable_at = true;
+    }
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The built-in tracking of idle CPUs and the default choice of a CPU, as `kernel/sched/ext_idle.c` has them.
+
+use machine::Topology;
+
+use crate::consts::{PF_EXITING, PICK_IDLE_CORE, WAKE_SYNC};
+use crate::mask::{self, CpuMask};
+use crate::seen::call;
+use crate::sim::Sim;
+use crate::task::TaskId;
+
+/// Sets of CPUs that searches go through, from near to far.
+pub struct Domains {
+    pub smt: bool,
+    llcs: Vec<CpuMask>,
+    nodes: Vec<CpuMask>,
+    cores: Vec<CpuMask>,
+    /// Worth a search of its own: there are several, and they are not the nodes again.
+    use_llc: bool,
+    use_node: bool,
+    words: usize,
+}
+
+impl Domains {
+    pub fn new(topology: &Topology) -> Self {
+        let masks = |count: usize, cpus: &dyn Fn(u32) -> Vec<u32>| -> Vec<CpuMask> {
+            (0..count)
+                .map(|index| mask::of(cpus(index as u32)))
+                .collect()
+        };
+        let (llcs, nodes) = (topology.llcs(), topology.nodes());
+        Self {
+            smt: topology.has_smt(),
+            llcs: masks(llcs, &|llc| topology.llc_cpus(llc).to_vec()),
+            nodes: masks(nodes, &|node| topology.node_cpus(node).to_vec()),
+            cores: masks(topology.cores(), &|core| topology.core_cpus(core).to_vec()),
+            use_llc: llcs > 1,
+            use_node: nodes > 1 && nodes != llcs,
+            words: topology.len().div_ceil(64),
+        }
+    }
+}
+
+impl Sim<'_> {
+    /// A CPU goes idle or comes back; `notify`: it really changed, so the policy hears of it.
+    pub(crate) fn update_idle(&mut self, cpu: u32, idle: bool, notify: bool) {
+        if self.builtin_idle {
+            self.set_idle_bit(cpu, idle);
+        }
+        if notify {
+            call!(self, update_idle, cpu as i32, idle);
+        }
+    }
+
+    fn set_idle_bit(&mut self, cpu: u32, idle: bool) {
+        let masks = &mut *self.masks;
+        if idle {
+            mask::set(&mut masks.idle, cpu);
+        } else {
+            mask::clear(&mut masks.idle, cpu);
+        }
+        if !self.domains.smt {
+            masks.idle_smt.bits[cpu as usize / 64] = masks.idle.bits[cpu as usize / 64];
+            return;
+        }
+        let core = &self.domains.cores[self.machine.topology.cpu(cpu).core as usize];
+        let whole = idle
+            && core
+                .bits
+                .iter()
+                .zip(&masks.idle.bits)
+                .all(|(core, idle)| core & !idle == 0);
+        for (smt, core) in masks.idle_smt.bits.iter_mut().zip(&core.bits) {
+            *smt = if whole { *smt | core } else { *smt & !core };
+        }
+    }
+
+    /// Claim an idle CPU. Its core is not wholly idle any more either way.
+    pub(crate) fn claim_idle(&mut self, cpu: u32) -> bool {
+        let masks = &mut *self.masks;
+        if self.domains.smt {
+            let core = &self.domains.cores[self.machine.topology.cpu(cpu).core as usize];
+            for (smt, core) in masks.idle_smt.bits.iter_mut().zip(&core.bits) {
+                *smt &= !core;
+            }
+        } else {
+            mask::clear(&mut masks.idle_smt, cpu);
+        }
+        let was = mask::has(&masks.idle, cpu);
+        mask::clear(&mut masks.idle, cpu);
+        was
+    }
+
+    /// Claim some idle CPU of a set; with `PICK_IDLE_CORE` one of a wholly idle core. Whole cores go first anyway.
+    pub(crate) fn pick_idle(&mut self, allowed: &CpuMask, flags: u64) -> Option<u32> {
+        self.pick_idle_within(allowed, None, flags)
+    }
+
+    fn pick_idle_within(
+        &mut self,
+        allowed: &CpuMask,
+        within: Option<&CpuMask>,
+        flags: u64,
+    ) -> Option<u32> {
+        loop {
+            let found = if self.domains.smt {
+                self.first_of(&self.masks.idle_smt, allowed, within)
+            } else {
+                None
+            };
+            let found = match found {
+                Some(cpu) => Some(cpu),
+                None if self.domains.smt && flags & PICK_IDLE_CORE != 0 => None,
+                None => self.first_of(&self.masks.idle, allowed, within),
+            };
+            let cpu = found?;
+            if self.claim_idle(cpu) {
+                return Some(cpu);
+            }
+        }
+    }
+
+    fn first_of(&self, mask: &CpuMask, allowed: &CpuMask, within: Option<&CpuMask>) -> Option<u32> {
+        match within {
+            None => mask::first_in(self.domains.words, |word| {
+                mask.bits[word] & allowed.bits[word]
+            }),
+            Some(within) => mask::first_in(self.domains.words, |word| {
+                mask.bits[word] & allowed.bits[word] & within.bits[word]
+            }),
+        }
+    }
+
+    /// Any CPU of a set, idle or not, in turn.
+    pub(crate) fn pick_any(&mut self, allowed: &CpuMask) -> Option<u32> {
+        let online = mask::and(allowed, &self.masks.online);
+        let last = self.cpus[self.op_cpu as usize].distribute;
+        let next = mask::iter(&online)
+            .find(|cpu| *cpu > last)
+            .or_else(|| mask::first(&online));
+        if let Some(cpu) = next {
+            self.cpus[self.op_cpu as usize].distribute = cpu;
+        }
+        next
+    }
+
+    /// The kernel's default choice: an idle CPU, claimed, or none.
+    pub(crate) fn select_cpu_dfl(
+        &mut self,
+        id: TaskId,
+        prev_cpu: u32,
+        wake_flags: u64,
+    ) -> Option<u32> {
+        let allowed = std::ptr::from_ref(self.allowed(id));
+        // SAFETY: affinity does not change during the search, and the mask does not move.
+        let allowed = unsafe { &*allowed };
+        let prev_allowed = mask::has(allowed, prev_cpu);
+        if wake_flags & WAKE_SYNC != 0 {
+            let cpu = self.op_cpu;
+            let topology = &self.machine.topology;
+            let near = topology.cpu(cpu).llc == topology.cpu(prev_cpu).llc;
+            if prev_allowed && near && self.claim_idle(prev_cpu) {
+                return Some(prev_cpu);
+            }
+            let current = self.seen_ptr(self.cpus[cpu as usize].curr);
+            // SAFETY: a task of this simulation, or the idle task.
+            let exiting = unsafe { (*current).flags } & PF_EXITING != 0;
+            if !exiting
+                && self.cpus[cpu as usize].local.is_empty()
+                && !mask::is_empty(&self.masks.idle)
+                && mask::has(allowed, cpu)
+            {
+                return Some(cpu);
+            }
+        }
+        if self.domains.smt {
+            if prev_allowed
+                && mask::has(&self.masks.idle_smt, prev_cpu)
+                && self.claim_idle(prev_cpu)
+            {
+                return Some(prev_cpu);
+            }
+            if let Some(cpu) = self.pick_near(allowed, prev_cpu, PICK_IDLE_CORE) {
+                return Some(cpu);
+            }
+        }
+        if prev_allowed && self.claim_idle(prev_cpu) {
+            return Some(prev_cpu);
+        }
+        self.pick_near(allowed, prev_cpu, 0)
+    }
+
+    /// From the last-level cache outwards.
+    fn pick_near(&mut self, allowed: &CpuMask, prev_cpu: u32, flags: u64) -> Option<u32> {
+        if mask::is_empty(&self.masks.idle) {
+            return None;
+        }
+        let place = *self.machine.topology.cpu(prev_cpu);
+        if self.domains.use_llc {
+            let llc = self.domains.llcs[place.llc as usize].clone();
+            if let Some(cpu) = self.pick_idle_within(allowed, Some(&llc), flags) {
+                return Some(cpu);
+            }
+        }
+        if self.domains.use_node {
+            let node = self.domains.nodes[place.node as usize].clone();
+            if let Some(cpu) = self.pick_idle_within(allowed, Some(&node), flags) {
+                return Some(cpu);
+            }
+        }
+        self.pick_idle_within(allowed, None, flags)
+    }
+}

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Inserting tasks into queues: directly from `select_cpu` and enqueue, buffered from dispatch, and moves between queues.
+
+use crate::consts::{
+    DSQ_BUILTIN, DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, ENQ_HEAD, ENQ_PREEMPT, ENQ_PRIQ,
+};
+use crate::dsq::Dsq;
+use crate::seen::call;
+use crate::sim::{Context, Sim};
+use crate::task::{Class, IDLE, Place, TaskId, Verdict};
+use crate::trace::What;
+
+/// An insert of `ops.dispatch()`, carried out when it returns.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffered {
+    task: TaskId,
+    qseq: u32,
+    verdict: Verdict,
+}
+
+impl Sim<'_> {
+    /// The kfunc: where the task goes depends on the callback it is called from.
+    pub(crate) fn insert(&mut self, id: TaskId, verdict: Verdict) {
+        if verdict.enq_flags & crate::consts::ENQ_INTERNAL & !ENQ_PRIQ != 0 {
+            return self.eject(format!("invalid enq_flags 0x{:x}", verdict.enq_flags));
+        }
+        match self.context {
+            Context::Enqueue(task) if task == id => {
+                self.tasks[id as usize].verdict = Some(verdict);
+                self.context = Context::Enqueued(task);
+            }
+            Context::Enqueue(task) => {
+                let (expected, got) = (self.label(task), self.label(id));
+                self.eject(format!(
+                    "scheduling for {expected} but trying to direct-dispatch {got}"
+                ));
+            }
+            Context::Enqueued(_) => {
+                let label = self.label(id);
+                self.eject(format!("{label} already direct-dispatched"));
+            }
+            Context::Dispatch => {
+                if self.insert_buffer.len() >= self.batch() {
+                    return self.eject("dispatch buffer overflow".to_string());
+                }
+                let qseq = self.tasks[id as usize].qseq;
+                self.insert_buffer.push(Buffered {
+                    task: id,
+                    qseq,
+                    verdict,
+                });
+            }
+            Context::Other => self.eject(
+                "scx_bpf_dsq_insert() called outside select_cpu, enqueue and dispatch".to_string(),
+            ),
+        }
+    }
+
+    fn batch(&self) -> usize {
+        match self.ops.dispatch_max_batch {
+            0 => crate::consts::DISPATCH_BATCH,
+            batch => batch as usize,
+        }
+    }
+
+    /// Carry out what `ops.dispatch()` has inserted so far.
+    pub(crate) fn flush_inserts(&mut self, cpu: u32) {
+        if self.insert_buffer.is_empty() {
+            return;
+        }
+        let mut buffer = std::mem::take(&mut self.insert_buffer);
+        for entry in &buffer {
+            let task = &self.tasks[entry.task as usize];
+            // Only what the policy still holds, from the same hand-over.
+            if task.place == Place::Policy && task.qseq == entry.qseq {
+                self.finish_dispatch(cpu, entry.task, entry.verdict);
+            }
+        }
+        self.dispatched += buffer.len() as u32;
+        buffer.clear();
+        self.insert_buffer = buffer;
+    }
+
+    fn finish_dispatch(&mut self, cpu: u32, id: TaskId, verdict: Verdict) {
+        self.tasks[id as usize].place = Place::Nowhere;
+        let to = self.resolve(cpu, id, verdict.dsq_id);
+        self.apply(id, &verdict);
+        if let Place::Local(target) = to {
+            self.put_local_checked(cpu, id, target, verdict.enq_flags);
+        } else {
+            self.put(id, to, verdict.enq_flags);
+        }
+    }
+
+    /// Carry out the verdict of `select_cpu` or enqueue.
+    pub(crate) fn direct_dispatch(&mut self, cpu: u32, id: TaskId, enq_flags: u64) {
+        let Some(mut verdict) = self.tasks[id as usize].verdict.take() else {
+            return;
+        };
+        verdict.enq_flags |= enq_flags;
+        let to = self.resolve(cpu, id, verdict.dsq_id);
+        self.apply(id, &verdict);
+        match to {
+            Place::Local(target) if target != cpu => {
+                // Another run queue: the kernel does it as soon as it may drop this one's lock.
+                self.put_local_checked(cpu, id, target, verdict.enq_flags);
+            }
+            _ => self.put(id, to, verdict.enq_flags),
+        }
+    }
+
+    /// Slice and virtual time come with the insertion; slice 0 keeps the present one, at least 1.
+    fn apply(&mut self, id: TaskId, verdict: &Verdict) {
+        let scx = &mut self.seen(id).scx;
+        if verdict.slice > 0 {
+            scx.slice = verdict.slice;
+        } else {
+            scx.slice = scx.slice.max(1);
+        }
+        if verdict.enq_flags & ENQ_PRIQ != 0 {
+            scx.dsq_vtime = verdict.vtime;
+        }
+    }
+
+    /// Which queue an id means for a task.
+    fn resolve(&mut self, cpu: u32, id: TaskId, dsq_id: u64) -> Place {
+        if dsq_id == DSQ_LOCAL {
+            return Place::Local(cpu);
+        }
+        let task_cpu = self.tasks[id as usize].cpu;
+        if dsq_id & DSQ_LOCAL_ON == DSQ_LOCAL_ON {
+            let target = dsq_id as u32;
+            if (target as usize) < self.cpus.len() {
+                return Place::Local(target);
+            }
+            self.eject(format!(
+                "invalid CPU {target} in SCX_DSQ_LOCAL_ON dispatch verdict"
+            ));
+        } else if dsq_id != DSQ_GLOBAL {
+            if let Some(dsq) = self.find_dsq(dsq_id) {
+                return Place::Dsq(dsq);
+            }
+            self.eject(format!("non-existent DSQ 0x{dsq_id:x}"));
+        }
+        Place::Dsq(self.global_dsq_of(task_cpu))
+    }
+
+    pub(crate) fn global_dsq_of(&self, cpu: u32) -> u32 {
+        self.machine.topology.cpu(cpu).node
+    }
+
+    pub(crate) fn find_dsq(&self, id: u64) -> Option<u32> {
+        if let Some(dsq) = self.dsq_small.get(id as usize) {
+            return (*dsq != u32::MAX).then_some(*dsq);
+        }
+        self.dsq_ids.get(&id).copied()
+    }
+
+    /// May the policy move this task to that CPU? Says why not by ejecting, if told to.
+    fn may_move(&mut self, id: TaskId, to: u32, enforce: bool) -> bool {
+        let from = self.tasks[id as usize].cpu;
+        if self.seen(id).migration_disabled > 0 {
+            if enforce {
+                let label = self.label(id);
+                self.eject(format!(
+                    "SCX_DSQ_LOCAL[_ON] cannot move migration disabled {label} from CPU {from} to {to}"
+                ));
+            }
+            return false;
+        }
+        if !self.may_run_on(id, to) {
+            if enforce {
+                let label = self.label(id);
+                self.eject(format!(
+                    "SCX_DSQ_LOCAL[_ON] target CPU {to} not allowed for {label}"
+                ));
+            }
+            return false;
+        }
+        self.cpus[to as usize].online
+    }
+
+    /// Into a local queue that may be another CPU's, with the kernel's checks.
+    fn put_local_checked(&mut self, cpu: u32, id: TaskId, target: u32, enq_flags: u64) {
+        let from = self.tasks[id as usize].cpu;
+        if from != target {
+            if !self.may_move(id, target, true) {
+                let global = self.global_dsq_of(from);
+                return self.put(id, Place::Dsq(global), enq_flags & !ENQ_PRIQ);
+            }
+            if from != cpu {
+                self.lock_rq(from);
+            }
+            self.tasks[id as usize].cpu = target;
+        }
+        if target != cpu {
+            self.lock_rq(target);
+        }
+        self.put(id, Place::Local(target), enq_flags);
+    }
+
+    /// Put a queued task into a queue: the kernel's `dispatch_enqueue`.
+    pub(crate) fn put(&mut self, id: TaskId, to: Place, enq_flags: u64) {
+        debug_assert_eq!(self.tasks[id as usize].place, Place::Nowhere);
+        let vtime = self.seen(id).scx.dsq_vtime;
+        let head = enq_flags & (ENQ_HEAD | ENQ_PREEMPT) != 0;
+        let mut by_vtime = enq_flags & ENQ_PRIQ != 0;
+        let (dsq, terminal) = match to {
+            Place::Local(cpu) => (&mut self.cpus[cpu as usize].local, true),
+            Place::Dsq(index) => {
+                self.lock_dsq(index);
+                let dsq = &mut self.dsqs[index as usize];
+                let terminal = dsq.id & DSQ_BUILTIN != 0;
+                (dsq, terminal)
+            }
+            Place::Nowhere | Place::Policy => return,
+        };
+        let mut error = None;
+        if by_vtime && terminal {
+            error = Some("cannot use vtime ordering for built-in DSQs".to_string());
+            by_vtime = false;
+        }
+        let placed = if by_vtime {
+            dsq.push_vtime(id, vtime)
+        } else {
+            dsq.push(id, head)
+        };
+        let (dsq_id, seq) = (dsq.id, dsq.seq());
+        if let Ok(slot) = placed {
+            let task = &mut self.tasks[id as usize];
+            task.slot = slot;
+            task.dsq_seq = seq;
+            task.place = to;
+            let at = self.op_at_ns;
+            self.checkers
+                .queued(id, to, by_vtime.then_some(vtime), head, at);
+            self.decide(What::Queue(to), self.op_cpu, id, at);
+        } else {
+            let other = if by_vtime { "FIFO" } else { "PRIQ" };
+            error = Some(format!(
+                "DSQ ID 0x{dsq_id:016x} already had {other}-enqueued tasks"
+            ));
+        }
+        if let Some(error) = error {
+            self.eject(error);
+        }
+        if terminal {
+            if self.tasks[id as usize].custody {
+                call!(self, dequeue, self.seen_ptr(id), 0);
+                self.tasks[id as usize].custody = false;
+            }
+        } else {
+            self.tasks[id as usize].custody = true;
+        }
+        if let Place::Local(cpu) = to {
+            self.after_local(cpu, id, enq_flags);
+        }
+    }
+
+    /// An insert into a local queue wakes its CPU, and may preempt.
+    fn after_local(&mut self, cpu: u32, id: TaskId, enq_flags: u64) {
+        let this = &self.cpus[cpu as usize];
+        if this.in_dispatch || cpu == self.op_cpu && this.curr == id {
+            return;
+        }
+        let curr = this.curr;
+        if curr == IDLE {
+            self.resched(cpu);
+        } else if enq_flags & ENQ_PREEMPT != 0
+            && curr != id
+            && self.tasks[curr as usize].class == Class::Ext
+        {
+            self.seen(curr).scx.slice = 0;
+            self.resched(cpu);
+        }
+    }
+
+    /// Take a task out of whatever queue it is in.
+    pub(crate) fn unlink(&mut self, id: TaskId) {
+        let task = &mut self.tasks[id as usize];
+        let place = std::mem::replace(&mut task.place, Place::Nowhere);
+        let slot = task.slot;
+        match place {
+            Place::Nowhere | Place::Policy => return,
+            Place::Local(cpu) => self.cpus[cpu as usize].local.remove(slot, id),
+            Place::Dsq(dsq) => {
+                self.lock_dsq(dsq);
+                self.dsqs[dsq as usize].remove(slot, id);
+            }
+        }
+        self.checkers.unqueued(id);
+    }
+
+    /// Move the first task that may run on this CPU to its local queue.
+    pub(crate) fn consume(&mut self, cpu: u32, dsq: u32) -> bool {
+        if self.dsqs[dsq as usize].is_empty() {
+            return false;
+        }
+        self.lock_dsq(dsq);
+        let mut index = 0;
+        while let Some(entry) = self.dsqs[dsq as usize].entries.get(index) {
+            let (id, slot) = (entry.task, self.tasks[entry.task as usize].slot);
+            if self.tasks[id as usize].cpu == cpu || self.may_move(id, cpu, false) {
+                self.checkers.consumed(id, dsq, cpu, self.now_ns);
+                self.dsqs[dsq as usize].remove(slot, id);
+                self.checkers.unqueued(id);
+                let task = &mut self.tasks[id as usize];
+                task.place = Place::Nowhere;
+                let from = std::mem::replace(&mut task.cpu, cpu);
+                if from != cpu {
+                    self.lock_rq(from);
+                }
+                self.put(id, Place::Local(cpu), 0);
+                return true;
+            }
+            index += 1;
+        }
+        false
+    }
+
+    /// The kfunc, from dispatch: what was inserted before counts first.
+    pub(crate) fn move_to_local(&mut self, dsq_id: u64) -> bool {
+        if self.context != Context::Dispatch {
+            self.eject("scx_bpf_dsq_move_to_local() called outside dispatch".to_string());
+            return false;
+        }
+        let cpu = self.op_cpu;
+        self.flush_inserts(cpu);
+        let Some(dsq) = self.find_dsq(dsq_id) else {
+            self.eject(format!("invalid DSQ ID 0x{dsq_id:016x}"));
+            return false;
+        };
+        let moved = self.consume(cpu, dsq);
+        self.dispatched += u32::from(moved);
+        moved
+    }
+
+    /// Move a task that an iterator found to another queue.
+    pub(crate) fn move_between(&mut self, id: TaskId, dsq_id: u64, enq_flags: u64) -> bool {
+        let cpu = self.op_cpu;
+        let to = self.resolve(cpu, id, dsq_id);
+        self.unlink(id);
+        if let Place::Local(target) = to {
+            self.put_local_checked(cpu, id, target, enq_flags);
+        } else {
+            self.put(id, to, enq_flags);
+        }
+        true
+    }
+
+    pub(crate) fn create_dsq(&mut self, id: u64) -> i32 {
+        if id & DSQ_BUILTIN != 0 {
+            return -22;
+        }
+        if self.find_dsq(id).is_some() {
+            return -17;
+        }
+        let index = self.dsqs.len() as u32;
+        self.dsqs.push(Dsq::new(id));
+        self.dsq_ids.insert(id, index);
+        if id < 4_096 {
+            let id = id as usize;
+            if self.dsq_small.len() <= id {
+                self.dsq_small.resize(id + 1, u32::MAX);
+            }
+            self.dsq_small[id] = index;
+        }
+        0
+    }
+
+    pub(crate) fn destroy_dsq(&mut self, id: u64) {
+        let Some(index) = self.find_dsq(id) else {
+            return self.eject(format!("attempting to destroy non-existent DSQ 0x{id:x}"));
+        };
+        if !self.dsqs[index as usize].is_empty() {
+            return self.eject(format!("attempting to destroy in-use dsq 0x{id:016x}"));
+        }
+        self.dsqs[index as usize].live = false;
+        self.dsq_ids.remove(&id);
+        if let Some(slot) = self.dsq_small.get_mut(id as usize) {
+            *slot = u32::MAX;
+        }
+    }
+
+    /// `name[pid]`, as the kernel writes it.
+    pub(crate) fn label(&self, id: TaskId) -> String {
+        let task = &self.tasks[id as usize];
+        let name = &self.plan.groups[task.group as usize].name;
+        let name: String = name.chars().take(15).collect();
+        format!("{name}[{}]", crate::lifecycle::pid_of(id))
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Operations, and the clock that runs ahead meanwhile.
+//!
+//! An *operation* is what one CPU does in the kernel without a break: an interrupt, a system call, a reschedule. It is
+//! carried out as a whole at its event's time, while `op_at_ns` runs ahead by what it costs; the CPU is busy in the
+//! kernel until then. Operations that meet at a lock are served in the order of their events.
+
+use crate::sim::Sim;
+use crate::task::IDLE;
+
+impl Sim<'_> {
+    pub(crate) fn begin_op(&mut self, cpu: u32, at_ns: u64) {
+        self.op_cpu = cpu;
+        self.op_at_ns = at_ns;
+        self.clock_ns = at_ns;
+    }
+
+    /// An interrupt on a CPU: after what the kernel does there already, and after waking up if it is idle.
+    pub(crate) fn interrupt(&mut self, cpu: u32) {
+        self.progress(cpu);
+        let this = &self.cpus[cpu as usize];
+        let mut at_ns = self.now_ns.max(this.kernel_until_ns);
+        if this.curr == IDLE && at_ns == self.now_ns {
+            at_ns += self.machine.costs.idle_exit_ns;
+        }
+        self.begin_op(cpu, at_ns);
+        self.in_interrupt = true;
+    }
+
+    /// The end of an operation: what it decided for its own CPU happens now, and the CPU's next event is posted.
+    pub(crate) fn end_op(&mut self) {
+        let cpu = self.op_cpu;
+        self.in_interrupt = false;
+        if !self.kicks.is_empty() {
+            self.flush_kicks();
+        }
+        if self.cpus[cpu as usize].need_resched {
+            self.schedule(cpu);
+            if !self.kicks.is_empty() {
+                self.flush_kicks();
+            }
+        }
+        let now = self.op_at_ns;
+        let curr = self.cpus[cpu as usize].curr;
+        if curr != IDLE {
+            self.look_ahead(curr);
+        }
+        let this = &mut self.cpus[cpu as usize];
+        if this.need_resched {
+            // Asked again by the reschedule itself: an operation of its own.
+            this.need_resched = false;
+            this.resched_at_ns = this.resched_at_ns.min(now);
+        }
+        this.kernel_until_ns = this.kernel_until_ns.max(now);
+        if this.curr != IDLE {
+            this.progress_at_ns = this.progress_at_ns.max(now);
+        }
+        self.post(cpu);
+    }
+
+    pub(crate) fn charge(&mut self, ns: u64) {
+        self.op_at_ns += ns;
+    }
+
+    /// Take and release a run queue's lock.
+    pub(crate) fn lock_rq(&mut self, cpu: u32) {
+        let topology = &self.machine.topology;
+        let target = &mut self.cpus[cpu as usize];
+        let len = target.local.len();
+        self.op_at_ns =
+            target
+                .lock
+                .pass(&self.lock_costs, self.op_at_ns, self.op_cpu, len, |a, b| {
+                    topology.distance(a, b)
+                });
+    }
+
+    pub(crate) fn lock_dsq(&mut self, dsq: u32) {
+        let topology = &self.machine.topology;
+        let target = &mut self.dsqs[dsq as usize];
+        let len = target.len();
+        self.op_at_ns =
+            target
+                .lock
+                .pass(&self.lock_costs, self.op_at_ns, self.op_cpu, len, |a, b| {
+                    topology.distance(a, b)
+                });
+    }
+}

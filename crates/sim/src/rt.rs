@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The real-time class, above sched_ext: `SCHED_FIFO` and `SCHED_RR`.
+//!
+//! One list a priority and CPU, highest first. A preempted task stays at the head of its list; one whose 100 ms of RR are
+//! used, or that yields, goes to the tail. A waking task looks for a CPU of lower priority; after a switch CPUs push what
+//! they cannot run, and pull what others cannot when their own priority drops. So the highest run, as far as their
+//! affinity lets them. [`budget`] is what keeps ordinary tasks alive beside them.
+
+mod budget;
+
+use std::collections::VecDeque;
+
+use crate::sim::Sim;
+use crate::task::{Class, IDLE, State, TaskId};
+use crate::trace::What;
+use workload::plan::Policy;
+
+pub const RR_SLICE_NS: u64 = 100_000_000;
+
+#[derive(Default)]
+pub struct RtQueue {
+    lists: Vec<VecDeque<TaskId>>,
+    levels: u128,
+    len: u32,
+    /// The CPU has served real-time tasks since it last picked one.
+    served: bool,
+    budget: budget::Budget,
+}
+
+impl RtQueue {
+    fn push(&mut self, id: TaskId, prio: u8, head: bool) {
+        if self.lists.is_empty() {
+            self.lists.resize(100, VecDeque::new());
+        }
+        let list = &mut self.lists[usize::from(prio)];
+        if head {
+            list.push_front(id);
+        } else {
+            list.push_back(id);
+        }
+        self.levels |= 1 << prio;
+        self.len += 1;
+    }
+
+    fn remove(&mut self, id: TaskId, prio: u8) {
+        let list = &mut self.lists[usize::from(prio)];
+        if let Some(index) = list.iter().position(|other| *other == id) {
+            list.remove(index);
+            self.len -= 1;
+            if list.is_empty() {
+                self.levels &= !(1 << prio);
+            }
+        }
+    }
+
+    /// The highest priority queued.
+    fn best(&self) -> Option<u8> {
+        (self.levels != 0).then(|| self.levels.ilog2() as u8)
+    }
+
+    fn has(&self, prio: u8) -> bool {
+        self.levels >> prio & 1 == 1
+    }
+
+    /// The first task from the highest priority down that `fits`.
+    fn find(&self, fits: impl Fn(TaskId) -> bool) -> Option<TaskId> {
+        self.lists
+            .iter()
+            .rev()
+            .flatten()
+            .copied()
+            .find(|id| fits(*id))
+    }
+}
+
+impl Sim<'_> {
+    /// 0: no real-time task runs or waits there; else its highest priority.
+    fn rt_level(&self, cpu: u32) -> u8 {
+        let this = &self.cpus[cpu as usize];
+        let queued = this.rt.best().unwrap_or(0);
+        let running = match this.curr {
+            IDLE => 0,
+            curr => self.tasks[curr as usize].rt_prio,
+        };
+        queued.max(running)
+    }
+
+    /// The CPU of lowest real-time priority, below the task's, nearest to where it was.
+    fn lowest_cpu(&self, id: TaskId) -> Option<u32> {
+        let task = &self.tasks[id as usize];
+        let topology = &self.machine.topology;
+        (0..self.cpus.len() as u32)
+            .filter(|cpu| self.cpus[*cpu as usize].online && self.may_run_on(id, *cpu))
+            .map(|cpu| {
+                let near = topology.distance(task.cpu, cpu);
+                let own = cpu != self.op_cpu;
+                (self.rt_level(cpu), near, own, cpu)
+            })
+            .min()
+            .filter(|(level, ..)| *level < task.rt_prio)
+            .map(|(.., cpu)| cpu)
+    }
+
+    pub(crate) fn select_cpu_rt(&mut self, id: TaskId) -> u32 {
+        let prev_cpu = self.fallback_cpu(id);
+        let curr = self.cpus[prev_cpu as usize].curr;
+        let must_move = curr != IDLE && {
+            let curr_task = &self.tasks[curr as usize];
+            curr_task.class == Class::Rt
+                && (self.pinned(curr) || curr_task.rt_prio >= self.tasks[id as usize].rt_prio)
+        };
+        if must_move && !self.pinned(id) {
+            return self.lowest_cpu(id).unwrap_or(prev_cpu);
+        }
+        prev_cpu
+    }
+
+    pub(crate) fn enqueue_rt(&mut self, cpu: u32, id: TaskId, head: bool) {
+        let task = &mut self.tasks[id as usize];
+        task.state = State::Queued;
+        task.cpu = cpu;
+        let prio = task.rt_prio;
+        let policy = task.policy;
+        if task.rr_left_ns == 0 {
+            task.rr_left_ns = RR_SLICE_NS;
+        }
+        debug_assert!(matches!(policy, Policy::Fifo(_) | Policy::Rr(_)));
+        self.cpus[cpu as usize].rt.push(id, prio, head);
+        self.checkers.queued_rt(id, self.op_at_ns);
+        self.decide(What::QueueRt, cpu, id, self.op_at_ns);
+        let curr = self.cpus[cpu as usize].curr;
+        if curr == IDLE || self.tasks[curr as usize].rt_prio < prio {
+            self.resched(cpu);
+        }
+    }
+
+    pub(crate) fn dequeue_rt(&mut self, cpu: u32, id: TaskId) {
+        if self.cpus[cpu as usize].curr == id {
+            self.update_curr(cpu);
+        } else {
+            let task = &self.tasks[id as usize];
+            self.cpus[task.cpu as usize].rt.remove(id, task.rt_prio);
+        }
+        self.checkers.unqueued(id);
+    }
+
+    /// The next real-time task, if one is to run before all ext tasks. It is taken off its list.
+    pub(crate) fn pick_rt(&mut self, cpu: u32, prev: TaskId) -> Option<TaskId> {
+        let prev_rt = prev != IDLE && self.tasks[prev as usize].class == Class::Rt;
+        // Or it was until it changed its policy.
+        let drops = std::mem::take(&mut self.cpus[cpu as usize].rt.served);
+        if !prev_rt && !drops && self.cpus[cpu as usize].rt.len == 0 {
+            return None;
+        }
+        let prev_stays = prev_rt && self.tasks[prev as usize].state == State::Running;
+        if prev_rt {
+            self.update_curr(cpu);
+        }
+        if prev_rt || drops {
+            self.pull_rt(
+                cpu,
+                if prev_stays {
+                    self.tasks[prev as usize].rt_prio
+                } else {
+                    0
+                },
+            );
+        }
+        let rt = &self.cpus[cpu as usize].rt;
+        if rt.budget.throttled() {
+            return None;
+        }
+        if rt.budget.serves_ext() {
+            if let Some(id) = self.pick_ext(cpu, prev) {
+                return Some(id);
+            }
+            self.cpus[cpu as usize].rt.budget.nobody_to_serve();
+        }
+        let rt = &mut self.cpus[cpu as usize].rt;
+        let best = rt.best();
+        if prev_stays {
+            let task = &self.tasks[prev as usize];
+            let stays = match best {
+                None => true,
+                Some(best) if task.rt_tail => best < task.rt_prio,
+                Some(best) => best <= task.rt_prio,
+            };
+            if stays {
+                self.tasks[prev as usize].rt_tail = false;
+                return Some(prev);
+            }
+        }
+        let best = best?;
+        let id = rt.lists[usize::from(best)].front().copied()?;
+        rt.remove(id, best);
+        self.checkers.unqueued(id);
+        Some(id)
+    }
+
+    pub(crate) fn put_prev_rt(&mut self, cpu: u32, prev: TaskId) {
+        self.update_curr(cpu);
+        if self.tasks[prev as usize].state != State::Running {
+            return;
+        }
+        let clock = self.clock_ns;
+        let task = &mut self.tasks[prev as usize];
+        let head = !std::mem::take(&mut task.rt_tail);
+        task.state = State::Queued;
+        task.queued_at_ns = clock;
+        task.from_wakeup = false;
+        let prio = task.rt_prio;
+        self.metrics.preempted();
+        self.cpus[cpu as usize].rt.push(prev, prio, head);
+        self.checkers.queued_rt(prev, clock);
+        self.push_rt(cpu, prev);
+    }
+
+    pub(crate) fn set_next_rt(&mut self, cpu: u32, _next: TaskId) {
+        self.cpus[cpu as usize].rt.served = true;
+        self.start_server(cpu);
+        self.push_all_rt(cpu);
+    }
+
+    /// The highest first, for as long as another CPU takes them.
+    fn push_all_rt(&mut self, cpu: u32) {
+        while self.cpus[cpu as usize].rt.len > 0 {
+            let Some(id) = self.cpus[cpu as usize].rt.find(|id| !self.pinned(id)) else {
+                return;
+            };
+            if !self.push_rt(cpu, id) {
+                return;
+            }
+        }
+    }
+
+    /// Give a queued task to a CPU where it would run, if there is one.
+    fn push_rt(&mut self, cpu: u32, id: TaskId) -> bool {
+        if self.pinned(id) {
+            return false;
+        }
+        let target = self.lowest_cpu(id).filter(|target| *target != cpu);
+        if let Some(target) = target {
+            self.move_rt(id, cpu, target);
+        }
+        target.is_some()
+    }
+
+    /// Fetch the most urgent task that waits elsewhere and would run here.
+    fn pull_rt(&mut self, cpu: u32, floor: u8) {
+        let floor = floor.max(self.cpus[cpu as usize].rt.best().unwrap_or(0));
+        let best = (0..self.cpus.len() as u32)
+            .filter(|other| *other != cpu)
+            .filter_map(|other| {
+                let rt = &self.cpus[other as usize].rt;
+                if rt.len == 0 {
+                    return None;
+                }
+                let id = rt.find(|id| self.may_run_on(id, cpu))?;
+                Some((
+                    self.tasks[id as usize].rt_prio,
+                    std::cmp::Reverse(other),
+                    id,
+                ))
+            })
+            .max();
+        if let Some((prio, std::cmp::Reverse(other), id)) = best
+            && prio > floor
+        {
+            self.move_rt(id, other, cpu);
+        }
+    }
+
+    fn move_rt(&mut self, id: TaskId, from: u32, to: u32) {
+        let prio = self.tasks[id as usize].rt_prio;
+        self.lock_rq(to);
+        self.cpus[from as usize].rt.remove(id, prio);
+        self.checkers.unqueued(id);
+        self.tasks[id as usize].cpu = to;
+        self.cpus[to as usize].rt.push(id, prio, false);
+        self.checkers.queued_rt(id, self.op_at_ns);
+        let curr = self.cpus[to as usize].curr;
+        if to != self.op_cpu && (curr == IDLE || self.tasks[curr as usize].rt_prio < prio) {
+            self.resched(to);
+        }
+    }
+
+    pub(crate) fn tick_rt(&mut self, cpu: u32, id: TaskId) {
+        let tick = self.tick_ns;
+        let task = &mut self.tasks[id as usize];
+        if let Policy::Rr(_) = task.policy {
+            task.rr_left_ns = task.rr_left_ns.saturating_sub(tick);
+            if task.rr_left_ns == 0 {
+                task.rr_left_ns = RR_SLICE_NS;
+                if self.cpus[cpu as usize].rt.has(task.rt_prio) {
+                    task.rt_tail = true;
+                    self.resched(cpu);
+                }
+            }
+        }
+        if self.cpus[cpu as usize].rt.budget.throttled() {
+            self.resched(cpu);
+        }
+    }
+
+    pub(crate) fn yield_rt(&mut self, cpu: u32, id: TaskId) {
+        self.tasks[id as usize].rt_tail = true;
+        self.cpus[cpu as usize].need_resched = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn highest_priority_first_and_heads_before_tails() {
+        let mut queue = RtQueue::default();
+        queue.push(1, 10, false);
+        queue.push(2, 99, false);
+        queue.push(3, 10, true);
+        assert_eq!(queue.best(), Some(99));
+        queue.remove(2, 99);
+        assert_eq!(queue.best(), Some(10));
+        assert_eq!(queue.find(|_| true), Some(3));
+        assert_eq!(queue.find(|id| id != 3), Some(1));
+        queue.remove(1, 10);
+        queue.remove(3, 10);
+        assert_eq!((queue.best(), queue.len), (None, 0));
+    }
+}

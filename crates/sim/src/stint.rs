@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A task's stint on a CPU: how fast it works, when it will be done, and what its caches cost.
+//!
+//! Work is counted in nanoseconds of an idle, full-speed core times [`FULL_RATE`], so that a core of another speed or a
+//! busy SMT sibling changes the rate and no rounding is lost:
+//!
+//! `rate = capacity × (some sibling busy ? smt_speed_pct : 100)`, `done = rate × time`.
+//!
+//! Caches: a task of footprint F has W = min(F, private cache) KiB in its core's caches after it ran. When it comes back
+//! to the same core, what ran there in between evicted min(W, footprints of those) of it; on another core all of W has to
+//! come anew, from as far as the task moved. Each KiB costs `refill_kib_ns` by that distance, as extra work.
+
+use machine::Distance;
+
+use crate::cpu::NEVER;
+use crate::events::Kind;
+use crate::sim::Sim;
+use crate::task::{IDLE, TaskId};
+
+/// Work done per nanosecond by a full-speed core on its own.
+pub const FULL_RATE: u64 = 1024 * 100;
+
+impl Sim<'_> {
+    /// Bring the work of a CPU's task up to date.
+    pub(crate) fn progress(&mut self, cpu: u32) {
+        let this = &mut self.cpus[cpu as usize];
+        if this.curr == IDLE || this.waits_for > 0 || self.now_ns <= this.progress_at_ns {
+            return;
+        }
+        let done = (self.now_ns - this.progress_at_ns) * this.rate;
+        this.progress_at_ns = self.now_ns;
+        let task = &mut self.tasks[this.curr as usize];
+        task.work = task.work.saturating_sub(done);
+        task.refill = task.refill.saturating_sub(done);
+    }
+
+    /// Post a CPU's next event: the end of its task's work, the tick, or an interrupt, whichever is first.
+    pub(crate) fn post(&mut self, cpu: u32) {
+        let this = &mut self.cpus[cpu as usize];
+        let mut at_ns = this.resched_at_ns;
+        if this.curr != IDLE {
+            if this.waits_for > 0 {
+                // Spins until others have rescheduled.
+                this.event_seq = 0;
+                this.event_at_ns = NEVER;
+                return;
+            }
+            let work = self.tasks[this.curr as usize].work;
+            let time = if this.rate == FULL_RATE {
+                work.div_ceil(FULL_RATE)
+            } else {
+                work.div_ceil(this.rate)
+            };
+            at_ns = at_ns
+                .min(this.progress_at_ns + time)
+                .min(this.next_tick_ns)
+                .max(this.kernel_until_ns);
+        } else if at_ns != NEVER {
+            at_ns = at_ns.max(this.kernel_until_ns);
+        }
+        if at_ns == this.event_at_ns {
+            return;
+        }
+        this.event_at_ns = at_ns;
+        this.event_seq = if at_ns == NEVER {
+            0
+        } else {
+            self.events.post(at_ns.max(self.now_ns), Kind::Cpu, cpu)
+        };
+    }
+
+    fn rate(&self, cpu: u32) -> u64 {
+        let topology = &self.machine.topology;
+        let capacity = u64::from(topology.cpu(cpu).capacity);
+        let shared = self.domains.smt
+            && topology
+                .siblings(cpu)
+                .iter()
+                .any(|other| *other != cpu && self.cpus[*other as usize].curr != IDLE);
+        capacity
+            * if shared {
+                self.machine.costs.smt_speed_pct
+            } else {
+                100
+            }
+    }
+
+    /// A CPU went from idle to busy or back: its siblings' speed changes.
+    pub(crate) fn rescale_siblings(&mut self, cpu: u32) {
+        if !self.domains.smt {
+            return;
+        }
+        for index in 0..self.machine.topology.siblings(cpu).len() {
+            let other = self.machine.topology.siblings(cpu)[index];
+            if other != cpu && self.cpus[other as usize].curr != IDLE {
+                self.progress(other);
+                let rate = self.rate(other);
+                if rate != self.cpus[other as usize].rate {
+                    self.cpus[other as usize].rate = rate;
+                    self.post(other);
+                }
+            }
+        }
+    }
+
+    /// A task is switched in: from when on, how fast, and how cold its caches are.
+    pub(crate) fn start_stint(&mut self, cpu: u32, id: TaskId) {
+        let rate = self.rate(cpu);
+        let refill = self.refill_work(cpu, id);
+        let this = &mut self.cpus[cpu as usize];
+        this.rate = rate;
+        this.progress_at_ns = self.op_at_ns;
+        let task = &mut self.tasks[id as usize];
+        // What is left of an earlier refill is part of what is cold now.
+        task.work = task.work - task.refill + refill;
+        task.refill = refill;
+    }
+
+    fn refill_work(&mut self, cpu: u32, id: TaskId) -> u64 {
+        let task = &self.tasks[id as usize];
+        let footprint = u64::from(task.footprint_kib);
+        if footprint == 0 {
+            return 0;
+        }
+        let costs = &self.machine.costs;
+        let warmable = footprint.min(costs.private_cache_kib);
+        let core = self.machine.topology.siblings(cpu)[0] as usize;
+        let churn = self.cpus[core].cache_churn;
+        let last = task.last_cpu;
+        if last == u32::MAX {
+            return warmable * costs.refill_kib_ns[Distance::Llc as usize] * FULL_RATE;
+        }
+        let distance = self.machine.topology.distance(last, cpu);
+        let all = warmable * costs.refill_kib_ns[distance as usize] * FULL_RATE;
+        match distance {
+            Distance::Same | Distance::Core => {
+                let evicted = (churn - task.cache_mark).min(warmable);
+                let again = evicted * costs.refill_kib_ns[distance as usize] * FULL_RATE;
+                (again + task.refill).min(all)
+            }
+            _ => all,
+        }
+    }
+
+    /// A task is switched out: it leaves its footprint in the core's caches.
+    pub(crate) fn end_stint(&mut self, cpu: u32, id: TaskId) {
+        let core = self.machine.topology.siblings(cpu)[0] as usize;
+        let task = &mut self.tasks[id as usize];
+        let churn = &mut self.cpus[core].cache_churn;
+        *churn += u64::from(task.footprint_kib);
+        task.cache_mark = *churn;
+    }
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A simulated task, and where it may be in its life.
+//!
+//! ```text
+//!            fork / start                    picked                 blocks
+//!   Unborn ───────────────► Queued ◄───────────────────► Running ──────────► Blocked
+//!      ▲                      ▲      preempted, slice       │                   │
+//!      │ forked again         │      used, yields           │ exits             │
+//!      │                      └──────────────┐              ▼                   │
+//!      └──────────────────── Dead ◄──────────┼─────────── (zombie               │
+//!                              reaped        │             until reaped)        │
+//!                                            └──────────────────────────────────┘
+//!                                                         woken
+//!   While Queued an ext task is in exactly one of these places (Place):
+//!
+//!     Policy ──insert──► User DSQ ──move_to_local──► Local DSQ ──picked──► (Running)
+//!       │                   ▲  │  dsq_move                ▲
+//!       └──insert───────────┘  └─► another user DSQ       │
+//!       └──insert─────────────────────────────────────────┘   (and Global likewise)
+//!
+//!   The policy has custody (ops.dequeue is owed) in Policy and in a User DSQ.
+//! ```
+
+use workload::draw::Stream;
+use workload::plan::Policy;
+
+use crate::dsq;
+
+/// Index of a task.
+pub type TaskId = u32;
+/// No task: an idle CPU.
+pub const IDLE: TaskId = u32::MAX;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Unborn,
+    Queued,
+    Running,
+    Blocked,
+    Dead,
+}
+
+/// Where a queued ext task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Nowhere,
+    /// With the policy, which has not inserted it anywhere.
+    Policy,
+    /// In the shared queue with this index.
+    Dsq(u32),
+    /// In the local queue of this CPU.
+    Local(u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    Ext,
+    Rt,
+}
+
+/// What a blocked task waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    None,
+    Sleep,
+    Queue,
+    Poll,
+    Lock,
+    Semaphore,
+    Disk,
+    Child,
+}
+
+/// A decision of `select_cpu` or enqueue to insert directly, not yet carried out.
+#[derive(Clone, Copy, Debug)]
+pub struct Verdict {
+    pub dsq_id: u64,
+    pub slice: u64,
+    pub vtime: u64,
+    pub enq_flags: u64,
+}
+
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent states, each with its own meaning"
+)]
+pub struct Task {
+    pub state: State,
+    pub class: Class,
+    pub wait: Wait,
+    pub cpu: u32,
+    /// The CPU it last ran on.
+    pub last_cpu: u32,
+
+    // With sched_ext.
+    pub place: Place,
+    pub slot: dsq::Place,
+    /// Insertion count of its queue when it was inserted.
+    pub dsq_seq: u32,
+    pub custody: bool,
+    /// Counts hand-overs to the policy, so that a late insert of an earlier one is void.
+    pub qseq: u32,
+    pub verdict: Option<Verdict>,
+    pub enabled: bool,
+    /// It has ended and only has to leave its CPU.
+    pub exiting: bool,
+    /// Since when it has waited, as the watchdog sees it.
+    pub runnable_at_ns: u64,
+    /// The next wait counts afresh: it ran in between.
+    pub reset_runnable_at: bool,
+
+    // With the real-time class.
+    pub rt_prio: u8,
+    pub rr_left_ns: u64,
+    /// It goes behind its equals when it is put back.
+    pub rt_tail: bool,
+
+    // Its work.
+    /// Left of the present burst, in nanoseconds × [`crate::stint::FULL_RATE`].
+    pub work: u64,
+    /// Part of `work` that refills caches.
+    pub refill: u64,
+    pub group: u32,
+    pub index: u32,
+    pub pc: u32,
+    /// The instruction at `pc` has been begun before (it blocked).
+    pub begun: bool,
+    pub locals: Box<[i64]>,
+    pub stream: Stream,
+    pub policy: Policy,
+    pub nice: i32,
+    pub footprint_kib: u32,
+    /// What its core's cache had been through when it last left it.
+    pub cache_mark: u64,
+    pub stamp_ns: u64,
+    pub message_stamp_ns: u64,
+    pub due_ns: u64,
+    /// The last multiple of its timer.
+    pub timer_ns: Option<u64>,
+    pub sleep_seq: u64,
+
+    // Family.
+    pub parent: TaskId,
+    pub children_alive: u32,
+    pub zombies: u32,
+
+    // Accounts.
+    pub exec_ns: u64,
+    pub woken_at_ns: u64,
+    pub queued_at_ns: u64,
+    /// It waits because it was woken, not because it was preempted.
+    pub from_wakeup: bool,
+    /// Start of the present unbroken time of wanting a CPU, and ideal and received service at that time.
+    pub busy_since_ns: u64,
+    pub busy_ideal: (f64, f64),
+    pub busy_exec_ns: u64,
+}
+
+impl Task {
+    pub fn new(group: u32, index: u32, stream: Stream) -> Self {
+        Self {
+            state: State::Unborn,
+            class: Class::Ext,
+            wait: Wait::None,
+            cpu: 0,
+            last_cpu: u32::MAX,
+            place: Place::Nowhere,
+            slot: dsq::Place::default(),
+            dsq_seq: 0,
+            custody: false,
+            qseq: 0,
+            verdict: None,
+            enabled: false,
+            exiting: false,
+            runnable_at_ns: 0,
+            reset_runnable_at: true,
+            rt_prio: 0,
+            rr_left_ns: 0,
+            rt_tail: false,
+            work: 0,
+            refill: 0,
+            group,
+            index,
+            pc: 0,
+            begun: false,
+            locals: Box::default(),
+            stream,
+            policy: Policy::Other,
+            nice: 0,
+            footprint_kib: 0,
+            cache_mark: 0,
+            stamp_ns: 0,
+            message_stamp_ns: 0,
+            due_ns: 0,
+            timer_ns: None,
+            sleep_seq: 0,
+            parent: IDLE,
+            children_alive: 0,
+            zombies: 0,
+            exec_ns: 0,
+            woken_at_ns: 0,
+            queued_at_ns: 0,
+            from_wakeup: false,
+            busy_since_ns: 0,
+            busy_ideal: (0.0, 0.0),
+            busy_exec_ns: 0,
+        }
+    }
+
+    /// Wants a CPU.
+    pub fn runnable(&self) -> bool {
+        matches!(self.state, State::Queued | State::Running)
+    }
+
+    pub fn alive(&self) -> bool {
+        self.runnable() || self.state == State::Blocked
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The watchdog: a task that could run and was not run for too long ends the policy, as in the kernel.
+
+use policy::abi::ExitInfo;
+
+use crate::events::Kind;
+use crate::outcome::Exit;
+use crate::sim::Sim;
+use crate::task::{Class, Place, State, TaskId, Wait};
+use workload::plan::End;
+
+impl Sim<'_> {
+    pub(crate) fn audit_again(&mut self) {
+        self.audit();
+        let again_ns = self.now_ns + self.options.bounds.audit_ns;
+        self.events.post(again_ns, Kind::Watchdog, 1);
+    }
+
+    /// Looks twice in every limit, like the kernel's.
+    pub(crate) fn watchdog(&mut self) {
+        let limit_ns = u64::from(self.ops.timeout_ms) * 1_000_000;
+        self.events
+            .post(self.now_ns + limit_ns / 2, Kind::Watchdog, 0);
+        self.audit();
+        let stuck = !matches!(self.plan.end, End::After { .. })
+            && self.tasks.iter().all(|task| {
+                !task.alive()
+                    || task.state == State::Blocked
+                        && !matches!(task.wait, Wait::Sleep | Wait::Disk)
+            });
+        if stuck {
+            return self.fail("every task is blocked and nothing is to come".to_string());
+        }
+        let stalled = (0..self.tasks.len() as TaskId).find(|id| {
+            let task = &self.tasks[*id as usize];
+            task.state == State::Queued
+                && task.class == Class::Ext
+                && self.now_ns > task.runnable_at_ns + limit_ns
+        });
+        if let Some(id) = stalled {
+            let stall = self.stall(id);
+            self.eject_by("watchdog", format!("runnable task stall ({stall})"));
+        }
+    }
+
+    /// Who, how long, and where it is stuck.
+    fn stall(&self, id: TaskId) -> String {
+        let task = &self.tasks[id as usize];
+        let ms = (self.now_ns - task.runnable_at_ns) / 1_000_000;
+        let place = match task.place {
+            Place::Nowhere => "in no queue".to_string(),
+            Place::Policy => "held by the policy".to_string(),
+            Place::Local(cpu) => format!("in the local queue of CPU {cpu}"),
+            Place::Dsq(dsq) => {
+                let dsq = &self.dsqs[dsq as usize];
+                format!("in DSQ {:#x} of {}", dsq.id, dsq.len())
+            }
+        };
+        format!(
+            "{} failed to run for {}.{:03}s, {place}",
+            self.label(id),
+            ms / 1_000,
+            ms % 1_000
+        )
+    }
+
+    /// Tell the policy that it is over.
+    pub(crate) fn exit_policy(&mut self) {
+        let (kind, reason, message) = match &self.exit {
+            None => (64, c"unregistered from user space", String::new()),
+            Some(Exit::Ejected(reason)) => (1_024, c"runtime error", reason.clone()),
+            Some(Exit::Failed(_)) => return,
+        };
+        self.call_exit(kind, 0, reason, &message);
+    }
+
+    pub(crate) fn call_exit(
+        &mut self,
+        kind: i32,
+        exit_code: i64,
+        reason: &std::ffi::CStr,
+        message: &str,
+    ) {
+        let message = std::ffi::CString::new(message.replace('\0', " ")).unwrap_or_default();
+        let mut info = ExitInfo {
+            kind,
+            exit_code,
+            reason: reason.as_ptr(),
+            msg: message.as_ptr(),
+        };
+        crate::seen::call!(self, exit, &raw mut info);
+    }
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What costs add, to the nanosecond.
+
+use machine::Costs;
+use workload::plan::{End, Inst, Value};
+use workload::record::Status;
+
+use crate::common::{
+    MS, free, group, machine_of, no_costs, plan, run, run_for, shape, sleep_for, sleepers,
+};
+
+fn elapsed_ns(machine: &machine::Machine, plan: workload::plan::Plan) -> u64 {
+    let outcome = run(machine, plan, "fifo");
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    (outcome.metrics["elapsed_s"] * 1e9).round() as u64
+}
+
+fn one(program: Vec<Inst>) -> workload::plan::Plan {
+    plan(vec![group("a", 1, program)], End::All)
+}
+
+#[test]
+fn without_costs_work_takes_its_time() {
+    assert_eq!(elapsed_ns(&free(1), one(vec![run_for(12_345)])), 12_345);
+    assert_eq!(
+        elapsed_ns(&free(1), one(vec![run_for(10), sleep_for(20), run_for(30)])),
+        60
+    );
+}
+
+#[test]
+fn each_cost_is_added_where_it_arises() {
+    let cost = |change: &dyn Fn(&mut Costs)| {
+        let mut costs = no_costs();
+        change(&mut costs);
+        elapsed_ns(
+            &machine_of(shape(1, 1, 1, 1), costs),
+            one(vec![run_for(10_000), sleep_for(20_000), run_for(10_000)]),
+        ) - 40_000
+    };
+    // In twice; the switches to idle do not delay anybody.
+    assert_eq!(cost(&|costs| costs.switch_ns = 7), 14);
+    assert_eq!(cost(&|costs| costs.wakeup_ns = 7), 14);
+    assert_eq!(cost(&|costs| costs.idle_exit_ns = 7), 14);
+    assert_eq!(cost(&|costs| costs.timer_slack_ns = 7), 7);
+    assert_eq!(cost(&|costs| costs.syscall_ns = 7), 7);
+    assert_eq!(cost(&|costs| costs.exit_ns = 7), 7);
+    // The first KiB come from the last-level cache; nobody evicts them during the sleep.
+    let footprint = |change: &dyn Fn(&mut Costs), tasks: u32| {
+        let mut costs = no_costs();
+        change(&mut costs);
+        let mut group = group(
+            "a",
+            tasks,
+            vec![run_for(10_000), sleep_for(1), run_for(10_000)],
+        );
+        group.footprint_kib = 8;
+        elapsed_ns(
+            &machine_of(shape(1, 1, 1, 1), costs),
+            plan(vec![group], End::All),
+        )
+    };
+    assert_eq!(
+        footprint(&|costs| costs.refill_kib_ns = [1, 2, 3, 4, 5], 1),
+        20_001 + 8 * 3
+    );
+    // Two in turn evict each other: at each return all 8 KiB at 1 ns.
+    assert_eq!(
+        footprint(&|costs| costs.refill_kib_ns = [1, 2, 3, 4, 5], 2),
+        40_000 + 2 * 8 * 3 + 2 * 8
+    );
+}
+
+#[test]
+fn ticks_cost_time_on_busy_cpus() {
+    let costs = Costs {
+        tick_ns: 1_000,
+        ..no_costs()
+    };
+    // 24 ms of work: ticks at 4, 8, … 24 ms, the last because the ticks before took time.
+    assert_eq!(
+        elapsed_ns(
+            &machine_of(shape(1, 1, 1, 1), costs),
+            one(vec![run_for(24 * MS)])
+        ),
+        24_006_000
+    );
+}
+
+#[test]
+fn siblings_share_a_core() {
+    let smt = |pct| {
+        machine_of(
+            shape(1, 1, 1, 2),
+            Costs {
+                smt_speed_pct: pct,
+                ..no_costs()
+            },
+        )
+    };
+    let jobs = |works: &[i64]| {
+        plan(
+            works
+                .iter()
+                .map(|work| group("job", 1, vec![run_for(*work)]))
+                .collect(),
+            End::All,
+        )
+    };
+    // Both busy all the time: each at 60 %.
+    assert_eq!(elapsed_ns(&smt(60), jobs(&[6_000, 6_000])), 10_000);
+    // 6 µs of work takes 10 µs beside the other, which by then has done 6 of 12 and does the rest alone.
+    assert_eq!(elapsed_ns(&smt(60), jobs(&[6_000, 12_000])), 16_000);
+    assert_eq!(elapsed_ns(&smt(100), jobs(&[6_000, 12_000])), 12_000);
+    assert_eq!(elapsed_ns(&smt(50), jobs(&[5_000])), 5_000);
+}
+
+#[test]
+fn capacity_is_speed() {
+    let mut machine = free(1);
+    machine.topology.cpus[0].capacity = 512;
+    assert_eq!(elapsed_ns(&machine, one(vec![run_for(1_000)])), 2_000);
+}
+
+#[test]
+fn copies_forks_and_disks() {
+    let mut costs = no_costs();
+    costs.copy_kib_ns = 10;
+    let machine = machine_of(shape(1, 1, 1, 1), costs);
+    let disk = |sync| Inst::Disk {
+        bytes: Value::Const(2_048),
+        write: true,
+        sync,
+    };
+    assert_eq!(elapsed_ns(&machine, one(vec![disk(false), run_for(1)])), 21);
+    // 2 KiB at 225 MB/s.
+    assert_eq!(
+        elapsed_ns(&machine, one(vec![disk(true), run_for(1)])),
+        21 + 9_102
+    );
+    let slow = machine_of(
+        shape(1, 1, 2, 1),
+        Costs {
+            disk_request_ns: 50_000,
+            disk_kib_ns: 1_000,
+            disk_cpu_kib_ns: 300,
+            ..no_costs()
+        },
+    );
+    // The kernel's work, the way to the disk and its own time; the second waits for the first only there.
+    let both = plan(vec![group("writer", 2, vec![disk(true)])], End::All);
+    assert_eq!(
+        elapsed_ns(&slow, one(vec![disk(true)])),
+        600 + 50_000 + 2_000
+    );
+    assert_eq!(elapsed_ns(&slow, both.clone()), 600 + 50_000 + 4_000);
+    assert_eq!(run(&slow, both, "vtime").metrics["cpu_s"], 1_200e-9);
+    let forks = machine_of(
+        shape(1, 1, 1, 1),
+        Costs {
+            fork_ns: 500,
+            exec_ns: 70,
+            ..no_costs()
+        },
+    );
+    let mut child = group("child", 1, vec![Inst::Exec, run_for(1)]);
+    child.start = workload::plan::Start::Fork;
+    let parent = group(
+        "parent",
+        1,
+        vec![
+            Inst::Fork {
+                group: 1,
+                index: Value::Const(0),
+            },
+            Inst::Reap,
+        ],
+    );
+    assert_eq!(elapsed_ns(&forks, plan(vec![parent, child], End::All)), 571);
+}
+
+#[test]
+fn a_contended_queue_lock_costs_more_than_a_free_one() {
+    let busy = |cpus: u32, hold: u64| {
+        let costs = Costs {
+            lock_hold_ns: hold,
+            ..no_costs()
+        };
+        let outcome = run(
+            &machine_of(shape(1, 1, cpus, 1), costs),
+            plan(
+                vec![sleepers(4 * cpus, 50_000, 10_000)],
+                crate::common::for_ms(50),
+            ),
+            "vtime",
+        );
+        outcome.metrics["switches_voluntary"] / f64::from(cpus)
+    };
+    let alone = busy(2, 1_000);
+    let many = busy(64, 1_000);
+    // One queue, one lock of 1 µs: 64 CPUs cannot switch more than a million times a second in all.
+    assert!(many < alone * 0.6, "{many} against {alone}");
+    assert!((busy(64, 0) / busy(2, 0) - 1.0).abs() < 0.05);
+}
