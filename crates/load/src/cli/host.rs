@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `schedlab-host`: cells on the running kernel, and a scheduler by hand.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Arg, ArgAction, Command};
+
+use super::{exec, inspect, man, options, parse, scheduler, version};
+use crate::error::bad_input;
+use crate::schedulers::{SCHEDULERS, Scheduler, is_object};
+
+fn command() -> Result<Command> {
+    let json = Arg::new("json")
+        .long("json")
+        .action(ArgAction::SetTrue)
+        .help("Print JSON");
+    let mut load = Command::new("load")
+        .about("Run a scheduler in the foreground, until Ctrl-C")
+        .after_help(
+            "In place of NAME, a policy's object: schedlab-host load ./mine.bpf.o [OPTIONS]",
+        )
+        .subcommand_required(true)
+        .subcommand_value_name("NAME")
+        .disable_help_subcommand(true);
+    for scheduler in SCHEDULERS {
+        load = load.subcommand(options::command(
+            scheduler,
+            &scheduler.manifest()?,
+            scheduler.name,
+        ));
+    }
+    Ok(Command::new("schedlab-host")
+        .version(version())
+        .about("Puts schedlab's schedulers into the running kernel and runs workloads under them")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .disable_help_subcommand(true)
+        .subcommand(exec::run_command())
+        .subcommand(exec::exec_command())
+        .subcommand(exec::prepare_command())
+        .subcommand(load)
+        .subcommand(
+            Command::new("status")
+                .about("Say which scheduler runs")
+                .arg(json.clone()),
+        )
+        .subcommand(
+            Command::new("list")
+                .about("List the schedulers, their tunables and counters")
+                .arg(json),
+        )
+        .subcommand(
+            Command::new("man")
+                .about("Print the manual page of a scheduler, or this program's")
+                .arg(
+                    Arg::new("name")
+                        .value_name("NAME")
+                        .help("A scheduler; without it, schedlab-host"),
+                ),
+        ))
+}
+
+/// `load NAME.bpf.o`: not a scheduler of ours.
+fn object(args: &[OsString]) -> Option<&str> {
+    let name = args.get(2)?.to_str()?;
+    (args.get(1)? == "load" && is_object(name)).then_some(name)
+}
+
+pub fn main(args: Vec<OsString>) -> Result<ExitCode> {
+    if let Some(path) = object(&args) {
+        let scheduler = Scheduler::named(path).map_err(bad_input)?;
+        return scheduler::of(scheduler, args[2..].to_vec());
+    }
+    let command = command()?;
+    let Some(matches) = parse(&command, args)? else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    match matches.subcommand() {
+        Some(("run", matches)) => return exec::run(matches),
+        Some(("exec", matches)) => return exec::exec(matches),
+        Some(("prepare", matches)) => return exec::prepare(matches),
+        Some(("load", matches)) => {
+            let (name, matches) = matches.subcommand().expect("required");
+            let scheduler = Scheduler::find(name)?;
+            return scheduler::run(scheduler, &scheduler.manifest()?, matches);
+        }
+        Some(("status", matches)) => inspect::status(matches.get_flag("json"))?,
+        Some(("list", matches)) => inspect::list(matches.get_flag("json"))?,
+        Some(("man", matches)) => match matches.get_one::<String>("name") {
+            None => man::print(command)?,
+            Some(name) => {
+                let name = name.strip_prefix("scx_").unwrap_or(name);
+                let scheduler = Scheduler::find(name).map_err(bad_input)?;
+                man::print(options::command(
+                    scheduler,
+                    &scheduler.manifest()?,
+                    scheduler::program(name),
+                ))?;
+            }
+        },
+        _ => unreachable!("clap knows the subcommands"),
+    }
+    Ok(ExitCode::SUCCESS)
+}

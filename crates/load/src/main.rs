@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-only
+fn main() -> std::process::ExitCode {
+    // A task of a workload that replaced its program by this one does not come back from here.
+    workload::exec::reenter();
+    // Nor does the process that keeps an application.
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|arg| arg == load::application::SUBCOMMAND)
+    {
+        return load::error::report("schedlab-host", load::application::keep());
+    }
+    load::cli::main(std::env::args_os().collect())
+}

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A scheduler in the kernel: open its object, tell it its tunables and the machine, load, attach, watch, detach.
+
+use std::path::Path;
+use std::ptr::NonNull;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use libbpf_rs::btf::types::{MemberAttr, Struct};
+use libbpf_rs::{
+    AsRawLibbpf, Btf, Link, MapCore, MapType, Object, ObjectBuilder, OpenObject, libbpf_sys,
+};
+use policy::topology::MAX_CPUS;
+use policy::{Setting, TopologyGlobals};
+
+use crate::elf::{Layout, Variable};
+use crate::error::NotHere;
+use crate::exit::{Exit, RawExitInfo};
+use crate::log::Why;
+use crate::schedulers::Scheduler;
+use crate::stats::{STRIDE, Stats};
+use crate::sysfs::{SCHED_EXT, State};
+use crate::{kernel, log, topology};
+
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub settings: Vec<Setting>,
+    /// The kernel ejects a scheduler that leaves a runnable task waiting so long; it allows up to 30 s.
+    pub timeout_ms: Option<u32>,
+    /// Bytes of the kernel's state dump at an error.
+    pub exit_dump_len: Option<u32>,
+    pub verbose: bool,
+}
+
+/// Attached; dropped, it is detached.
+pub struct Running {
+    link: Option<Link>,
+    exit_info: NonNull<RawExitInfo>,
+    stats: Vec<(String, NonNull<u64>)>,
+    /// As `/sys/kernel/sched_ext/root/ops` shows it.
+    pub ops: String,
+    /// Owns the memory that the pointers above point to.
+    _object: Object,
+}
+
+impl Running {
+    pub fn load(scheduler: &Scheduler, options: &Options) -> Result<Self> {
+        let before = ready(scheduler.name)?;
+        log::start(options.verbose);
+        let layout = Layout::of(scheduler.elf)?;
+        let mut object = ObjectBuilder::default()
+            .name(scheduler.name)?
+            .open_memory(scheduler.elf)
+            .map_err(|error| refused(scheduler, &error))?;
+        set_globals(&mut object, &layout, options)?;
+        let ops = set_ops(&mut object, scheduler, options, before.hotplug_seq)?;
+        let mut object = object.load().map_err(|error| refused(scheduler, &error))?;
+
+        let bss = memory(&object, ".bss")?;
+        let exit_info = place(
+            bss,
+            layout.find(".bss", "exit_info")?,
+            size_of::<RawExitInfo>(),
+        )?;
+        let mut stats = Vec::new();
+        for stat in scheduler.manifest()?.stats {
+            let variable = layout.find(".bss", &format!("stat_{}", stat.name))?;
+            ensure!(
+                variable.size == MAX_CPUS * STRIDE,
+                "the policy's counter '{}' is not a STAT",
+                stat.name
+            );
+            stats.push((stat.name, place(bss, variable, variable.size)?.cast()));
+        }
+        let mut map = object
+            .maps_mut()
+            .find(|map| map.map_type() == MapType::StructOps)
+            .context("the policy defines no scheduler (SCX_OPS_DEFINE)")?;
+        let link = map
+            .attach_struct_ops()
+            .map_err(|error| refused(scheduler, &error))?;
+        Ok(Self {
+            link: Some(link),
+            exit_info: exit_info.cast(),
+            stats,
+            ops,
+            _object: object,
+        })
+    }
+
+    /// Why it ended, once it has.
+    pub fn exit(&self) -> Option<Exit> {
+        // SAFETY: it points into the object's mapped memory, which lives as long as we do.
+        unsafe { Exit::read(self.exit_info.as_ptr()) }
+    }
+
+    /// Every counter of the policy, summed over the CPUs.
+    pub fn stats(&self) -> Stats {
+        let sum = |first: &NonNull<u64>| {
+            // SAFETY: a counter has a stride for each of MAX_CPUS, checked against its size in load().
+            (0..MAX_CPUS)
+                .map(|cpu| unsafe { first.byte_add(cpu * STRIDE).read_volatile() })
+                .sum()
+        };
+        self.stats
+            .iter()
+            .map(|(name, first)| (name.clone(), sum(first)))
+            .collect()
+    }
+
+    /// The kernel's own scheduler takes over; returns why this one ended.
+    pub fn detach(mut self) -> Option<Exit> {
+        self.unlink();
+        self.exit()
+    }
+
+    fn unlink(&mut self) {
+        if let Some(link) = self.link.take() {
+            // Closing our descriptor alone would not do while a child has a copy of it.
+            let _ = link.detach();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.unlink();
+    }
+}
+
+/// Whether a scheduler can be loaded here and now.
+fn ready(name: &str) -> Result<State> {
+    let state = State::read().map_err(|error| {
+        NotHere(format!(
+            "{error:#}; `schedlab doctor` names a kernel that has it"
+        ))
+    })?;
+    // SAFETY: no pointers.
+    if unsafe { libc::geteuid() } != 0 {
+        return Err(NotHere(format!("loading a scheduler needs root: sudo scx_{name}")).into());
+    }
+    refuse_other(&state)?;
+    Ok(state)
+}
+
+/// No scheduler of somebody else runs. A kernel without sched_ext has none.
+pub fn vacant() -> Result<()> {
+    State::read().map_or(Ok(()), |state| refuse_other(&state))
+}
+
+fn refuse_other(state: &State) -> Result<()> {
+    if state.is_disabled() {
+        return Ok(());
+    }
+    let other = if state.ops.is_empty() {
+        "another scheduler"
+    } else {
+        &state.ops
+    };
+    Err(NotHere(format!(
+        "{other} is running ({SCHED_EXT}/state: {}); stop it first, with Ctrl-C where it was started, or with \
+         systemctl stop scx.service or scx_loader.service",
+        state.state
+    ))
+    .into())
+}
+
+/// An error of libbpf, with what the log tells about it.
+fn refused(scheduler: &Scheduler, error: &libbpf_rs::Error) -> anyhow::Error {
+    let name = scheduler.name;
+    match log::explain() {
+        None => anyhow!("cannot load {name}: {error:#}"),
+        Some(Why::Kernel(why)) => NotHere(format!("cannot load {name}: {why}")).into(),
+        Some(Why::Policy(why)) => {
+            anyhow!(
+                "cannot load {name}: {why}\n    ({error:#}; the whole log: scx_{name} --verbose)"
+            )
+        }
+    }
+}
+
+fn set_globals(object: &mut OpenObject, layout: &Layout, options: &Options) -> Result<()> {
+    let places = topology::places(Path::new(topology::SYSTEM))?;
+    let machine = TopologyGlobals::new(&places, kernel::tick_hz())?;
+    let mut rodata = object
+        .maps_mut()
+        .find(|map| map.name().to_string_lossy().ends_with(".rodata"))
+        .context("the policy has no constants")?;
+    let rodata = rodata
+        .initial_value_mut()
+        .context("the policy's constants cannot be set")?;
+    let mut set = |name: &str, bytes: &[u8]| -> Result<()> {
+        let slice = layout.find(".rodata", name)?.slice(rodata)?;
+        ensure!(
+            bytes.len() <= slice.len(),
+            "the policy's global '{name}' is too small for its value"
+        );
+        slice[..bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    };
+    for (name, value) in machine.numbers() {
+        set(name, &value.to_le_bytes())?;
+    }
+    for (name, values) in machine.arrays() {
+        let bytes: Vec<u8> = values
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect();
+        set(name, &bytes)?;
+    }
+    for setting in &options.settings {
+        let size = layout.find(".rodata", &setting.name)?.size;
+        set(&setting.name, &setting.value.to_le_bytes()[..size])?;
+    }
+    Ok(())
+}
+
+/// Name, watchdog and hotplug sequence go into the policy's `sched_ext_ops`; returns the name.
+fn set_ops(
+    object: &mut OpenObject,
+    scheduler: &Scheduler,
+    options: &Options,
+    hotplug_seq: u64,
+) -> Result<String> {
+    let raw = object.as_libbpf_object();
+    // SAFETY: the object outlives the borrow.
+    let btf = Btf::from_bpf_object(unsafe { raw.as_ref() })?
+        .context("the policy has no BTF: build it with -g")?;
+    let ops: Struct = btf
+        .type_by_name("sched_ext_ops")
+        .context("the policy has no struct sched_ext_ops")?;
+    let field = |name: &str| -> Result<usize> {
+        let member = ops
+            .iter()
+            .find(|member| member.name.is_some_and(|found| found == name));
+        match member.map(|member| member.attr) {
+            Some(MemberAttr::Normal { offset }) => Ok(offset as usize / 8),
+            _ => Err(anyhow!("struct sched_ext_ops has no field '{name}'")),
+        }
+    };
+    let fields = [
+        field("name")?,
+        field("timeout_ms")?,
+        field("exit_dump_len")?,
+        field("hotplug_seq")?,
+    ];
+
+    let mut map = object
+        .maps_mut()
+        .find(|map| map.map_type() == MapType::StructOps)
+        .context("the policy defines no scheduler (SCX_OPS_DEFINE)")?;
+    let data = map
+        .initial_value_mut()
+        .context("the policy's sched_ext_ops cannot be set")?;
+    let [name_at, timeout_at, dump_at, hotplug_at] = fields;
+    let name = ops_name(scheduler.name);
+    data[name_at..name_at + 128].fill(0);
+    data[name_at..name_at + name.len()].copy_from_slice(name.as_bytes());
+    if let Some(timeout_ms) = options.timeout_ms {
+        data[timeout_at..timeout_at + 4].copy_from_slice(&timeout_ms.to_le_bytes());
+    }
+    if let Some(length) = options.exit_dump_len {
+        data[dump_at..dump_at + 4].copy_from_slice(&length.to_le_bytes());
+    }
+    data[hotplug_at..hotplug_at + 8].copy_from_slice(&hotplug_seq.to_le_bytes());
+    Ok(name)
+}
+
+/// `bfs_0.1.0_g0123456_x86_64`: letters, digits, `_` and `.` are all that the kernel takes.
+pub fn ops_name(scheduler: &str) -> String {
+    let git = env!("SCHEDLAB_GIT");
+    let git = if git.is_empty() {
+        String::new()
+    } else {
+        format!("_g{git}")
+    };
+    let mut name = format!(
+        "{scheduler}_{}{git}_{}",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::ARCH
+    );
+    name.truncate(127);
+    name
+}
+
+/// The mapped memory of a loaded object's data section.
+fn memory(object: &Object, section: &str) -> Result<NonNull<[u8]>> {
+    let map = object
+        .maps()
+        .find(|map| map.name().to_string_lossy().ends_with(section));
+    let map = map.with_context(|| format!("the policy has no {section}"))?;
+    let mut size = 0;
+    // SAFETY: the map belongs to a loaded object; libbpf keeps data sections mapped.
+    let start = unsafe {
+        libbpf_sys::bpf_map__initial_value(map.as_libbpf_object().as_ptr(), &raw mut size)
+    };
+    let start = NonNull::new(start.cast::<u8>())
+        .with_context(|| format!("the policy's {section} is not mapped"))?;
+    Ok(NonNull::slice_from_raw_parts(start, size as usize))
+}
+
+fn place(section: NonNull<[u8]>, variable: Variable, size: usize) -> Result<NonNull<u8>> {
+    ensure!(
+        variable.size >= size && variable.offset + variable.size <= section.len(),
+        "a global of the policy does not have the size that include/ gives it"
+    );
+    // SAFETY: within the section, just checked.
+    Ok(unsafe { section.cast::<u8>().add(variable.offset) })
+}

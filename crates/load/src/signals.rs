@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Ctrl-C and its kin: remembered by a handler, acted upon where it is safe.
+
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
+
+static CAUGHT: AtomicI32 = AtomicI32::new(0);
+
+extern "C" fn remember(signal: libc::c_int) {
+    CAUGHT.store(signal, Ordering::SeqCst);
+}
+
+/// From now on SIGINT, SIGTERM and SIGHUP end the work in order instead of the process at once.
+pub fn catch() {
+    // SAFETY: the handler only stores to an atomic; no SA_RESTART, so that waits end at once.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = remember as extern "C" fn(libc::c_int) as usize;
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+        }
+    }
+}
+
+pub fn caught() -> bool {
+    CAUGHT.load(Ordering::SeqCst) != 0
+}
+
+/// Sleep, or less if a signal comes.
+pub fn wait(time: Duration) {
+    // SAFETY: no file descriptors.
+    unsafe { libc::poll(std::ptr::null_mut(), 0, time.as_millis() as libc::c_int) };
+}
