@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* One shared queue by weighted run time: the smallest policy that is fair. */
+#include <scx.h>
+
+#define SHARED 0
+
+static u64 vtime_now;
+
+void BPF_STRUCT_OPS(vtime_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	/* A sleeper may claim at most one slice of the past. */
+	u64 vtime = before64(p->scx.dsq_vtime, vtime_now - SCX_SLICE_DFL)
+			    ? vtime_now - SCX_SLICE_DFL
+			    : p->scx.dsq_vtime;
+
+	scx_bpf_dsq_insert_vtime(p, SHARED, SCX_SLICE_DFL, vtime, enq_flags);
+}
+
+void BPF_STRUCT_OPS(vtime_dispatch, s32 cpu, struct task_struct *prev)
+{
+	scx_bpf_dsq_move_to_local(SHARED);
+}
+
+void BPF_STRUCT_OPS(vtime_running, struct task_struct *p)
+{
+	if (before64(vtime_now, p->scx.dsq_vtime))
+		vtime_now = p->scx.dsq_vtime;
+}
+
+void BPF_STRUCT_OPS(vtime_stopping, struct task_struct *p, bool runnable)
+{
+	scx_bpf_task_set_dsq_vtime(p, p->scx.dsq_vtime +
+					      (SCX_SLICE_DFL - p->scx.slice) * 100 / p->scx.weight);
+}
+
+void BPF_STRUCT_OPS(vtime_enable, struct task_struct *p)
+{
+	scx_bpf_task_set_dsq_vtime(p, vtime_now);
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(vtime_init)
+{
+	return scx_bpf_create_dsq(SHARED, -1);
+}
+
+SCX_OPS_DEFINE(vtime_ops, .enqueue = (void *)vtime_enqueue, .dispatch = (void *)vtime_dispatch,
+	       .running = (void *)vtime_running, .stopping = (void *)vtime_stopping,
+	       .enable = (void *)vtime_enable, .init = (void *)vtime_init, .name = "vtime");
