@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What CPUs and queues tell about themselves to those who do not hold their lock. */
+#ifndef BFS_CPU_H
+#define BFS_CPU_H
+
+#include "bfs_task.h"
+
+/*
+ * What is known of a queue without its lock: no key in it is before `bound`.
+ * BFS_EMPTY: there is none. BFS_LOOK: who wants to know has to look.
+ */
+#define BFS_EMPTY (~0ULL >> 1)
+#define BFS_LOOK (BFS_EMPTY + 1)
+
+struct bfs_hint {
+	u64 bound;
+	u64 inserts;  /* begun */
+	u64 underway; /* of them, those of which it is not known that they are done */
+};
+
+/* What a CPU publishes, read by others without a lock (spec 1.1). */
+struct bfs_cpu {
+	u64 key;	 /* of the running task; BFS_EMPTY: idle */
+	u64 deadline;
+	u64 since_ns;  /* when it was switched in */
+	u64 last_tick_ns;
+	u64 waiting_key; /* of the task handed to this CPU; BFS_EMPTY: none */
+	struct bfs_hint own; /* its own queue: pinned tasks and the slot */
+	u32 inserting; /* the queue, + 1, of an insertion that this CPU may not have finished; 0: none */
+	u32 level; /* BFS_IDLE_CPU: idle */
+	bool running; /* one of our tasks runs */
+	bool sticky; /* the slot may hold a task */
+	bool offline;
+	bool dither;
+} __attribute__((aligned(128)));
+
+/* Queue numbers. */
+#define BFS_U(group) ((group) * 2)
+#define BFS_E(group) ((group) * 2 + 1)
+#define BFS_PLAIN(llc) (llc)
+#define BFS_OWN(cpu) (0x100000 + (cpu))
+
+/* The first task of a queue, as far as a pick has to know it. */
+struct bfs_head {
+	u64 key;
+	u64 seq;
+	u64 deadline;
+	u32 level;
+};
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* One task's life: its slice, its deadline, and what each event does to them. */
+#ifndef BFS_TASK_H
+#define BFS_TASK_H
+
+#include "bfs_rules.h"
+
+struct bfs_task {
+	u64 deadline;  /* in clock units */
+	s64 slice_ns;  /* what is left of its time slice */
+	u64 since_ns;  /* charged up to here while it runs */
+	u64 slept_from_ns; /* blocked since; 0: not asleep */
+	u64 slept_ns;  /* asleep since the last refill (modern) */
+	u64 key;	 /* the key it is, or was last, queued or running with */
+	u64 seq;	 /* its place in the order of all enqueues */
+	u32 slot;  /* 1 + the CPU in whose slot it waits (spec 1.1: sticky) */
+	u8 u;   /* nice + 20 */
+	u8 level;  /* enum bfs_level, as of its last enqueue */
+	bool batch;
+	bool iso;  /* asked for SCHED_ISO */
+	bool idleprio;
+	bool sync;  /* the wake-up under way is a sync one */
+	bool forked;  /* not yet enqueued for the first time */
+	bool first_slice; /* lives on what it got from its parent (2xx/3xx) */
+	bool descheduled; /* it was switched away from while runnable */
+	bool renewed;  /* since it was last switched in */
+	bool worsened;  /* its nice level fell since its last enqueue */
+};
+
+/*
+ * spec 1.3.1: the level at enqueue. An idle-priority task competes as NORMAL
+ * while it is exiting; an ISO task while ISO tasks took more than their share.
+ */
+static __always_inline u32 bfs_level(bool iso, bool idleprio, bool refractory, bool suitable)
+{
+	if (idleprio)
+		return suitable ? BFS_IDLEPRIO : BFS_NORMAL;
+	return iso && !refractory ? BFS_ISO : BFS_NORMAL;
+}
+
+/*
+ * spec 1.3.2: a new slice and a new deadline; no other rule renews a deadline.
+ *
+ * modern: time asleep since the last refill counts as time in the queue, so
+ * the deadline is the one that a refill `slept_ns` ago would have given.
+ */
+static __always_inline void bfs_refill(const struct bfs_config *cfg, struct bfs_task *t, u64 now_ns)
+{
+	t->slice_ns = cfg->rr_ns;
+	t->deadline = bfs_clock(cfg, now_ns) + bfs_offset(cfg, t->u);
+	/* Up to 304 an idle-priority task waits as long again as nice 19 does. */
+	if (cfg->rules == BFS_232 && t->idleprio)
+		t->deadline += bfs_offset(cfg, BFS_NICES - 1);
+	if (cfg->rules == BFS_MODERN)
+		t->deadline -= min_u64(t->slept_ns, now_ns);
+	t->slept_ns = 0;
+	t->first_slice = false;
+	t->renewed = true;
+}
+
+/* spec 1.3.4: 2xx/3xx count half a jiffy for no time at all and at most one jiffy; 4xx 1 ns for anything out of 1 ns..2 jiffies. */
+static __always_inline u64 bfs_elapsed(const struct bfs_config *cfg, s64 elapsed_ns)
+{
+	s64 jiffy = cfg->jiffy_ns;
+
+	if (cfg->rules == BFS_MODERN)
+		return elapsed_ns > 0 ? elapsed_ns : 0;
+	if (!bfs_in_jiffies(cfg->rules))
+		return elapsed_ns < 1 || elapsed_ns > 2 * jiffy ? 1 : elapsed_ns;
+	if (elapsed_ns <= 0)
+		return cfg->jiffy_ns / 2;
+	return elapsed_ns > jiffy ? jiffy : elapsed_ns;
+}
+
+/* Called at every tick and every schedule, so that the bounds above bite as they did. */
+static __always_inline void bfs_charge(const struct bfs_config *cfg, struct bfs_task *t, u64 now_ns)
+{
+	if (now_ns == t->since_ns)
+		return;
+	t->slice_ns -= bfs_elapsed(cfg, now_ns - t->since_ns);
+	t->since_ns = now_ns;
+}
+
+/* spec 1.3.3: any switch away from a task, also when it blocks. True: it was renewed. */
+static __always_inline bool bfs_deschedule(const struct bfs_config *cfg, struct bfs_task *t,
+					   u64 now_ns)
+{
+	bfs_charge(cfg, t, now_ns);
+	if (t->slice_ns >= (s64)cfg->worn_ns && (!t->batch || bfs_in_jiffies(cfg->rules)))
+		return false;
+	bfs_refill(cfg, t, now_ns);
+	return true;
+}
+
+/*
+ * spec 1.3.5: is the slice over at this tick? `dither`: the task was switched
+ * in within half a jiffy after the CPU's tick before.
+ */
+static __always_inline bool bfs_slice_over(const struct bfs_config *cfg, const struct bfs_task *t,
+					   bool dither)
+{
+	if (cfg->rules == BFS_424 && dither)
+		return t->slice_ns <= (s64)(cfg->jiffy_ns / 2);
+	return t->slice_ns < (s64)cfg->worn_ns;
+}
+
+/* spec 1.3.6 */
+static __always_inline void bfs_sleep(struct bfs_task *t, u64 now_ns)
+{
+	t->slept_from_ns = now_ns;
+}
+
+static __always_inline void bfs_wake(struct bfs_task *t, u64 now_ns)
+{
+	if (t->slept_from_ns && before64(t->slept_from_ns, now_ns))
+		t->slept_ns += now_ns - t->slept_from_ns;
+	t->slept_from_ns = 0;
+}
+
+/*
+ * spec 1.3.7: the child takes the parent's deadline and half of its slice.
+ * The parent has been charged. True: the parent has nothing left to run on.
+ */
+static __always_inline bool bfs_fork(const struct bfs_config *cfg, struct bfs_task *parent,
+				     struct bfs_task *child, u64 now_ns)
+{
+	child->deadline = parent->deadline;
+	child->forked = true;
+	child->slept_ns = 0;
+	if (bfs_in_jiffies(cfg->rules)) {
+		child->first_slice = true;
+		child->slice_ns = 0;
+		if (parent->slice_ns > 0) {
+			parent->slice_ns = (u64)parent->slice_ns / 2;
+			child->slice_ns = parent->slice_ns;
+		}
+		return false;
+	}
+	if (parent->slice_ns >= 2 * (s64)cfg->worn_ns) {
+		parent->slice_ns = (u64)parent->slice_ns / 2;
+		child->slice_ns = parent->slice_ns;
+		return false;
+	}
+	parent->slice_ns = 0;
+	bfs_refill(cfg, child, now_ns);
+	return true;
+}
+
+/* spec 1.3.7: a child that ends within its first slice gives the rest back (2xx/3xx). */
+static __always_inline void bfs_give_back(const struct bfs_config *cfg, struct bfs_task *parent,
+					  struct bfs_task *child)
+{
+	if (!child->first_slice || child->slice_ns <= 0)
+		return;
+	parent->slice_ns += child->slice_ns;
+	if (parent->slice_ns > (s64)cfg->rr_ns)
+		parent->slice_ns = cfg->rr_ns;
+	child->first_slice = false;
+	child->slice_ns = 0;
+}
+
+/* spec 1.3.11: the deadline moves by the difference. Returns -1 improved, 0 unchanged, 1 worsened. */
+static __always_inline s32 bfs_renice(const struct bfs_config *cfg, struct bfs_task *t, u32 u)
+{
+	u32 old = t->u;
+
+	t->deadline += bfs_offset(cfg, u) - bfs_offset(cfg, old);
+	t->u = u;
+	return u < old ? -1 : u > old;
+}
+
+/* spec 1.3.10: up to 311 a yield gives the slice up, so that the deadline is renewed; later it is a plain schedule. */
+static __always_inline void bfs_yield(const struct bfs_config *cfg, struct bfs_task *t)
+{
+	if (bfs_in_jiffies(cfg->rules))
+		t->slice_ns = 0;
+}
+
+/*
+ * 424 and modern: the order of one queue that holds every level. A level is
+ * 10 s of distance, and no deadline counts as further back than 4 s:
+ *
+ *	ISO		max(deadline, now - 4 s) - 10 s
+ *	NORMAL		max(deadline, now - 4 s)
+ *	IDLEPRIO	max(deadline, now - 4 s) + 10 s
+ *
+ * Between tasks queued within 5 s of each other that is the strict order of
+ * levels; who has waited longer competes with the level above, and so nobody
+ * trips the kernel's watchdog. The published levels have no such floor. 232
+ * and 311 have a queue for each level and the floor in bfs_pick_fifo().
+ */
+static __always_inline u64 bfs_key(const struct bfs_config *cfg, u32 level, u64 deadline, u64 now)
+{
+	if (bfs_in_jiffies(cfg->rules))
+		return deadline;
+	if (before64(deadline, now - BFS_CLAMP_NS))
+		deadline = now - BFS_CLAMP_NS;
+	if (level == BFS_ISO)
+		return deadline - BFS_FLOOR_NS;
+	return level == BFS_IDLEPRIO ? deadline + BFS_FLOOR_NS : deadline;
+}
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Wake-ups of modern. A task that can run at once is placed where it will:
+ * on an idle CPU, which is claimed, or on the CPU whose task it preempts. Only
+ * who has to wait is queued.
+ */
+#ifndef BFS_BIND_PLACE_H
+#define BFS_BIND_PLACE_H
+
+/*
+ * An idle CPU for p, marked busy, or -1. The last CPU if all of its core is
+ * idle; else a whole idle core of its cache; else an idle thread of it; else
+ * whatever the kernel finds, whole cores first.
+ */
+static __always_inline s32 claim_marked(struct task_struct *p, u32 last)
+{
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask(), *cores;
+	u32 llc = cpu_llc[cpu_index(last)], i = 0;
+	s32 core = -1, thread = -1;
+
+	if (!bpf_cpumask_intersects(idle, p->cpus_ptr)) {
+		scx_bpf_put_idle_cpumask(idle);
+		return -1;
+	}
+	cores = scx_bpf_get_idle_smtmask();
+	if (bpf_cpumask_test_cpu(last, cores) && bpf_cpumask_test_cpu(last, p->cpus_ptr)) {
+		core = last;
+	} else {
+		for_range(i, llc_first[cpu_index(llc)], llc_first[cpu_index(llc) + 1])
+		{
+			u32 cpu = cpu_by_llc[cpu_index(i)];
+
+			if (!bpf_cpumask_test_cpu(cpu, idle) ||
+			    !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+				continue;
+			if (thread < 0 || cpu == last)
+				thread = cpu;
+			if (bpf_cpumask_test_cpu(cpu, cores)) {
+				core = cpu;
+				break;
+			}
+		}
+	}
+	scx_bpf_put_idle_cpumask(cores);
+	scx_bpf_put_idle_cpumask(idle);
+	if (core >= 0 && scx_bpf_test_and_clear_cpu_idle(core))
+		return core;
+	core = scx_bpf_pick_idle_cpu(p->cpus_ptr, SCX_PICK_IDLE_CORE);
+	if (core >= 0)
+		return core;
+	if (thread >= 0 && scx_bpf_test_and_clear_cpu_idle(thread))
+		return thread;
+	return scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+}
+
+/* The same, online: an offline CPU may be marked idle, until it is claimed. */
+static __always_inline s32 claim_idle(struct task_struct *p, u32 last)
+{
+	u32 attempt = 0;
+	s32 cpu = -1;
+
+	for_range(attempt, 0, 8)
+	{
+		cpu = claim_marked(p, last);
+		if (cpu < 0 || !bfs_cpu(cpu)->offline)
+			return cpu;
+	}
+	return -1;
+}
+
+static __always_inline void preempt(struct task_struct *p, struct bfs_task *t, struct bfs_cpu *c,
+				    u64 now, u64 enq_flags)
+{
+	STAT_INC(preemptions);
+	/* Claimed: the next wake-up looks for somebody else. */
+	c->key = t->key;
+	c->since_ns = now;
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, kernel_slice(t), enq_flags | SCX_ENQ_PREEMPT);
+}
+
+/* May t preempt what c runs? Not what was switched in a moment ago, and IDLEPRIO nobody (spec 1.4). */
+static __always_inline bool may_preempt(const struct bfs_task *t, const struct bfs_cpu *c, u64 now)
+{
+	return !t->idleprio && before64(t->key, c->key) &&
+	       now - c->since_ns >= preempt_after_us * NSEC_PER_USEC;
+}
+
+/* Is t before everything that waits for this CPU? Then it may go straight to its local queue, one at a time. */
+static __always_inline bool is_next(const struct bfs_task *t, const struct bfs_cpu *c, u32 llc)
+{
+	u64 own = c->own.bound, all = plain[cpu_index(llc)].bound;
+
+	return c->waiting_key == BFS_EMPTY &&
+	       (own == BFS_EMPTY || (own != BFS_LOOK && !before64(own, t->key))) &&
+	       (all == BFS_EMPTY || (all != BFS_LOOK && !before64(all, t->key)));
+}
+
+static __always_inline void hand_over(struct task_struct *p, struct bfs_task *t, struct bfs_cpu *c,
+				      u64 enq_flags)
+{
+	STAT_INC(handed_over);
+	c->waiting_key = t->key;
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, kernel_slice(t), enq_flags);
+}
+
+/* In p's cache, the CPU whose task has the latest key (spec 1.4, 424) of those that may be preempted by t. */
+static __always_inline s32 find_latest(struct task_struct *p, const struct bfs_task *t, u32 llc,
+				       u64 now)
+{
+	s32 latest = -1;
+	u64 key = 0;
+	u32 i = 0;
+
+	for_range(i, llc_first[cpu_index(llc)], llc_first[cpu_index(llc) + 1])
+	{
+		u32 cpu = cpu_by_llc[cpu_index(i)];
+		struct bfs_cpu *c = bfs_cpu(cpu);
+
+		if (c->key == BFS_EMPTY || (latest >= 0 && !before64(key, c->key)))
+			continue;
+		if (!may_preempt(t, c, now) || !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			continue;
+		key = c->key;
+		latest = cpu;
+	}
+	return latest;
+}
+
+/*
+ * A waker that says it is about to sleep (sync) is taken at its word for
+ * sync_grace_us: who it wakes is handed to its CPU and runs when it blocks. If
+ * it does not, a tick or an idle CPU notices.
+ */
+static __always_inline s32 place(struct task_struct *p, struct bfs_task *t, s32 prev_cpu, bool sync)
+{
+	u64 now = scx_bpf_now();
+	u32 llc = cpu_llc[cpu_index(prev_cpu)];
+	s32 cpu = claim_idle(p, prev_cpu);
+	struct bfs_cpu *c;
+
+	arrive(p, t, now);
+	if (cpu >= 0) {
+		STAT_INC(idle_claims);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, kernel_slice(t), 0);
+		return cpu;
+	}
+	if (sync) {
+		cpu = bpf_get_smp_processor_id();
+		c = bfs_cpu(cpu);
+		if (now - c->since_ns < sync_grace_us * NSEC_PER_USEC) {
+			if (!c->running || cpu_llc[cpu_index(cpu)] != llc || !is_next(t, c, llc) ||
+			    !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+				return prev_cpu;
+			hand_over(p, t, c, 0);
+			return cpu;
+		}
+	}
+	cpu = find_latest(p, t, llc, now);
+	if (cpu < 0)
+		return prev_cpu;
+	preempt(p, t, bfs_cpu(cpu), now, 0);
+	return cpu;
+}
+
+/* For one CPU only: nobody else can take it, so the local queue is as good as any. */
+static __always_inline void enqueue_pinned(struct task_struct *p, struct bfs_task *t, u32 cpu,
+					   u64 now, u64 enq_flags)
+{
+	struct bfs_cpu *c = bfs_cpu(cpu);
+
+	if (c->key == BFS_EMPTY) {
+		/* Idle, or about to be: it is woken by this. */
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, kernel_slice(t), enq_flags);
+		return;
+	}
+	if (may_preempt(t, c, now)) {
+		preempt(p, t, c, now, enq_flags);
+		return;
+	}
+	if (is_next(t, c, cpu_llc[cpu_index(cpu)])) {
+		hand_over(p, t, c, enq_flags);
+		return;
+	}
+	insert_own(p, t, cpu, enq_flags);
+}
+
+static __always_inline void enqueue_modern(struct task_struct *p, struct bfs_task *t, u64 now,
+					   u64 enq_flags)
+{
+	u32 cpu = scx_bpf_task_cpu(p);
+
+	if (is_pinned(p)) {
+		if (t->descheduled)
+			insert_own(p, t, cpu, enq_flags);
+		else
+			enqueue_pinned(p, t, cpu, now, enq_flags);
+		return;
+	}
+	/*
+	 * Only who was interrupted sticks, for it will be back in a moment. Who
+	 * used its slice up waits for its turn, on any CPU: three equals on two
+	 * CPUs get two thirds each.
+	 */
+	if (t->descheduled && !t->renewed)
+		insert_sticky(p, t, cpu, enq_flags);
+	else
+		insert_plain(p, t, cpu, enq_flags);
+	poke_idle(p);
+}
+
+/* At a tick: does somebody wait who should have preempted? The bounds may say so wrongly; the pick is exact. */
+static __always_inline bool tick_finds_better(const struct bfs_cpu *c, u32 cpu)
+{
+	u64 own = c->own.bound, all = plain[cpu_index(cpu_llc[cpu_index(cpu)])].bound;
+
+	return (c->waiting_key != BFS_EMPTY && before64(c->waiting_key, c->key)) ||
+	       (own != BFS_EMPTY && (own == BFS_LOOK || before64(own, c->key))) ||
+	       (all != BFS_EMPTY && (all == BFS_LOOK || before64(all, c->key)));
+}
+
+/*
+ * A CPU with nothing to do finds who waits, handed over, behind a waker that
+ * went on: that waker steps back, and is then found in its CPU's slot.
+ */
+static __always_inline void take_at_its_word(u32 cpu)
+{
+	u32 llc = cpu_llc[cpu_index(cpu)], i = 0;
+
+	for_range(i, llc_first[cpu_index(llc)], llc_first[cpu_index(llc) + 1])
+	{
+		u32 other = cpu_by_llc[cpu_index(i)];
+
+		if (other == cpu || bfs_cpu(other)->waiting_key == BFS_EMPTY)
+			continue;
+		poke_cpu(other, SCX_KICK_PREEMPT);
+		return;
+	}
+}
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Wake-ups of 232, 311 and 424: queue the task, then poke one CPU, which picks as usual (spec 1.3.6, 1.4). */
+#ifndef BFS_BIND_POKE_H
+#define BFS_BIND_POKE_H
+
+/* The poked CPU stays marked idle until it schedules, unless poke=claimed. */
+static __always_inline bool poke_best_idle(struct wakee *w, u32 last)
+{
+	s32 cpu = bfs_best_idle(&cfg, w, last, nr_cpus, ~0u);
+
+	if (cpu < 0)
+		return false;
+	if (poke == 2)
+		scx_bpf_test_and_clear_cpu_idle(cpu);
+	STAT_INC(idle_claims);
+	poke_cpu(cpu, 0);
+	return true;
+}
+
+/* spec 1.4 */
+static __always_inline void try_preempt(struct task_struct *p, struct bfs_task *t, u32 last,
+					bool sync)
+{
+	struct wakee w = { .p = p, .idle = scx_bpf_get_idle_cpumask() };
+	struct bfs_victim victim = {};
+	bool poked = bpf_cpumask_intersects(w.idle, p->cpus_ptr) && poke_best_idle(&w, last);
+
+	/* spec 1.3.6: a sync wake-up disturbs nobody who works */
+	if (!poked && !sync) {
+		bfs_find_victim(&cfg, t, &w, last, nr_cpus, &victim);
+		if (bfs_beats(&cfg, t, &victim)) {
+			STAT_INC(preemptions);
+			poke_cpu(victim.cpu, SCX_KICK_PREEMPT);
+		}
+	}
+	scx_bpf_put_idle_cpumask(w.idle);
+}
+
+/* spec 1.3.7: the parent steps back, so that the child runs first. */
+static __always_inline bool parent_steps_back(struct task_struct *p, const struct bfs_task *t,
+					      u32 last)
+{
+	struct task_struct *parent = bpf_get_current_task_btf();
+
+	return t->forked && parent->pid == p->real_parent->pid &&
+	       (rules == BFS_424 || p->mm != parent->mm) && bfs_cpu(last)->running;
+}
+
+static __always_inline void insert_published(struct task_struct *p, struct bfs_task *t, u32 last,
+					     u64 enq_flags)
+{
+	if (bfs_in_jiffies(rules)) {
+		u32 domains = rules == BFS_311 ? nr_llcs : 1;
+		u32 domain = domains > 1 ? cpu_llc[cpu_index(last)] : 0,
+		    u = domains > 1 ? t->u & 63 : 0;
+		u32 set = bfs_group_set(t->level, domain, domains);
+
+		scx_bpf_dsq_insert_vtime(p, BFS_U(set * BFS_NICES + u), kernel_slice(t), t->key,
+					 enq_flags);
+		__sync_fetch_and_or(&bfs_groups_present(set), 1ULL << u);
+		return;
+	}
+	if (t->descheduled)
+		insert_sticky(p, t, last, enq_flags);
+	else if (is_pinned(p))
+		insert_own(p, t, last, enq_flags);
+	else
+		insert_plain(p, t, last, enq_flags);
+}
+
+static __always_inline void enqueue_published(struct task_struct *p, struct bfs_task *t, u64 now,
+					      u64 enq_flags)
+{
+	u32 last = scx_bpf_task_cpu(p);
+
+	insert_published(p, t, last, enq_flags);
+	if (t->descheduled) {
+		/* Nobody is poked for a task that was switched away from, unless a CPU went idle. */
+		poke_idle(p);
+		return;
+	}
+	if (parent_steps_back(p, t, last)) {
+		const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+		bool any = bpf_cpumask_intersects(idle, p->cpus_ptr);
+
+		scx_bpf_put_idle_cpumask(idle);
+		if (!any) {
+			poke_cpu(bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);
+			return;
+		}
+	}
+	/* spec 1.3.11: a worse nice level gives no right to preempt (232: it does) */
+	if (t->worsened && rules != BFS_232) {
+		poke_idle(p);
+		return;
+	}
+	try_preempt(p, t, last, t->sync);
+}
+
+#endif

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * scx_bfs: binds bfs.h to sched_ext. bfs.h says what is decided; here is when
+ * the kernel asks and how the answer is carried out. Wake-ups of the published
+ * versions are in bind_poke.h, those of modern in bind_place.h.
+ */
+#include <scx.h>
+
+CHOICE(rules, 3, "232,311,424,modern",
+       "the published version whose rules apply, or modern; README.md lists them");
+TUNABLE(u32, rr_interval_us, 0, 0, 5000000, "us",
+	"time slice, and the scale of all deadlines; 0: the version's own, which is 6 ms, up to "
+	"311 times 1 + log2 of the CPUs");
+TUNABLE(u32, emulated_hz, 0, 0, 10000, "hz",
+	"ticks a second by which 232 and 311 count; 0: those of this kernel, which are the most it "
+	"can be");
+CHOICE(poke, 0, "auto,strict,claimed",
+       "waking an idle CPU in 232, 311 and 424: strict leaves it marked idle until it schedules, "
+       "so that a burst pokes it again, as published; claimed marks it busy at once; auto is "
+       "strict");
+CHOICE(iso_policy, 0, "none,batch",
+       "which tasks ask for SCHED_ISO, a policy that the kernel does not have");
+TUNABLE(u32, iso_cpu_pct, 70, 0, 100, "pct",
+	"of the machine, over about 5 s, that ISO tasks may take before they compete as normal; as "
+	"published");
+TUNABLE(u32, preempt_after_us, 20, 0, 10000, "us",
+	"modern: a task just switched in is not preempted by a wake-up before this; bounds the "
+	"time lost to switching");
+TUNABLE(u32, sync_grace_us, 500, 0, 100000, "us",
+	"modern: a waker that announces to sleep (sync) is believed for this long after it was "
+	"switched in; EEVDF takes the same time");
+
+STAT(pokes, "CPUs told to schedule");
+STAT(idle_claims, "wake-ups placed on an idle CPU");
+STAT(preemptions, "wake-ups that preempted");
+STAT(handed_over, "wake-ups handed to one CPU, to run there next");
+STAT(refills, "slices and deadlines renewed while runnable");
+STAT(kept, "picks that the running task won");
+STAT(far_picks, "picks from the queue of another cache");
+STAT(stuck, "tasks left in the slot of their CPU");
+STAT(stolen, "tasks taken out of the slot of another CPU");
+STAT(lost_races, "picks whose task another CPU took first");
+
+#include "bfs.h"
+
+/* Not static: the compiler would take the structures apart, and the kernel would not know their pieces. */
+struct bfs_config cfg;
+struct bfs_iso_state iso;
+u64 arrivals;
+
+#include "bind_queues.h"
+
+#define MODERN (rules == BFS_MODERN)
+
+/* The order of arrival, in ns and never twice the same but for a race, which is a tie. */
+static __always_inline u64 next_arrival(u64 now_ns)
+{
+	u64 seq = now_ns;
+
+	if (MODERN)
+		return seq;
+	if (!before64(arrivals, seq))
+		seq = arrivals + 1;
+	arrivals = seq;
+	return seq;
+}
+
+/* spec 1.3.1 and 1.3.12: policy and level are taken as they are at each enqueue. */
+static __always_inline void read_policy(const struct task_struct *p, struct bfs_task *t)
+{
+	t->idleprio = p->policy == SCHED_IDLE;
+	t->iso = iso_policy && p->policy == SCHED_BATCH;
+	t->batch = p->policy == SCHED_BATCH && !t->iso;
+	t->level = bfs_level(t->iso, t->idleprio, iso.refractory, !(p->flags & PF_EXITING));
+}
+
+static __always_inline void set_key(const struct task_struct *p, struct bfs_task *t, u64 now_ns)
+{
+	read_policy(p, t);
+	t->key = bfs_key(&cfg, t->level, t->deadline, bfs_clock(&cfg, now_ns));
+}
+
+/* What the kernel counts down. The published versions end slices at ticks: bfs_tick() does, so this only has to be longer. */
+static __always_inline u64 kernel_slice(const struct bfs_task *t)
+{
+	if (!MODERN)
+		return cfg.rr_ns + 4 * cfg.jiffy_ns;
+	return t->slice_ns > 0 ? t->slice_ns : 1;
+}
+
+static __always_inline void poke_cpu(s32 cpu, u64 flags)
+{
+	STAT_INC(pokes);
+	scx_bpf_kick_cpu(cpu, flags);
+}
+
+/* Whatever is queued must not wait beside an idle CPU: it may have gone idle after we looked. */
+static __always_inline void poke_idle(struct task_struct *p)
+{
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+	u32 attempt = 0;
+
+	for_range(attempt, 0, 8)
+	{
+		u32 cpu = bpf_cpumask_any_and_distribute(p->cpus_ptr, idle);
+
+		if (cpu >= nr_cpus)
+			break;
+		if (!bfs_cpu(cpu)->offline) {
+			poke_cpu(cpu, SCX_KICK_IDLE);
+			break;
+		}
+		/* It went idle last of all, and is marked so: not any more. */
+		scx_bpf_test_and_clear_cpu_idle(cpu);
+	}
+	scx_bpf_put_idle_cpumask(idle);
+}
+
+/* Queue in the CPU's own queue: pinned there, or stuck there. */
+static __always_inline void insert_own(struct task_struct *p, struct bfs_task *t, u32 cpu,
+				       u64 enq_flags)
+{
+	begin_insert(BFS_OWN(cpu), t->key);
+	scx_bpf_dsq_insert_vtime(p, BFS_OWN(cpu), kernel_slice(t), t->key, enq_flags);
+}
+
+static __always_inline void insert_plain(struct task_struct *p, struct bfs_task *t, u32 cpu,
+					 u64 enq_flags)
+{
+	u32 llc = MODERN ? cpu_llc[cpu_index(cpu)] : 0;
+
+	begin_insert(BFS_PLAIN(llc), t->key);
+	scx_bpf_dsq_insert_vtime(p, BFS_PLAIN(llc), kernel_slice(t), t->key, enq_flags);
+}
+
+/* spec 1.3.3 and 1.5: who was descheduled while others wait sticks to its CPU, until another does. */
+static __always_inline void insert_sticky(struct task_struct *p, struct bfs_task *t, u32 cpu,
+					  u64 enq_flags)
+{
+	STAT_INC(stuck);
+	insert_own(p, t, cpu, enq_flags);
+	if (is_pinned(p))
+		return;
+	t->slot = cpu + 1;
+	set_sticky(cpu, true);
+}
+
+/* A task becomes runnable, or is queued anew: its place in the order. */
+static __always_inline void arrive(struct task_struct *p, struct bfs_task *t, u64 now_ns)
+{
+	leave_slot(t);
+	bfs_wake(t, now_ns);
+	t->seq = next_arrival(now_ns);
+	set_key(p, t, now_ns);
+}
+
+#include "bind_poke.h"
+#include "bind_place.h"
+
+s32 BPF_STRUCT_OPS(bfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	struct bfs_task *t = task_of(p);
+
+	if (!t)
+		return prev_cpu;
+	if (MODERN)
+		return place(p, t, prev_cpu, wake_flags & SCX_WAKE_SYNC);
+	t->sync = wake_flags & SCX_WAKE_SYNC;
+	return prev_cpu;
+}
+
+void BPF_STRUCT_OPS(bfs_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	struct bfs_task *t = task_of(p);
+	u64 now = scx_bpf_now();
+
+	if (!t) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
+		return;
+	}
+	arrive(p, t, now);
+	if (MODERN)
+		enqueue_modern(p, t, now, enq_flags);
+	else
+		enqueue_published(p, t, now, enq_flags);
+	t->sync = t->forked = t->descheduled = t->worsened = false;
+}
+
+/* What was in the slot competes everywhere from now on (spec 1.5, sticky); its best other idle CPU is poked. */
+static __always_inline void unstick(u32 cpu)
+{
+	struct task_struct *p;
+
+	set_sticky(cpu, false);
+	for_each_queued(it, p, BFS_OWN(cpu))
+	{
+		struct bfs_task *t = task_of(p);
+		u32 llc = MODERN ? cpu_llc[cpu_index(cpu)] : 0;
+
+		if (!t || is_pinned(p))
+			continue;
+		if (!scx_bpf_dsq_move_vtime(it, p, BFS_PLAIN(llc), 0))
+			continue;
+		lower_bound(&plain[cpu_index(llc)], t->key);
+		poke_idle(p);
+	}
+}
+
+/* The queues against the task that runs, if it may go on (spec 0): behind all that are queued at equal keys. */
+static __always_inline void pick(u32 cpu, u64 now, const struct bfs_task *prev,
+				 struct bfs_choice *best)
+{
+	if (bfs_in_jiffies(rules)) {
+		bfs_pick_fifo(&cfg, cpu, rules == BFS_311 ? nr_llcs : 1, now, prev, best);
+		return;
+	}
+	if (prev) {
+		bfs_offer(best, BFS_PREV, ~0u, false, prev->key, ~0ULL);
+		best->level = prev->level;
+	}
+	bfs_pick_plain(cpu, MODERN ? nr_llcs : 1, best);
+	bfs_pick_remote(cpu, nr_cpus, iso_policy ? BFS_ISO : BFS_NORMAL, best);
+}
+
+/* The queues that this CPU is the first to look at, in no particular order. */
+static __always_inline bool take_any(u32 cpu)
+{
+	if (bfs_in_jiffies(rules))
+		return scx_bpf_dsq_move_to_local(BFS_E(BFS_NORMAL * BFS_NICES)) ||
+		       scx_bpf_dsq_move_to_local(BFS_U(BFS_NORMAL * BFS_NICES));
+	return scx_bpf_dsq_move_to_local(BFS_OWN(cpu)) ||
+	       scx_bpf_dsq_move_to_local(BFS_PLAIN(MODERN ? cpu_llc[cpu_index(cpu)] : 0));
+}
+
+static __always_inline void keep_prev(struct task_struct *prev, struct bfs_task *t,
+				      struct bfs_cpu *c, u32 cpu)
+{
+	STAT_INC(kept);
+	c->key = t->key;
+	c->level = t->level;
+	c->deadline = t->deadline;
+	scx_bpf_task_set_slice(prev, kernel_slice(t));
+	if (c->sticky)
+		unstick(cpu);
+}
+
+static __always_inline void count_pick(u32 cpu, const struct bfs_choice *best)
+{
+	if (bfs_in_jiffies(rules))
+		return;
+	if (best->queue >= BFS_OWN(0)) {
+		if (best->queue != BFS_OWN(cpu))
+			STAT_INC(stolen);
+	} else if (MODERN && best->queue != cpu_llc[cpu_index(cpu)]) {
+		STAT_INC(far_picks);
+	}
+}
+
+void BPF_STRUCT_OPS(bfs_dispatch, s32 cpu, struct task_struct *prev)
+{
+	struct bfs_cpu *c = bfs_cpu(cpu);
+	u64 now = scx_bpf_now();
+	struct bfs_task *t = NULL;
+	u32 attempt = 0;
+
+	finish_insert();
+	/* A task that blocked has been stopped before we are asked. */
+	if (prev && c->running)
+		t = task_of(prev);
+	if (t) {
+		/* spec 1.3.3 */
+		if (bfs_deschedule(&cfg, t, now))
+			STAT_INC(refills);
+		set_key(prev, t, now);
+	}
+	for_range(attempt, 0, 4)
+	{
+		struct bfs_choice best = {};
+
+		pick(cpu, now, t, &best);
+		if (best.from == BFS_NOTHING)
+			break;
+		if (best.from == BFS_PREV) {
+			keep_prev(prev, t, c, cpu);
+			return;
+		}
+		/* The running task is about to stick: the one that does so far had its chance. */
+		if (!take(&best, cpu)) {
+			STAT_INC(lost_races);
+			continue;
+		}
+		count_pick(cpu, &best);
+		if (t && c->sticky)
+			unstick(cpu);
+		return;
+	}
+	if (t) {
+		keep_prev(prev, t, c, cpu);
+		return;
+	}
+	/* Never idle beside a queue, however many races were lost. */
+	if (attempt && take_any(cpu))
+		return;
+	c->level = BFS_IDLE_CPU;
+	c->key = BFS_EMPTY;
+	if (MODERN)
+		take_at_its_word(cpu);
+}
+
+void BPF_STRUCT_OPS(bfs_running, struct task_struct *p)
+{
+	struct bfs_task *t = task_of(p);
+	u64 now = scx_bpf_now();
+	struct bfs_cpu *c = bfs_cpu(scx_bpf_task_cpu(p));
+
+	finish_insert();
+	c->running = true;
+	c->since_ns = now;
+	c->waiting_key = BFS_EMPTY;
+	if (!t)
+		return;
+	leave_slot(t);
+	t->renewed = false;
+	t->since_ns = now;
+	c->key = t->key;
+	c->deadline = t->deadline;
+	c->level = t->level;
+	/* spec 1.3.5 */
+	c->dither = now - c->last_tick_ns < cfg.jiffy_ns / 2;
+}
+
+/* spec 1.3.3: any switch away, also to sleep */
+void BPF_STRUCT_OPS(bfs_stopping, struct task_struct *p, bool runnable)
+{
+	struct bfs_task *t = task_of(p);
+	struct bfs_cpu *c = bfs_cpu(scx_bpf_task_cpu(p));
+	u64 now = scx_bpf_now();
+
+	c->running = false;
+	if (!t)
+		return;
+	bfs_deschedule(&cfg, t, now);
+	t->descheduled = runnable;
+	if (!runnable)
+		bfs_sleep(t, now);
+	/* spec 1.3.7: what is left of a first slice goes back to the parent */
+	if (t->first_slice && (p->flags & PF_EXITING)) {
+		struct bfs_task *parent;
+
+		bpf_rcu_read_lock();
+		parent = p->real_parent ? task_of(p->real_parent) : NULL;
+		if (parent)
+			bfs_give_back(&cfg, parent, t);
+		bpf_rcu_read_unlock();
+	}
+}
+
+void BPF_STRUCT_OPS(bfs_tick, struct task_struct *p)
+{
+	struct bfs_task *t = task_of(p);
+	u64 now = scx_bpf_now();
+	struct bfs_cpu *c = bfs_cpu(scx_bpf_task_cpu(p));
+	bool same_jiffy = now / cfg.jiffy_ns == c->last_tick_ns / cfg.jiffy_ns;
+
+	finish_insert();
+	/* A tick of the kernel that the emulated one does not have. */
+	if (!t || (!MODERN && same_jiffy))
+		return;
+	c->last_tick_ns = now;
+	if (iso_policy) {
+		bfs_iso_tick(&cfg, &iso, t->level == BFS_ISO);
+		if (iso.refractory && t->level == BFS_ISO)
+			t->slice_ns = 0;
+	}
+	if (MODERN) {
+		/* Who had to wait at its wake-up, or sticks here in vain, is looked at now. */
+		if (t->slice_ns <= 0 || c->sticky || tick_finds_better(c, scx_bpf_task_cpu(p)))
+			scx_bpf_task_set_slice(p, 0);
+		return;
+	}
+	bfs_charge(&cfg, t, now);
+	if (!bfs_slice_over(&cfg, t, c->dither))
+		return;
+	t->slice_ns = 0;
+	scx_bpf_task_set_slice(p, 0);
+}
+
+/* spec 1.3.10 */
+bool BPF_STRUCT_OPS(bfs_yield_cpu, struct task_struct *from, struct task_struct *to)
+{
+	struct bfs_task *t = task_of(from);
+
+	if (t)
+		bfs_yield(&cfg, t);
+	scx_bpf_task_set_slice(from, 0);
+	return false;
+}
+
+/* spec 1.3.11 and 1.3.12; the kernel itself queues a queued task anew. */
+void BPF_STRUCT_OPS(bfs_set_weight, struct task_struct *p, u32 weight)
+{
+	struct bfs_task *t = task_of(p);
+	u32 level, u;
+	s32 change;
+
+	if (!t)
+		return;
+	u = p->static_prio - MAX_RT_PRIO;
+	if (u >= BFS_NICES)
+		u = BFS_NICES - 1;
+	level = t->level;
+	change = bfs_renice(&cfg, t, u);
+	read_policy(p, t);
+	t->worsened = change > 0 || t->level > level;
+	if (scx_bpf_task_running(p) && (t->worsened || (rules == BFS_232 && change)))
+		poke_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
+}
+
+/* A CPU that comes or goes leaves nothing behind: who stuck to it competes everywhere (spec 1.3.15). */
+void BPF_STRUCT_OPS(bfs_cpu_online, s32 cpu)
+{
+	bfs_cpu(cpu)->own.bound = BFS_LOOK;
+	bfs_cpu(cpu)->offline = false;
+}
+
+void BPF_STRUCT_OPS(bfs_cpu_offline, s32 cpu)
+{
+	struct bfs_cpu *c = bfs_cpu(cpu);
+
+	c->level = BFS_IDLE_CPU;
+	c->key = BFS_EMPTY;
+	c->waiting_key = BFS_EMPTY;
+	c->running = false;
+	c->offline = true;
+}
+
+/* spec 1.3.7; whoever is there when the policy is loaded starts afresh. */
+s32 BPF_STRUCT_OPS(bfs_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	struct task_struct *parent = bpf_get_current_task_btf();
+	struct bfs_task *t = bpf_task_storage_get(&tasks, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	u64 now = scx_bpf_now();
+	struct bfs_task *from;
+	u32 u = p->static_prio - MAX_RT_PRIO;
+
+	if (!t)
+		return -ENOMEM;
+	t->u = u < BFS_NICES ? u : BFS_NICE0;
+	t->since_ns = now;
+	bfs_refill(&cfg, t, now);
+	set_key(p, t, now);
+	from = args->fork ? task_of(parent) : NULL;
+	if (!from)
+		return 0;
+	bfs_charge(&cfg, from, now);
+	if (bfs_fork(&cfg, from, t, now))
+		scx_bpf_task_set_slice(parent, 0);
+	else if (MODERN)
+		scx_bpf_task_set_slice(parent, kernel_slice(from));
+	return 0;
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(bfs_init)
+{
+	u32 domains = rules == BFS_311 ? nr_llcs : 1, sets = (BFS_IDLEPRIO + 1) * domains;
+	u32 hz = emulated_hz && emulated_hz < tick_hz ? emulated_hz : tick_hz;
+	const struct cpumask *online = scx_bpf_get_online_cpumask();
+	s32 err = 0;
+	u32 i = 0;
+
+	bfs_configure(&cfg, rules, rr_interval_us, nr_cpus, hz, iso_cpu_pct);
+	for_range(i, 0, nr_cpus)
+	{
+		struct bfs_cpu *c = bfs_cpu(i);
+
+		c->offline = !bpf_cpumask_test_cpu(i, online);
+		c->level = BFS_IDLE_CPU;
+		c->key = c->waiting_key = BFS_EMPTY;
+		c->own.bound = BFS_EMPTY;
+		plain[cpu_index(i)].bound = BFS_EMPTY;
+		if (!err)
+			err = scx_bpf_create_dsq(BFS_OWN(i), -1);
+	}
+	scx_bpf_put_cpumask(online);
+	if (err)
+		return err;
+	/* U and E of every group, or the plain queues. */
+	for_range(i, 0, bfs_in_jiffies(rules) ? BFS_U(sets * BFS_NICES) : nr_llcs)
+	{
+		/* One domain: one group a level. */
+		if (bfs_in_jiffies(rules) && domains == 1 && i % (2 * BFS_NICES) > 1)
+			continue;
+		err = scx_bpf_create_dsq(i, -1);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+SCX_OPS_DEFINE(bfs_ops, .select_cpu = (void *)bfs_select_cpu, .enqueue = (void *)bfs_enqueue,
+	       .dispatch = (void *)bfs_dispatch, .running = (void *)bfs_running,
+	       .stopping = (void *)bfs_stopping, .tick = (void *)bfs_tick,
+	       .yield = (void *)bfs_yield_cpu, .set_weight = (void *)bfs_set_weight,
+	       .cpu_online = (void *)bfs_cpu_online, .cpu_offline = (void *)bfs_cpu_offline,
+	       .init_task = (void *)bfs_init_task, .init = (void *)bfs_init, .name = "bfs");
