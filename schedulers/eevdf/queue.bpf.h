@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The queue of one CPU: two DSQs, and the delayed sleepers beside them. In the
+ * first wait the ineligible, by v; in the second those that were eligible, by
+ * deadline. A pick first brings over who has become eligible, then takes the
+ * first of the second; as V can fall, it looks again whether that one still is
+ * eligible, and puts it back if not. So the pick is exact, and costs a few
+ * moves however many wait.
+ */
+#ifndef SCHEDLAB_EEVDF_QUEUE_H
+#define SCHEDLAB_EEVDF_QUEUE_H
+
+#include "rq.bpf.h"
+
+#define SLICE_BACKSTOP_NS NSEC_PER_SEC
+
+static __always_inline u64 waiting_dsq(u32 cpu)
+{
+	return cpu;
+}
+
+static __always_inline u64 eligible_dsq(u32 cpu)
+{
+	return MAX_CPUS + cpu;
+}
+
+static __always_inline void queue_insert(u32 cpu, struct eevdf_rq *rq, struct task_struct *p,
+					 const struct task_ctx *t, u64 enq_flags)
+{
+	if (eevdf_eligible(&rq->sums, t->e.v))
+		scx_bpf_dsq_insert_vtime(p, eligible_dsq(cpu), SLICE_BACKSTOP_NS, t->e.d,
+					 enq_flags);
+	else
+		scx_bpf_dsq_insert_vtime(p, waiting_dsq(cpu), SLICE_BACKSTOP_NS, t->e.v, enq_flags);
+}
+
+static __always_inline void note_best(struct eevdf_rq *rq, s32 pid, u64 d)
+{
+	if (rq->best_pid && !eevdf_before(d, rq->best_d))
+		return;
+	rq->best_pid = pid;
+	rq->best_d = d;
+}
+
+/* Where moving is not allowed: the best of both DSQs, leaving all where they are. */
+static __always_inline void look_for_best(u32 cpu, struct eevdf_rq *rq)
+{
+	struct task_struct *p;
+	struct task_ctx *t;
+
+	rq->best_pid = 0;
+	for_each_queued(it, p, eligible_dsq(cpu))
+	{
+		t = ctx_of(p);
+		if (!t || t->cpu != cpu || !eevdf_eligible(&rq->sums, t->e.v))
+			continue;
+		note_best(rq, p->pid, t->e.d);
+		break;
+	}
+	for_each_queued(it, p, waiting_dsq(cpu))
+	{
+		t = ctx_of(p);
+		if (!t || t->cpu != cpu)
+			continue;
+		if (!eevdf_eligible(&rq->sums, t->e.v))
+			break;
+		note_best(rq, p->pid, t->e.d);
+	}
+}
+
+/* From dispatch: the best of both DSQs, which is then the first eligible of the second. */
+static __always_inline void sort_and_find(u32 cpu, struct eevdf_rq *rq)
+{
+	struct task_struct *p;
+	struct task_ctx *t;
+
+	for_each_queued(it, p, waiting_dsq(cpu))
+	{
+		t = ctx_of(p);
+		if (!t || t->cpu != cpu)
+			continue;
+		if (!eevdf_eligible(&rq->sums, t->e.v))
+			break;
+		scx_bpf_dsq_move_set_vtime(it, t->e.d);
+		scx_bpf_dsq_move_vtime(it, p, eligible_dsq(cpu), 0);
+	}
+	rq->best_pid = 0;
+	for_each_queued(it, p, eligible_dsq(cpu))
+	{
+		t = ctx_of(p);
+		if (!t || t->cpu != cpu)
+			continue;
+		if (eevdf_eligible(&rq->sums, t->e.v)) {
+			note_best(rq, p->pid, t->e.d);
+			break;
+		}
+		scx_bpf_dsq_move_set_vtime(it, t->e.v);
+		scx_bpf_dsq_move_vtime(it, p, waiting_dsq(cpu), 0);
+	}
+}
+
+/* Spec 3.8: of the delayed sleepers, the one that would be picked before the best. */
+static __always_inline s32 delayed_first(struct eevdf_rq *rq)
+{
+	struct eevdf_delayed *slot;
+	s32 i;
+
+	rq->best_slot = -1;
+	if (!rq->nr_delayed)
+		return -1;
+	for_range(i, 0, rq->delayed_top)
+	{
+		slot = slot_of(rq, i);
+		if (!slot->pid || !eevdf_eligible(&rq->sums, slot->v))
+			continue;
+		if (rq->best_slot < 0 ? rq->best_pid && !eevdf_before(slot->d, rq->best_d)
+				      : !eevdf_before(slot->d, slot_of(rq, rq->best_slot)->d))
+			continue;
+		rq->best_slot = i;
+	}
+	return rq->best_slot;
+}
+
+/* Whoever gets true has to take it out of the sums. */
+static __always_inline bool claim_slot(struct eevdf_rq *rq, u32 slot, s32 pid)
+{
+	if (!pid || __sync_val_compare_and_swap(&slot_of(rq, slot)->pid, pid, 0) != pid)
+		return false;
+	__sync_fetch_and_add(&rq->nr_delayed, -1);
+	return true;
+}
+
+static __always_inline void drop_delayed(struct eevdf_rq *rq, u32 slot)
+{
+	struct eevdf_delayed *s = slot_of(rq, slot);
+
+	if (!claim_slot(rq, slot, s->pid))
+		return;
+	eevdf_leave(&rq->sums, s->v, s->weight);
+	rq->sums.v0 = eevdf_average(&rq->sums);
+}
+
+/* Spec 3.8: t, just blocked, stays in the competition if it is above its share. */
+static __always_inline bool delay(struct eevdf_rq *rq, struct task_struct *p, struct task_ctx *t)
+{
+	struct eevdf_delayed *slot;
+	s32 i, found = -1;
+
+	if (!prm.delay_dequeue || (p->flags & PF_EXITING) || eevdf_eligible(&rq->sums, t->e.v))
+		return false;
+	/* The lowest free one; what was at the top has gone by and by. */
+	if (!rq->nr_delayed)
+		rq->delayed_top = 0;
+	for_range(i, 0, NR_DELAYED)
+	{
+		if (!slot_of(rq, i)->pid) {
+			found = i;
+			break;
+		}
+	}
+	if (found < 0) {
+		STAT_INC(delays_refused);
+		return false;
+	}
+	if ((u32)found >= rq->delayed_top)
+		rq->delayed_top = found + 1;
+	slot = slot_of(rq, found);
+	slot->v = t->e.v;
+	slot->d = t->e.d;
+	slot->weight = t->e.weight;
+	slot->pid = p->pid;
+	__sync_fetch_and_add(&rq->nr_delayed, 1);
+	t->slot = found;
+	t->delayed = true;
+	STAT_INC(delayed);
+	return true;
+}
+
+/* Spec 3.8: t wakes on the CPU where it is delayed; true: it is in the sums again. */
+static __always_inline bool undelay(struct eevdf_rq *rq, struct task_struct *p, struct task_ctx *t,
+				    u32 cpu)
+{
+	bool mine;
+
+	t->delayed = false;
+	mine = claim_slot(rq_of(t->cpu), t->slot, p->pid);
+	/* Picked meanwhile: its lag was positive then, and DELAY_ZERO forgets that. */
+	t->e.vlag = 0;
+	if (!mine)
+		return false;
+	if (t->cpu != cpu) {
+		t->e.vlag = eevdf_lag(&prm, rq_of(t->cpu)->sums.v0, &t->e);
+		leave_note(rq_of(t->cpu), t->e.v, t->e.weight);
+		return false;
+	}
+	eevdf_unplace(&prm, &rq->sums, &t->e, true);
+	if (t->e.vlag > 0) {
+		eevdf_leave(&rq->sums, t->e.v, t->e.weight);
+		t->e.vlag = 0;
+		return false;
+	}
+	t->queued = true;
+	count_in(rq, t);
+	return true;
+}
+
+/* The task goes to another class, changes weight or ends while it is delayed. */
+static __always_inline void forget_delayed(struct task_struct *p, struct task_ctx *t)
+{
+	struct eevdf_rq *rq = rq_of(t->cpu);
+
+	if (!t->delayed)
+		return;
+	t->delayed = false;
+	t->e.vlag = 0;
+	if (!claim_slot(rq, t->slot, p->pid))
+		return;
+	t->e.vlag = eevdf_lag(&prm, rq->sums.v0, &t->e);
+	if (t->e.vlag > 0)
+		t->e.vlag = 0;
+	leave_note(rq, t->e.v, t->e.weight);
+}
+
+/* The shortest slice of those that wait; as long as nobody asked for another, it is the base slice. */
+static __always_inline u64 least_slice(u32 cpu, struct eevdf_rq *rq, u64 own)
+{
+	struct task_struct *p;
+	struct task_ctx *t;
+	s32 half;
+
+	if (!rq->nr_custom)
+		return rq->sums.nr > 1 ? prm.base_slice_ns : own;
+	rq->best_d = own;
+	for_range(half, 0, 2)
+	{
+		for_each_queued(it, p, half ? eligible_dsq(cpu) : waiting_dsq(cpu))
+		{
+			t = ctx_of(p);
+			if (t && t->e.slice_ns < rq->best_d)
+				rq->best_d = t->e.slice_ns;
+		}
+	}
+	return rq->best_d;
+}
+
+static __always_inline bool take_from(u64 dsq, u32 cpu, s32 pid)
+{
+	struct task_struct *p;
+
+	for_each_queued(it, p, dsq)
+	{
+		if (p->pid != pid)
+			continue;
+		if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			return false;
+		return scx_bpf_dsq_move(it, p, SCX_DSQ_LOCAL, 0);
+	}
+	return false;
+}
+
+static __always_inline bool take(u32 cpu, s32 pid)
+{
+	return take_from(eligible_dsq(cpu), cpu, pid) || take_from(waiting_dsq(cpu), cpu, pid);
+}
+
+#endif

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The state that eevdf.h, pick.h and balance.h work on: a run queue per CPU
+ * and a context per task.
+ *
+ * A queue changes under its CPU's run-queue lock, which the kernel holds
+ * around every callback about a task of that CPU and around dispatch. The
+ * exception is a CPU that pulls from another: it takes the task off the
+ * other's DSQ, and leaves a note in `gone` for the other to subtract it by.
+ */
+#ifndef SCHEDLAB_EEVDF_RQ_H
+#define SCHEDLAB_EEVDF_RQ_H
+
+#include "../domains/machine.bpf.h"
+#include "balance.h"
+#include "pick.h"
+
+CHOICE(rules, 2, "6.6,6.12,7.2", "the kernel's version to follow");
+TUNABLE(u64, base_slice_us, 0, 0, 100000, "us",
+	"slice of a task that asked for none; 0 = as the rules say");
+TUNABLE(u64, migration_cost_us, 500, 0, 1000000, "us",
+	"a task that ran less long ago stays on its CPU; sysctl");
+TUNABLE(u64, newidle_cost_us, 20, 0, 1000000, "us",
+	"a CPU that is idle for less than this on average does not pull when going idle");
+CHOICE(run_to_parity, 0, "rules,off", "whether the running task is protected to its deadline");
+CHOICE(place_lag, 0, "rules,off", "whether a task keeps its lag over a sleep or a move");
+CHOICE(delay_dequeue, 0, "rules,off,on", "whether a sleeper above its share still competes");
+CHOICE(preempt_short, 0, "rules,off,on", "whether a shorter slice cancels the protection");
+CHOICE(next_buddy, 0, "rules,off,on", "whether the task woken last is picked first");
+CHOICE(wakeup_preempt, 0, "rules,off", "whether a waking task may preempt before the tick");
+CHOICE(hrtick, 0, "rules,off,on", "whether a slice ends at its end, or at the next tick");
+CHOICE(affine_wakeups, 0, "rules,off", "whether a waking task may move to its waker");
+CHOICE(newidle, 0, "rules,off", "whether a CPU that goes idle pulls");
+CHOICE(periodic, 0, "rules,off", "whether CPUs balance at intervals");
+TUNABLE(u64, starvation_limit_ms, 8000, 100, 20000, "ms",
+	"a task that waited longer goes first once, whatever its weight; the kernel ejects a "
+	"scheduler after 30 s");
+
+STAT(wakeup_preemptions, "tasks preempted by a woken one");
+STAT(tick_preemptions, "tasks that a tick found unprotected");
+STAT(hrticks, "slices ended between ticks");
+STAT(buddy_picks, "picks of the next buddy");
+STAT(delayed, "sleepers that stayed in the competition");
+STAT(delays_refused, "... and those for which there was no room");
+STAT(affine_wakeups, "tasks woken on their waker's CPU");
+STAT(idle_wakeups, "tasks woken on an idle CPU found by search");
+STAT(fork_moves, "new tasks placed on another CPU than their parent's");
+STAT(newidle_pulls, "tasks pulled by a CPU about to go idle");
+STAT(balance_pulls, "tasks pulled by periodic balance");
+STAT(active_balances, "running tasks pushed to another CPU");
+STAT(boosts, "tasks moved to the front after waiting longer than the starvation limit");
+
+#define NR_DELAYED 64 /* powers of two */
+#define NR_GONE 128
+
+/* A delayed sleeper (3.8). Whoever sets pid to 0 has to take it out of the sums. */
+struct eevdf_delayed {
+	u64 v, d;
+	u32 weight;
+	s32 pid;
+};
+
+/* A task that another CPU took (seq is written last). */
+struct eevdf_gone {
+	u64 v;
+	u32 weight, seq;
+};
+
+struct sd_state {
+	u64 last_ticks;
+	u32 interval_ms, failed;
+	bool imbalanced; /* affinity kept the level below from being balanced */
+};
+
+struct eevdf_rq {
+	struct eevdf_sums sums;
+	struct eevdf_entity curr;
+	s32 curr_pid; /* 0: no task of ours runs */
+	u32 curr_policy;
+	u64 curr_since_ns;
+	u64 hrtick_at_ns; /* when the timer that ends the slice is due; 0: not set */
+	s32 next_pid; /* the next buddy, queued here; 0: none */
+	u64 next_v, next_d;
+
+	s32 nr; /* runnable, the running one included */
+	s64 weight;
+	u32 nr_custom; /* of those in the sums, how many asked for a slice */
+	bool online;
+	struct eevdf_avg avg;
+	u64 idle_since_ns, avg_idle_ns;
+
+	s32 starved_pid;
+	u64 next_look; /* ticks */
+	u64 next_balance;
+	bool balance_due;
+	struct sd_state sd[SD_LEVEL_ROWS];
+	s32 push_pid;  /* active balance: this task, running here, goes to push_cpu */
+	u32 push_cpu;
+	u64 excluded_by; /* the balance that found all tasks here pinned */
+
+	u32 nr_delayed, delayed_top; /* all slots in use are below the second */
+	struct eevdf_delayed delayed[NR_DELAYED];
+	u32 gone_head, gone_tail;
+	struct eevdf_gone gone[NR_GONE];
+
+	/* State of walks, in memory: the verifier would follow a local through every turn. */
+	u64 best_d;
+	s32 best_pid;
+	u32 walked;
+	s32 best_slot;
+};
+
+struct task_ctx {
+	struct eevdf_entity e;
+	struct eevdf_avg avg;
+	u64 last_ran_ns, waits_since_ns;
+	u32 cpu;	 /* whose sums it is in, or was last */
+	u32 slot;  /* while delayed */
+	bool queued;  /* in the sums, runnable or running */
+	bool delayed;  /* asleep, and in the sums as long as its slot is its own */
+	bool is_new;
+	bool woken;
+	bool sync;
+	u64 flips_at;
+	u32 flips;
+	s32 last_wakee;
+	s32 recent_cpu;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_ctx);
+} task_ctxs SEC(".maps");
+
+/* Not static: the compiler would take variables apart that BTF describes whole. */
+struct eevdf_rq rqs[MAX_CPUS];
+struct eevdf_params prm;
+u64 nr_online;
+
+static __always_inline struct eevdf_rq *rq_of(u32 cpu)
+{
+	return &rqs[cpu_index(cpu)];
+}
+
+static __always_inline struct task_ctx *ctx_of(struct task_struct *p)
+{
+	return bpf_task_storage_get(&task_ctxs, p, 0, 0);
+}
+
+static __always_inline u64 now_ticks(void)
+{
+	return scx_bpf_now() / (NSEC_PER_SEC / (tick_hz ? tick_hz : 250));
+}
+
+static __always_inline struct eevdf_delayed *slot_of(struct eevdf_rq *rq, u32 slot)
+{
+	barrier_var(slot);
+	return &rq->delayed[slot & (NR_DELAYED - 1)];
+}
+
+/* What was pulled from here by others since. */
+static __always_inline void drain(struct eevdf_rq *rq)
+{
+	struct eevdf_gone *note;
+	u32 tail;
+	s32 i;
+
+	if (rq->gone_head == rq->gone_tail)
+		return;
+	for_range(i, 0, NR_GONE)
+	{
+		tail = rq->gone_tail;
+		barrier_var(tail);
+		note = &rq->gone[tail & (NR_GONE - 1)];
+		if (note->seq != tail + 1)
+			break;
+		eevdf_leave(&rq->sums, note->v, note->weight);
+		rq->gone_tail = tail + 1;
+	}
+}
+
+static __always_inline bool room_to_leave(const struct eevdf_rq *rq)
+{
+	return rq->gone_head - rq->gone_tail < NR_GONE - NR_DELAYED - 16;
+}
+
+static __always_inline void leave_note(struct eevdf_rq *rq, u64 v, u32 weight)
+{
+	u32 at = __sync_fetch_and_add(&rq->gone_head, 1);
+	struct eevdf_gone *note = &rq->gone[at & (NR_GONE - 1)];
+
+	note->v = v;
+	note->weight = weight;
+	__sync_fetch_and_add(&note->seq, at + 1 - note->seq);
+}
+
+/* The averages change their state now. */
+static __always_inline void track(struct eevdf_rq *rq, u64 now)
+{
+	eevdf_avg_update(&rq->avg, now, rq->weight > 0 ? rq->weight : 0, rq->nr > 0 ? rq->nr : 0,
+			 rq->curr_pid);
+}
+
+static __always_inline void track_task(struct task_ctx *t, u64 now, bool runnable, bool runs)
+{
+	eevdf_avg_update(&t->avg, now, runnable ? t->e.weight : 0, runnable, runs);
+}
+
+/* Spec 3.10: bring the queue up to now; true: it has to pick again. */
+static __always_inline bool update_curr(struct eevdf_rq *rq, u64 now)
+{
+	bool ended = false;
+
+	drain(rq);
+	if (rq->curr_pid && before64(rq->curr_since_ns, now)) {
+		ended = eevdf_charge(&prm, &rq->sums, &rq->curr, now - rq->curr_since_ns);
+		rq->curr_since_ns = now;
+	}
+	rq->sums.v0 = eevdf_average(&rq->sums);
+	if (!rq->curr_pid || !eevdf_due(&prm, &rq->sums, &rq->curr, ended))
+		return false;
+	if (rq->next_pid == rq->curr_pid)
+		rq->next_pid = 0;
+	return true;
+}
+
+static __always_inline void count_in(struct eevdf_rq *rq, const struct task_ctx *t)
+{
+	__sync_fetch_and_add(&rq->nr, 1);
+	__sync_fetch_and_add(&rq->weight, (s64)t->e.weight);
+	if (t->e.custom)
+		__sync_fetch_and_add(&rq->nr_custom, 1);
+}
+
+static __always_inline void count_out(struct eevdf_rq *rq, const struct task_ctx *t)
+{
+	__sync_fetch_and_add(&rq->nr, -1);
+	__sync_fetch_and_add(&rq->weight, -(s64)t->e.weight);
+	if (t->e.custom)
+		__sync_fetch_and_add(&rq->nr_custom, -1);
+}
+
+static __always_inline void enter(struct eevdf_rq *rq, struct task_ctx *t, u32 cpu)
+{
+	eevdf_join(&rq->sums, t->e.v, t->e.weight);
+	rq->sums.v0 = eevdf_average(&rq->sums);
+	t->cpu = cpu;
+	t->queued = true;
+	count_in(rq, t);
+}
+
+/*
+ * t counts on another CPU's queue: take it off there, and place it here. Its
+ * lag is measured by the other's last look at its V, a moment old.
+ */
+static __always_inline void change_queue(struct task_ctx *t, u32 cpu)
+{
+	struct eevdf_rq *from = rq_of(t->cpu), *to = rq_of(cpu);
+
+	t->e.vlag = eevdf_lag(&prm, from->sums.v0, &t->e);
+	if (prm.rel_deadline && !t->e.rel) {
+		t->e.d -= t->e.v;
+		t->e.rel = true;
+	}
+	count_out(from, t);
+	leave_note(from, t->e.v, t->e.weight);
+	eevdf_place(&prm, &to->sums, &t->e, false);
+	enter(to, t, cpu);
+}
+
+/* A timer for each CPU that ends slices between ticks. */
+struct hrtick_timer {
+	struct bpf_timer timer;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_CPUS);
+	__type(key, u32);
+	__type(value, struct hrtick_timer);
+} hrtick_timers SEC(".maps");
+
+bool use_hrtick;
+
+/* Real time until the running task reaches its deadline; 0: it has. */
+static __always_inline u64 slice_left(const struct eevdf_rq *rq, u64 now)
+{
+	s64 vleft = rq->curr.d - rq->curr.v;
+	u64 ran = before64(rq->curr_since_ns, now) ? now - rq->curr_since_ns : 0, left;
+
+	left = vleft > 0 ? (u64)vleft * rq->curr.weight / EEVDF_NICE_0 : 0;
+	return left > ran ? left - ran : 0;
+}
+
+/* One that is due sooner will set itself again. */
+static __always_inline void set_hrtick(u32 cpu, struct eevdf_rq *rq, u64 now)
+{
+	u64 left = slice_left(rq, now);
+	struct hrtick_timer *timer;
+
+	if (!use_hrtick || !rq->curr_pid || rq->sums.nr <= 1)
+		return;
+	if (left < 10 * NSEC_PER_USEC)
+		left = 10 * NSEC_PER_USEC;
+	if (before64(now, rq->hrtick_at_ns) && !before64(now + left, rq->hrtick_at_ns))
+		return;
+	timer = bpf_map_lookup_elem(&hrtick_timers, &cpu);
+	if (!timer)
+		return;
+	rq->hrtick_at_ns = now + left;
+	bpf_timer_start(&timer->timer, left, BPF_F_TIMER_CPU_PIN);
+}
+
+static s32 hrtick_fire(void *map, s32 *key, struct bpf_timer *timer)
+{
+	u32 cpu = *key;
+	struct eevdf_rq *rq = rq_of(cpu);
+	u64 now = scx_bpf_now(), left;
+
+	rq->hrtick_at_ns = 0;
+	if (!rq->curr_pid || rq->sums.nr <= 1)
+		return 0;
+	left = slice_left(rq, now);
+	if (left) {
+		rq->hrtick_at_ns = now + left;
+		bpf_timer_start(timer, left, BPF_F_TIMER_CPU_PIN);
+		return 0;
+	}
+	STAT_INC(hrticks);
+	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	return 0;
+}
+
+static __always_inline s32 init_hrtick(u32 cpu)
+{
+	struct hrtick_timer *timer = bpf_map_lookup_elem(&hrtick_timers, &cpu);
+
+	if (!timer)
+		return -EINVAL;
+	bpf_timer_init(&timer->timer, &hrtick_timers, CLOCK_MONOTONIC);
+	return bpf_timer_set_callback(&timer->timer, hrtick_fire);
+}
+
+/* The table for the CPUs online now, and what the user changed of it. */
+static __always_inline void set_params(u32 cpus)
+{
+	eevdf_params_init(&prm, rules, cpus, tick_hz);
+	if (base_slice_us)
+		prm.base_slice_ns = prm.unscaled_slice_ns = base_slice_us * NSEC_PER_USEC;
+	prm.migration_cost_ns = migration_cost_us * NSEC_PER_USEC;
+	prm.parity = !run_to_parity;
+	prm.place_lag = !place_lag;
+	if (delay_dequeue)
+		prm.delay_dequeue = delay_dequeue == 2;
+	if (preempt_short)
+		prm.preempt_short = preempt_short == 2;
+	if (next_buddy)
+		prm.next_buddy = next_buddy == 2;
+	prm.wakeup_preempt = !wakeup_preempt;
+	use_hrtick = hrtick ? hrtick == 2 : prm.era == EEVDF_7_2;
+}
+
+#endif

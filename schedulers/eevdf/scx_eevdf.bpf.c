@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * EEVDF bound to sched_ext. ops.runnable and ops.quiescent are when a task
+ * joins and leaves the competition; the running task is on no DSQ, its entity
+ * is kept in its CPU's queue. The kernel's slice is only a backstop: who runs
+ * on is decided at ticks, at wakeups, and whenever the CPU picks.
+ */
+#include <scx.h>
+#include "pull.bpf.h"
+
+#define NOHZ_LOOKS 4 /* tasks of a busy CPU that an idle one is looked for */
+
+/* Spec 3.6: a task that was picked starts running. */
+static __always_inline void set_current(u32 cpu, struct eevdf_rq *rq, struct task_struct *p,
+					struct task_ctx *t, u64 now)
+{
+	track(rq, now);
+	track_task(t, now, true, false);
+	rq->curr = t->e;
+	rq->curr_pid = p->pid;
+	rq->curr_policy = p->policy;
+	rq->curr_since_ns = now;
+	rq->idle_since_ns = 0;
+	if (rq->next_pid == p->pid)
+		rq->next_pid = 0;
+	if (rq->starved_pid == p->pid)
+		rq->starved_pid = 0;
+	eevdf_protect(&prm, &rq->curr, least_slice(cpu, rq, t->e.slice_ns));
+	scx_bpf_task_set_slice(p, SLICE_BACKSTOP_NS);
+	set_hrtick(cpu, rq, now);
+}
+
+/* Spec 3.9: p has become runnable on this CPU and counts there. */
+static __always_inline void check_preempt(u32 cpu, struct eevdf_rq *rq, struct task_struct *p,
+					  struct task_ctx *t, bool selected)
+{
+	struct task_struct *waker = bpf_get_current_task_btf();
+	bool by_task = waker && waker->pid && bpf_in_task();
+	struct eevdf_verdict verdict;
+	struct eevdf_wake w = {
+		.curr_policy = rq->curr_policy,
+		.p_policy = p->policy,
+		.next_d = rq->next_d,
+		.has_next = rq->next_pid != 0,
+		.fork = t->is_new,
+		/* Not told where the CPU was no question; most wakeups by a process are. */
+		.sync = selected ? t->sync : by_task && waker->mm,
+		.selected = selected,
+	};
+
+	if (!rq->curr_pid)
+		return;
+	w.next_eligible = w.has_next && eevdf_eligible(&rq->sums, rq->next_v);
+	w.least_slice_ns = min_u64(least_slice(cpu, rq, t->e.slice_ns), t->e.slice_ns);
+	rq->best_pid = 0;
+	/* Others than these two wait. */
+	if (rq->nr > 2)
+		look_for_best(cpu, rq);
+	if (delayed_first(rq) >= 0) {
+		rq->best_d = slot_of(rq, rq->best_slot)->d;
+		rq->best_pid = -1;
+	}
+	w.has_best = rq->best_pid != 0;
+	w.best_d = rq->best_d;
+	verdict = eevdf_wakeup(&prm, &rq->sums, &rq->curr, &t->e, &w);
+	if (verdict.next) {
+		rq->next_pid = p->pid;
+		rq->next_v = t->e.v;
+		rq->next_d = t->e.d;
+	}
+	if (verdict.preempt) {
+		STAT_INC(wakeup_preemptions);
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	}
+}
+
+s32 BPF_STRUCT_OPS(eevdf_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	struct task_struct *waker = bpf_get_current_task_btf();
+	u32 this = bpf_get_smp_processor_id();
+	struct task_ctx *t = ctx_of(p);
+	s32 cpu;
+
+	if (!t)
+		return prev_cpu;
+	t->sync = (wake_flags & SCX_WAKE_SYNC) && waker && !(waker->flags & PF_EXITING);
+	if (wake_flags & SCX_WAKE_FORK) {
+		cpu = select_fork(p, this);
+		if (cpu != (s32)this)
+			STAT_INC(fork_moves);
+	} else if (t->delayed && slot_of(rq_of(t->cpu), t->slot)->pid == p->pid) {
+		/* Spec 3.8: it has never left its CPU. */
+		cpu = prev_cpu;
+	} else {
+		cpu = select_wake(p, this, prev_cpu, t->sync);
+	}
+	return cpu >= 0 && allowed(p, cpu) ? cpu : prev_cpu;
+}
+
+void BPF_STRUCT_OPS(eevdf_runnable, struct task_struct *p, u64 enq_flags)
+{
+	u32 cpu = scx_bpf_task_cpu(p);
+	struct eevdf_rq *rq = rq_of(cpu);
+	struct task_ctx *t = ctx_of(p);
+	u64 now = scx_bpf_now(), idle;
+	bool due;
+
+	if (!t || t->queued)
+		return;
+	due = update_curr(rq, now);
+	track(rq, now);
+	track_task(t, now, false, false);
+	t->woken = t->is_new || (enq_flags & SCX_ENQ_WAKEUP);
+	if (t->woken && rq->idle_since_ns) {
+		idle = min_u64(now - rq->idle_since_ns, 2 * prm.migration_cost_ns);
+		rq->avg_idle_ns += (s64)(idle - rq->avg_idle_ns) >> 3;
+		rq->idle_since_ns = 0;
+	}
+	if (!t->delayed || !undelay(rq, p, t, cpu)) {
+		eevdf_request(&prm, &t->e, p->se.custom_slice ? p->se.slice : 0);
+		eevdf_place(&prm, &rq->sums, &t->e, t->is_new);
+		enter(rq, t, cpu);
+	}
+	set_hrtick(cpu, rq, now);
+	if (due)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+}
+
+/* Active balance: the running task that another CPU asked for has been put back. */
+static __always_inline bool push_to_other(struct task_struct *p, struct task_ctx *t,
+					  struct eevdf_rq *rq)
+{
+	u32 to = rq->push_cpu;
+
+	if (rq->push_pid != p->pid)
+		return false;
+	rq->push_pid = 0;
+	if (!allowed(p, to) || t->cpu == to)
+		return false;
+	/* It keeps counting here until it runs there. */
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | to, SLICE_BACKSTOP_NS, 0);
+	STAT_INC(active_balances);
+	return true;
+}
+
+void BPF_STRUCT_OPS(eevdf_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	u32 cpu = scx_bpf_task_cpu(p);
+	struct eevdf_rq *rq = rq_of(cpu);
+	struct task_ctx *t = ctx_of(p);
+	u64 now = scx_bpf_now();
+
+	if (!t || !t->queued) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
+		return;
+	}
+	t->waits_since_ns = now;
+	update_curr(rq, now);
+	if (t->cpu != cpu)
+		change_queue(t, cpu);
+	if (push_to_other(p, t, rq))
+		return;
+	if (t->woken)
+		check_preempt(cpu, rq, p, t, enq_cpu_selected(enq_flags));
+	t->woken = t->is_new = t->sync = false;
+	queue_insert(cpu, rq, p, t, enq_flags);
+	/* The CPU would go idle on the last task it had. */
+	if (enq_flags & SCX_ENQ_LAST)
+		scx_bpf_kick_cpu(cpu, 0);
+}
+
+enum { PICK_NONE, PICK_CURR, PICK_OTHER };
+
+/* Spec 3.5: what runs next is curr, if it still wants to, or on the local DSQ. */
+static __noinline s32 pick(u32 cpu, bool curr_runs)
+{
+	struct eevdf_rq *rq = rq_of(cpu);
+	struct eevdf_entity *curr = curr_runs ? &rq->curr : NULL;
+	s32 i, slot;
+
+	if (rq->starved_pid && take(cpu, rq->starved_pid)) {
+		STAT_INC(boosts);
+		rq->starved_pid = 0;
+		return PICK_OTHER;
+	}
+	rq->starved_pid = 0;
+	for_range(i, 0, NR_DELAYED + 2)
+	{
+		if (curr_runs && rq->sums.nr == 1)
+			return PICK_CURR;
+		if (rq->next_pid && eevdf_eligible(&rq->sums, rq->next_v) && rq->sums.nr > 1) {
+			if (take(cpu, rq->next_pid)) {
+				STAT_INC(buddy_picks);
+				return PICK_OTHER;
+			}
+			rq->next_pid = 0;
+		}
+		if (curr_runs && eevdf_stays(&rq->sums, &rq->curr))
+			return PICK_CURR;
+		sort_and_find(cpu, rq);
+		slot = delayed_first(rq);
+		if (slot < 0)
+			break;
+		if (curr_runs && eevdf_wins(&rq->sums, curr, true, slot_of(rq, slot)->d))
+			return PICK_CURR;
+		drop_delayed(rq, slot);
+	}
+	if (curr_runs && eevdf_wins(&rq->sums, curr, rq->best_pid, rq->best_d))
+		return PICK_CURR;
+	if (rq->best_pid && take(cpu, rq->best_pid))
+		return PICK_OTHER;
+	if (scx_bpf_dsq_move_to_local(eligible_dsq(cpu)) ||
+	    scx_bpf_dsq_move_to_local(waiting_dsq(cpu)))
+		return PICK_OTHER;
+	return curr_runs ? PICK_CURR : PICK_NONE;
+}
+
+/* Spec 3.11 "newidle". */
+static __noinline s32 pull_before_idle(u32 cpu)
+{
+	struct eevdf_rq *rq = rq_of(cpu);
+	s32 got;
+
+	rq->idle_since_ns = scx_bpf_now();
+	if (newidle || !rq->online || rq->avg_idle_ns < newidle_cost_us * NSEC_PER_USEC)
+		return 0;
+	got = rebalance(cpu, EEVDF_CPU_NEWLY_IDLE);
+	if (got > 0)
+		__sync_fetch_and_add(&stat_newidle_pulls[cpu_index(cpu) * 8], got);
+	return got;
+}
+
+static __noinline s32 balance_now(u32 cpu)
+{
+	struct eevdf_rq *rq = rq_of(cpu);
+	s32 got;
+
+	rq->balance_due = false;
+	if (!rq->online || periodic)
+		return 0;
+	got = rebalance(cpu, rq->nr > 0 ? EEVDF_CPU_BUSY : EEVDF_CPU_IDLE);
+	if (got > 0)
+		__sync_fetch_and_add(&stat_balance_pulls[cpu_index(cpu) * 8], got);
+	return got;
+}
+
+void BPF_STRUCT_OPS(eevdf_dispatch, s32 cpu, struct task_struct *prev)
+{
+	struct eevdf_rq *rq = rq_of(cpu);
+	u64 now = scx_bpf_now();
+	bool curr_runs = prev && rq->curr_pid == prev->pid;
+	s32 picked;
+
+	update_curr(rq, now);
+	track(rq, now);
+	if (rq->balance_due)
+		balance_now(cpu);
+	/* Wanted elsewhere: put it back, whoever comes next. */
+	picked = pick(cpu, curr_runs && rq->push_pid != rq->curr_pid);
+	if (picked == PICK_NONE && !curr_runs && pull_before_idle(cpu) > 0)
+		picked = pick(cpu, false);
+	if (picked == PICK_CURR && prev) {
+		scx_bpf_task_set_slice(prev, SLICE_BACKSTOP_NS);
+		set_hrtick(cpu, rq, now);
+	}
+}
+
+void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
+{
+	u32 cpu = scx_bpf_task_cpu(p);
+	struct eevdf_rq *rq = rq_of(cpu);
+	struct task_ctx *t = ctx_of(p);
+	u64 now = scx_bpf_now();
+
+	if (!t || !t->queued)
+		return;
+	update_curr(rq, now);
+	if (t->cpu != cpu)
+		change_queue(t, cpu);
+	set_current(cpu, rq, p, t, now);
+}
+
+/* Busy here, idle there: let an idle CPU that could run one of the next see what it can take. */
+static __noinline s32 wake_idle_balancer(u32 this)
+{
+	const struct cpumask *idle;
+	struct eevdf_rq *rq = rq_of(this);
+	struct task_struct *p;
+	s32 half;
+	u32 cpu;
+
+	if (rq->nr < 2 || periodic)
+		return 0;
+	idle = scx_bpf_get_idle_cpumask();
+	rq->walked = 0;
+	for_range(half, 0, 2)
+	{
+		for_each_queued(it, p, half ? waiting_dsq(this) : eligible_dsq(this))
+		{
+			if (rq->walked++ >= NOHZ_LOOKS)
+				break;
+			cpu = bpf_cpumask_any_and_distribute(idle, p->cpus_ptr);
+			if (cpu >= nr_cpus || !rq_of(cpu)->online)
+				continue;
+			rq_of(cpu)->balance_due = true;
+			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+			rq->walked = NOHZ_LOOKS;
+		}
+	}
+	scx_bpf_put_idle_cpumask(idle);
+	return 0;
+}
+
+/*
+ * Not EEVDF's: SCHED_IDLE beside many others may wait for minutes by right, but
+ * sched_ext ejects a scheduler that leaves a task waiting for 30 s.
+ */
+static __noinline s32 look_for_starved(u32 cpu)
+{
+	u64 now = scx_bpf_now(), limit = starvation_limit_ms * NSEC_PER_MSEC;
+	struct eevdf_rq *rq = rq_of(cpu);
+	struct task_struct *p;
+	struct task_ctx *t;
+	s32 half;
+
+	for_range(half, 0, 2)
+	{
+		for_each_queued(it, p, half ? eligible_dsq(cpu) : waiting_dsq(cpu))
+		{
+			t = ctx_of(p);
+			if (!t || !before64(t->waits_since_ns + limit, now))
+				continue;
+			rq->starved_pid = p->pid;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* Spec 3.10. */
+void BPF_STRUCT_OPS(eevdf_tick, struct task_struct *p)
+{
+	u32 cpu = scx_bpf_task_cpu(p);
+	struct eevdf_rq *rq = rq_of(cpu);
+	u64 now = scx_bpf_now(), ticks = now_ticks();
+	bool repick;
+
+	if (rq->curr_pid != p->pid)
+		return;
+	repick = update_curr(rq, now);
+	track(rq, now);
+	if (repick)
+		STAT_INC(tick_preemptions);
+	wake_idle_balancer(cpu);
+	if (!before64(ticks, rq->next_look)) {
+		rq->next_look = ticks + tick_hz;
+		if (look_for_starved(cpu))
+			repick = true;
+	}
+	if (!before64(ticks, rq->next_balance)) {
+		rq->balance_due = true;
+		repick = true;
+	}
+	if (repick)
+		scx_bpf_task_set_slice(p, 0);
+}
+
+void BPF_STRUCT_OPS(eevdf_stopping, struct task_struct *p, bool runnable)
+{
+	struct eevdf_rq *rq = rq_of(scx_bpf_task_cpu(p));
+	struct task_ctx *t = ctx_of(p);
+	u64 now = scx_bpf_now();
+
+	if (!t || rq->curr_pid != p->pid)
+		return;
+	update_curr(rq, now);
+	track(rq, now);
+	track_task(t, now, true, true);
+	t->e = rq->curr;
+	t->last_ran_ns = now;
+	rq->curr_pid = 0;
+}
+
+void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
+{
+	u32 cpu = scx_bpf_task_cpu(p);
+	bool sleep = deq_flags & SCX_DEQ_SLEEP;
+	struct task_ctx *t = ctx_of(p);
+	struct eevdf_rq *rq;
+	u64 now = scx_bpf_now();
+
+	if (!t || !t->queued)
+		return;
+	rq = rq_of(t->cpu);
+	track_task(t, now, true, false);
+	t->queued = false;
+	if (rq->next_pid == p->pid)
+		rq->next_pid = 0;
+	if (rq->push_pid == p->pid)
+		rq->push_pid = 0;
+	if (t->cpu != cpu) {
+		/* It waited on a CPU that had pulled it, and was not taken. */
+		count_out(rq, t);
+		t->e.vlag = eevdf_lag(&prm, rq->sums.v0, &t->e);
+		leave_note(rq, t->e.v, t->e.weight);
+		return;
+	}
+	update_curr(rq, now);
+	track(rq, now);
+	count_out(rq, t);
+	if (sleep && delay(rq, p, t))
+		return;
+	eevdf_unplace(&prm, &rq->sums, &t->e, sleep);
+	eevdf_leave(&rq->sums, t->e.v, t->e.weight);
+	rq->sums.v0 = eevdf_average(&rq->sums);
+}
+
+/* Spec 3.10. */
+bool BPF_STRUCT_OPS(eevdf_yield, struct task_struct *from, struct task_struct *to)
+{
+	struct eevdf_rq *rq = rq_of(scx_bpf_task_cpu(from));
+
+	if (rq->curr_pid == from->pid && rq->sums.nr > 1) {
+		update_curr(rq, scx_bpf_now());
+		if (rq->next_pid == from->pid)
+			rq->next_pid = 0;
+		eevdf_forfeit(&prm, &rq->sums, &rq->curr);
+	}
+	scx_bpf_task_set_slice(from, 0);
+	return false;
+}
+
+/* Spec 3.7: the task is off its queue while the weight changes. */
+void BPF_STRUCT_OPS(eevdf_set_weight, struct task_struct *p, u32 weight)
+{
+	struct task_ctx *t = ctx_of(p);
+
+	if (!t || t->queued)
+		return;
+	forget_delayed(p, t);
+	eevdf_reweight(&t->e, eevdf_weight(p->static_prio, p->policy));
+}
+
+s32 BPF_STRUCT_OPS(eevdf_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	struct task_ctx *t = bpf_task_storage_get(&task_ctxs, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	u64 now = scx_bpf_now();
+
+	if (!t)
+		return -ENOMEM;
+	t->e.weight = eevdf_weight(p->static_prio, p->policy);
+	t->e.slice_ns = prm.base_slice_ns;
+	/* As heavy as it could be, until it shows what it is. */
+	t->avg.at_ns = t->flips_at = now;
+	t->avg.load = (u64)t->e.weight << EEVDF_AVG_SHIFT;
+	t->is_new = args->fork;
+	t->cpu = t->recent_cpu = cpu_index(scx_bpf_task_cpu(p));
+	return 0;
+}
+
+/* To another class or to its end: it no longer competes. */
+void BPF_STRUCT_OPS(eevdf_disable, struct task_struct *p)
+{
+	struct task_ctx *t = ctx_of(p);
+
+	if (t)
+		forget_delayed(p, t);
+}
+
+static __always_inline void cpus_changed(s32 by)
+{
+	nr_online += by;
+	set_params(nr_online);
+}
+
+void BPF_STRUCT_OPS(eevdf_cpu_online, s32 cpu)
+{
+	struct eevdf_rq *rq = rq_of(cpu);
+
+	if (!rq->online)
+		cpus_changed(1);
+	rq->online = true;
+	rq->next_balance = now_ticks();
+}
+
+/* It is no longer asked to dispatch: what waits goes where the kernel counts it. */
+static __noinline s32 send_away(u32 cpu)
+{
+	struct task_struct *p;
+	s32 half;
+
+	for_range(half, 0, 2)
+	{
+		for_each_queued(it, p, half ? eligible_dsq(cpu) : waiting_dsq(cpu))
+			scx_bpf_dsq_move(it, p, SCX_DSQ_LOCAL_ON | scx_bpf_task_cpu(p), 0);
+	}
+	scx_bpf_kick_cpu(cpu, 0);
+	return 0;
+}
+
+void BPF_STRUCT_OPS(eevdf_cpu_offline, s32 cpu)
+{
+	if (rq_of(cpu)->online)
+		cpus_changed(-1);
+	rq_of(cpu)->online = false;
+	bpf_rcu_read_lock();
+	send_away(cpu);
+	bpf_rcu_read_unlock();
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(eevdf_init)
+{
+	const struct cpumask *online = scx_bpf_get_online_cpumask();
+	u64 now = scx_bpf_now();
+	struct eevdf_rq *rq;
+	s32 cpu, level, err = 0;
+
+	map_machine();
+	for_range(cpu, 0, nr_cpus)
+	{
+		rq = rq_of(cpu);
+		rq->online = bpf_cpumask_test_cpu(cpu, online);
+		nr_online += rq->online;
+		rq->next_balance = rq->next_look = now_ticks();
+		rq->avg.at_ns = now;
+		scan_limit[cpu_index(first_of(cpu, SD_MC))] = len_of(cpu, SD_MC);
+		for_range(level, SD_SMT, SD_LEVELS)
+		{
+			state_of(cpu, level)->interval_ms = len_of(cpu, level);
+			state_of(cpu, level)->last_ticks = rq->next_balance;
+		}
+		err = scx_bpf_create_dsq(waiting_dsq(cpu), -1);
+		if (err)
+			break;
+		err = scx_bpf_create_dsq(eligible_dsq(cpu), -1);
+		if (err)
+			break;
+		err = init_hrtick(cpu);
+		if (err)
+			break;
+	}
+	scx_bpf_put_cpumask(online);
+	if (err)
+		return err;
+	set_params(nr_online);
+	for_range(cpu, 0, nr_cpus) rq_of(cpu)->avg_idle_ns = 2 * prm.migration_cost_ns;
+	return 0;
+}
+
+SCX_OPS_DEFINE(eevdf_ops, .select_cpu = (void *)eevdf_select_cpu, .enqueue = (void *)eevdf_enqueue,
+	       .dispatch = (void *)eevdf_dispatch, .tick = (void *)eevdf_tick,
+	       .runnable = (void *)eevdf_runnable, .running = (void *)eevdf_running,
+	       .stopping = (void *)eevdf_stopping, .quiescent = (void *)eevdf_quiescent,
+	       .yield = (void *)eevdf_yield, .set_weight = (void *)eevdf_set_weight,
+	       .init_task = (void *)eevdf_init_task, .disable = (void *)eevdf_disable,
+	       .cpu_online = (void *)eevdf_cpu_online, .cpu_offline = (void *)eevdf_cpu_offline,
+	       .init = (void *)eevdf_init, .flags = SCX_OPS_ENQ_LAST, .name = "eevdf");
