@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * First in, first out: who has been in line longest runs, until he has
+ * nothing left to do. No time slice, no nice levels.
+ *
+ * An example, one CPU. A needs 300 ms, B 10 ms, C 10 ms; they come together,
+ * in this order. A runs 300 ms, then B, then C: they are done after 300, 310
+ * and 320 ms, 310 ms on average. In the order B, C, A it would have been 10, 20
+ * and 320, 117 ms on average: that is the convoy behind a long task, and what
+ * nobody will notice if all tasks are short.
+ *
+ * Good at: no switch that is not needed, so caches stay warm; the last of equal
+ * jobs is done no later than under any other order. Bad at: everything where
+ * somebody waits, because one hog holds up the rest for as long as it likes.
+ *
+ * The floor: if the first in line has waited for a second he gets in at the next
+ * tick, and who ran goes to the end of the line. With k in line on one CPU
+ * nobody waits longer than that second and k ticks.
+ *
+ * Rule numbers are those of README.md.
+ */
+#ifndef SCHEDLAB_FIFO_H
+#define SCHEDLAB_FIFO_H
+
+#include "../line/line.h"
+
+struct fifo_task {
+	struct line_place place;
+};
+
+/* Spec 6.1.2: woken, forked or yielded: the tail. Preempted: where it was, the head. */
+static inline u64 fifo_key(struct fifo_task *t, u64 now_ns)
+{
+	line_join(&t->place, now_ns);
+	return line_key(0, t->place.joined_ns);
+}
+
+/* Spec 6.1.2: to sleep, or to the tail. */
+static inline void fifo_leave(struct fifo_task *t)
+{
+	line_leave(&t->place);
+}
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Multilevel feedback queues: what a task did lately decides its level, the
+ * highest level runs, equals take turns of one quantum. Two rule sets.
+ *
+ * windows: a task has a base level by nice, and a dynamic one that is raised
+ * when a wait ends and sinks by one for every quantum used, down to the base.
+ * An example, one CPU, quanta of 31.25 ms: hog H and reader R, both nice 0,
+ * base 8. R wakes from the disk: 8 + 1 = 9, above H at 8, and runs at once. It
+ * reads and sleeps again after 2 ms, fifteen times: then its quantum is used
+ * up, it sinks to 8 and is an equal of H until the next wake-up lifts it. L at
+ * nice 19 has base 1: it never runs beside H, but for one long quantum at level
+ * 15 every 4 to 5 s, because a scan once a second lifts who starves.
+ *
+ * textbook: everybody starts at the top with a short quantum; who uses it up,
+ * at once or bit by bit, sinks by one level and gets a quantum twice as long;
+ * who blocks before stays. Every second all go back to the top. H sinks 8, 16,
+ * 32, 64 ms down to the bottom within 120 ms; R, 2 ms at a time, is above it
+ * from then on, and L is like H: nice levels are not heeded.
+ *
+ * Good at: answering who mostly sleeps without being told who that is; few
+ * switches among hogs. Bad at: shares (a busy level above starves all below,
+ * but for the boosts), and who sleeps in time before a quantum's end is not
+ * found out in the windows rules: each sleep lifts again.
+ *
+ * Rule numbers are those of README.md.
+ */
+#ifndef SCHEDLAB_MLFQ_H
+#define SCHEDLAB_MLFQ_H
+
+#include "../line/line.h"
+
+enum mlfq_rules { MLFQ_WINDOWS, MLFQ_TEXTBOOK };
+
+/* Spec 6.2: levels 16 to 31 are real time, which here is the kernel's own class above. */
+#define MLFQ_TOP 15
+#define MLFQ_NORMAL 8
+#define MLFQ_NICE0 120 /* static_prio */
+
+struct mlfq_config {
+	u32 rules;
+	u32 bottom; /* textbook: the lowest level */
+	u64 quantum_ns; /* textbook: of the top level */
+	u64 period_ns; /* between two scans (windows), two boosts (textbook) */
+	u64 starved_ns; /* windows: ready for so long */
+	u32 long_quanta; /* windows: what a starved task gets */
+};
+
+struct mlfq_task {
+	struct line_place place;
+	u64 left_ns; /* of its quantum */
+	u64 period; /* textbook: the boost that it has had */
+	u32 base, level;
+	bool starved; /* windows: at the top for one long quantum */
+	bool asleep;
+};
+
+/* Spec 6.2, base: nice 0 is normal (8), -20 is 15, 19 is 1; SCHED_IDLE is 0. The steps between are ours. */
+static inline u32 mlfq_base(const struct mlfq_config *cfg, u32 static_prio, bool idle_policy)
+{
+	if (cfg->rules == MLFQ_TEXTBOOK)
+		return cfg->bottom;
+	if (idle_policy)
+		return 0;
+	if (static_prio > MLFQ_NICE0)
+		return MLFQ_NORMAL - (static_prio - MLFQ_NICE0) * 7 / 19;
+	return MLFQ_NORMAL + (MLFQ_NICE0 - static_prio) * 7 / 20;
+}
+
+static inline u64 mlfq_quantum(const struct mlfq_config *cfg, const struct mlfq_task *t)
+{
+	if (cfg->rules == MLFQ_TEXTBOOK)
+		return cfg->quantum_ns << ((MLFQ_TOP - t->level) & 15);
+	return t->starved ? cfg->quantum_ns * cfg->long_quanta : cfg->quantum_ns;
+}
+
+static inline u64 mlfq_period(const struct mlfq_config *cfg, u64 now_ns)
+{
+	return now_ns / (cfg->period_ns ? cfg->period_ns : NSEC_PER_SEC);
+}
+
+/* A new task: windows at its base, textbook at the top. */
+static inline void mlfq_start(const struct mlfq_config *cfg, struct mlfq_task *t, u64 now_ns)
+{
+	t->level = cfg->rules == MLFQ_TEXTBOOK ? MLFQ_TOP : t->base;
+	t->starved = false;
+	t->period = mlfq_period(cfg, now_ns);
+	t->left_ns = mlfq_quantum(cfg, t);
+}
+
+/* Spec 6.2, a wait has ended: windows lifts above the base, never past the top; textbook leaves the task where it was. */
+static inline void mlfq_wake(const struct mlfq_config *cfg, struct mlfq_task *t, u32 boost)
+{
+	u32 lifted = t->base + boost < MLFQ_TOP ? t->base + boost : MLFQ_TOP;
+
+	t->asleep = false;
+	if (cfg->rules == MLFQ_WINDOWS && t->level < lifted)
+		t->level = lifted;
+}
+
+static inline void mlfq_sleep(struct mlfq_task *t)
+{
+	t->asleep = true;
+	line_leave(&t->place);
+}
+
+/* Sleeping does not renew a quantum: otherwise who sleeps just before its end would never sink. */
+static inline void mlfq_charge(struct mlfq_task *t, u64 ran_ns)
+{
+	t->left_ns -= min_u64(t->left_ns, ran_ns);
+}
+
+/* At a tick, less than half a tick is nothing. */
+static inline bool mlfq_quantum_over(struct mlfq_task *t, u64 tick_ns)
+{
+	if (2 * t->left_ns < tick_ns)
+		t->left_ns = 0;
+	return !t->left_ns;
+}
+
+/* Spec 6.2, quantum end: one level down, to the base at most; at the tail. Who starved goes back to the base at once. */
+static inline void mlfq_expire(const struct mlfq_config *cfg, struct mlfq_task *t)
+{
+	if (t->starved || t->level <= t->base)
+		t->level = t->base;
+	else
+		t->level--;
+	t->starved = false;
+	t->left_ns = mlfq_quantum(cfg, t);
+	line_leave(&t->place);
+}
+
+/* Textbook: the boost of all, carried out when the task is next looked at. */
+static inline bool mlfq_refresh(const struct mlfq_config *cfg, struct mlfq_task *t, u64 now_ns)
+{
+	if (cfg->rules != MLFQ_TEXTBOOK || t->period == mlfq_period(cfg, now_ns))
+		return false;
+	mlfq_start(cfg, t, now_ns);
+	return true;
+}
+
+/* Windows: ready for too long: the top, for one long quantum. Its place is its old one. */
+static inline bool mlfq_starve(const struct mlfq_config *cfg, struct mlfq_task *t, u64 now_ns)
+{
+	if (cfg->rules != MLFQ_WINDOWS || t->starved ||
+	    !line_starves(t->place.waits_since_ns, now_ns, cfg->starved_ns))
+		return false;
+	t->level = MLFQ_TOP;
+	t->starved = true;
+	t->left_ns = mlfq_quantum(cfg, t);
+	return true;
+}
+
+/* Nice or policy has changed: the new base, no boost, a fresh quantum. */
+static inline void mlfq_rebase(const struct mlfq_config *cfg, struct mlfq_task *t, u32 base)
+{
+	if (cfg->rules == MLFQ_TEXTBOOK || base == t->base)
+		return;
+	t->base = t->level = base;
+	t->starved = false;
+	t->left_ns = mlfq_quantum(cfg, t);
+}
+
+/*
+ * The key of a task that is queued, or asked to let others go first. Spec 6.2:
+ * the highest level first; at the tail of its level, or, preempted by a higher
+ * one, at the head with the rest of its quantum: it has kept its place.
+ */
+static inline u64 mlfq_key(const struct mlfq_config *cfg, struct mlfq_task *t, u64 now_ns)
+{
+	if (!mlfq_refresh(cfg, t, now_ns) && !t->left_ns)
+		mlfq_expire(cfg, t);
+	line_join(&t->place, now_ns);
+	return line_key(t->level, t->place.joined_ns);
+}
+
+#endif
