@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Files are written whole or not at all."""
+
+import errno
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from schedlab.errors import InputError
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+@contextmanager
+def full_disk_is_one_line(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise InputError(
+                f"{path}: no space left to write it; free some and run the same command again "
+                "(finished records are kept)"
+            ) from error
+        if error.errno in {errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOTDIR}:
+            raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+        raise
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Write to a temporary name in the same directory, then rename."""
+    data = content.encode() if isinstance(content, str) else content
+    with full_disk_is_one_line(path):
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as out:
+                out.write(data)
+            # mkstemp makes files private; results are for reading.
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise

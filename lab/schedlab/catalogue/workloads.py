@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Workloads: one TOML file each in workloads/, or a file by its path."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from schedlab import checkout
+from schedlab.catalogue import toml
+from schedlab.errors import InputError
+from schedlab.names import unknown
+
+
+@dataclass(frozen=True)
+class Workload:
+    name: str
+    path: Path
+    title: str
+    load: str  # the parameter that is the load
+    loads: list[int]
+    params: list[str] = field(default_factory=list)
+    promises: list[str] = field(default_factory=list)  # the metrics it is judged by
+
+
+def files() -> dict[str, Path]:
+    base = checkout.root() / "workloads"
+    return {path.stem: path for path in sorted(base.glob("*.toml"))}
+
+
+def find(name: str) -> Workload:
+    if toml.is_path(name):
+        path = Path(name)
+        if not path.is_file():
+            raise InputError(f"{path}: no such workload file")
+        return read(path.resolve())
+    available = files()
+    if name not in available:
+        raise unknown("workload", name, available)
+    return read(available[name])
+
+
+def read(path: Path) -> Workload:
+    data = toml.read(path)
+    name = toml.text(data, "name", path)
+    if name != path.stem:
+        raise InputError(f"{path}: key 'name': expected '{path.stem}', as the file is called, got '{name}'")
+    loads = data.get("loads", [1])
+    if not isinstance(loads, list) or not loads or not all(type(n) is int and n > 0 for n in loads):
+        raise InputError(f"{path}: key 'loads': expected a list of positive integers")
+    params = data.get("params", {})
+    if not isinstance(params, dict):
+        raise InputError(f"{path}: key 'params': expected a table")
+    metrics = data.get("metrics", {})
+    promises = metrics.get("promises", []) if isinstance(metrics, dict) else []
+    if not isinstance(promises, list) or not all(isinstance(p, str) for p in promises):
+        raise InputError(f"{path}: key 'metrics.promises': expected a list of metric names")
+    return Workload(
+        name=name,
+        path=path,
+        title=toml.text(data, "title", path, ""),
+        load=toml.text(data, "load", path, ""),
+        loads=loads,
+        params=list(params),
+        promises=promises,
+    )

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The command line."""
+
+from schedlab.cli.program import main
+
+__all__ = ["main"]

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""schedlab calibrate: a workload's real tasks, measured once, as a profile."""
+
+import argparse
+import datetime
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from schedlab import atomic, checkout
+from schedlab.catalogue import toml, workloads
+from schedlab.catalogue.workloads import Workload
+from schedlab.cli.guest import guest
+from schedlab.errors import CHECK_FAILED, InputError
+from schedlab.record import accounting, capture, follow, profile, trace
+from schedlab.record.capture import Guest
+from schedlab.record.kinds import Kind, kinds
+
+_RUNNER = "schedlab-host"
+
+
+def calibrate(options: argparse.Namespace) -> int:
+    workload = workloads.find(options.workload)
+    params = dict(_pair(text) for text in options.param)
+    load = workload.loads[0] if options.load is None else options.load
+    output = Path(options.output) if options.output else checkout.root() / "profiles" / f"{workload.name}.toml"
+    made: dict[str, Any] = {"workload": workload.name, "load": load}
+    if params:
+        made["params"] = ", ".join(f"{name}={value}" for name, value in sorted(params.items()))
+    packages = toml.read(workload.path).get("command", {}).get("packages", [])
+    if packages:
+        made["packages"] = _versions(packages)
+    made["date"] = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
+    found, remarks, status = _measure(options, workload, load, params, made)
+    found = _of_the_workload(found, workload)
+    if not found:
+        raise InputError(f"{workload.name}: the trace has no task of this workload")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    atomic.write(output, profile.text(made, found, remarks))
+    _tell(output, found, remarks)
+    return CHECK_FAILED if status else 0
+
+
+def _measure(
+    options: argparse.Namespace, workload: Workload, load: int, params: dict[str, str], made: dict[str, Any]
+) -> tuple[dict[str, Kind], list[str], int]:
+    if options.source:
+        read = trace.read(Path(options.source))
+        return _traced(read, options.root, made), [], 0
+    place = guest(options)
+    if place is None and not capture.can_trace():
+        made |= _here()
+        found, status = accounting.account(_command(str(checkout.need_binary(_RUNNER)), workload.path, load, params))
+        remark = "accounted for each process, not traced: runs and sleeps are means of a process's life"
+        return found, [remark], status
+    if place is None:
+        command = _command(str(checkout.need_binary(_RUNNER)), workload.path, load, params)
+    else:
+        command = _command("/lab/schedlab-host", Path("/lab/workloads", workload.path.name), load, params)
+        place = _equipped(place, workload, load, params)
+    lines, status = capture.capture(command, place, options.buffer_kib)
+    read = trace.parse(lines, "the trace")
+    return _traced(read, None, made), [], status
+
+
+def _traced(read: trace.Trace, root: str | None, made: dict[str, Any]) -> dict[str, Kind]:
+    recording = follow.follow(read, root)
+    for key in ("date", "place", "kernel", "cpus", "ops"):
+        if recording.notes.get(key):
+            made[key] = recording.notes[key]
+    made["method"] = "tracing of sched_switch and sched_waking"
+    return kinds(recording.tasks)
+
+
+def _here() -> dict[str, Any]:
+    return {
+        "place": "host",
+        "kernel": os.uname().release,
+        "cpus": len(os.sched_getaffinity(0)),
+        "method": "per-process accounting (schedstat), every 5 ms",
+    }
+
+
+def _command(runner: str, workload: Path, load: int, params: dict[str, str]) -> list[str]:
+    options = [word for name, value in sorted(params.items()) for word in ("--param", f"{name}={value}")]
+    return [runner, "exec", str(workload), "--load", str(load), *options]
+
+
+def _equipped(place: Guest, workload: Workload, load: int, params: dict[str, str]) -> Guest:
+    """The guest with the runner, the workload and, for a real application, its programs and inputs."""
+    from schedlab.places import applications
+
+    engine = checkout.need_binary(_RUNNER)
+    real = applications.command(workload.path) is not None
+    return Guest(
+        tier=place.tier,
+        cpus=place.cpus,
+        memory_mib=max(place.memory_mib, applications.MEMORY_MIB) if real else place.memory_mib,
+        files={
+            **applications.files(engine, [(workload.path, load, params)]),
+            "/lab/schedlab-host": engine,
+            f"/lab/workloads/{workload.path.name}": workload.path,
+            **place.files,
+        },
+        limit_s=place.limit_s,
+        environment={"SCHEDLAB_CACHE": applications.CACHE},
+    )
+
+
+def _of_the_workload(found: dict[str, Kind], workload: Workload) -> dict[str, Kind]:
+    """Without the runner's own processes; where tasks are described, those and no others."""
+    data = toml.read(workload.path)
+    if "command" in data:
+        return {name: kind for name, kind in found.items() if not name.startswith(_RUNNER[:15])}
+    described = {str(task.get("name", ""))[:15] for task in data.get("task", [])}
+    return {name: kind for name, kind in found.items() if name in described}
+
+
+def _versions(packages: list[str]) -> str:
+    """What the real application was, as the package manager knows it."""
+    try:
+        form = "${Package} ${Version}\n"
+        shown = subprocess.run(
+            ["dpkg-query", "-W", f"-f={form}", *packages], capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return ""
+    return ", ".join(shown.stdout.split("\n")[:-1])
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f"-p {text}: expected NAME=VALUE")
+    return name, value
+
+
+def _tell(output: Path, found: dict[str, Kind], remarks: list[str]) -> None:
+    print(f"{output}:")
+    print(f"{'task':<16}{'tasks':>7}  {'what':<6}{'count':>8}{'mean_us':>12}{'median_us':>12}{'sigma':>8}")
+    for name, kind in found.items():
+        for what, of in kind.distributions().items():
+            figures = f"{len(of.values_ns):>8}{of.mean_ns / 1e3:>12.1f}{of.median_ns / 1e3:>12.1f}{of.sigma:>8.2f}"
+            print(f"{name:<16}{kind.tasks:>7}  {what:<6}{figures}")
+    for remark in remarks:
+        print(f"schedlab: {remark}", file=sys.stderr)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""schedlab check: a real kernel's opinion of a policy, then the simulator's swarm."""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from schedlab import checkout
+from schedlab.catalogue import schedulers
+from schedlab.check import kernel
+from schedlab.errors import CHECK_FAILED, InputError, PlaceError
+
+_RUNNER = "schedlab-sim"
+# Options of ours that go to the simulator as they are.
+_PASSED_ON = ("each", "seed", "runs", "time_s", "jobs", "directory", "idle_ms", "starvation_ms", "share_ms", "pause_us")
+
+
+def check(options: argparse.Namespace) -> int:
+    runner = checkout.need_binary(_RUNNER)
+    source = _source(options.policy)
+    command = [str(runner), "check", options.policy if source is None else str(source)]
+    if options.replay:
+        return _simulate([*command, "--replay", options.replay], options.json, None)
+    verdict = _try_kernel(runner, command[2], options)
+    for value in options.set:
+        command += ["-o", value]
+    for name in _PASSED_ON:
+        value = getattr(options, name)
+        if value is not None:
+            command += [f"--{name.replace('_', '-')}", str(value)]
+    status = _simulate(command, options.json, verdict)
+    if verdict and not verdict.good:
+        return status or CHECK_FAILED
+    return status
+
+
+def _source(name: str) -> Path | None:
+    """A file or folder as it is; the folder of a scheduler of the tree."""
+    if "/" in name or name.endswith(".bpf.c"):
+        if not Path(name).exists():
+            raise InputError(f"{name}: no such policy file or folder")
+        return Path(name)
+    found = schedulers.find(name)
+    if found.path is None:
+        raise InputError("'default' is the kernel's own scheduler: there is no policy to check")
+    return None
+
+
+def _try_kernel(runner: Path, policy: str, options: argparse.Namespace) -> kernel.Verdict | None:
+    place = options.kernel
+    with tempfile.TemporaryDirectory(prefix="schedlab-check-") as folder:
+        name = Path(policy).name.removesuffix(".bpf.c").removeprefix("scx_")
+        built = Path(folder) / f"{name}.bpf.o"
+        _build(runner, policy, built, options.set)
+        if place == "none":
+            return None
+        reason = kernel.why_not(place)
+        if reason and place != "auto":
+            raise PlaceError(reason)
+        if reason:
+            _say(f"no kernel to try it on: {reason}")
+            return None
+        where = "this machine" if place == "host" else "a guest"
+        _say(f"built for the kernel; loading it in {where}, {options.stress_s} s of stress")
+        verdict = kernel.try_out("vm" if place == "auto" else place, built, _tunables(options.set), options.stress_s)
+    _show(verdict, sys.stderr if options.json else sys.stdout)
+    return verdict
+
+
+def _build(runner: Path, policy: str, built: Path, tunables: list[str]) -> None:
+    """The compiler's complaints go where they always go."""
+    options = [word for pair in tunables for word in ("-o", pair)]
+    status = subprocess.run([str(runner), "object", policy, str(built), *options], check=False).returncode
+    if status:
+        raise SystemExit(status)
+
+
+def _tunables(pairs: list[str]) -> dict[str, str]:
+    tunables = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise InputError(f"-o {pair}: expected NAME=VALUE")
+        tunables[name] = value
+    return tunables
+
+
+def _show(verdict: kernel.Verdict, out: Any) -> None:
+    if not verdict.good:
+        for line in verdict.log:
+            print(line, file=out)
+    word = "good" if verdict.good else ("lost" if verdict.loaded else "refused")
+    print(f"Linux {verdict.kernel}: {word}: {verdict.summary}", file=out, flush=True)
+
+
+def _simulate(command: list[str], as_json: bool, verdict: kernel.Verdict | None) -> int:
+    """Ctrl-C reaches the simulator too: it ends in order, and says what it has."""
+    if as_json:
+        command = [*command, "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE if as_json else None, text=True) as child:
+        while True:
+            try:
+                output, _ = child.communicate()
+                break
+            except KeyboardInterrupt:
+                continue
+    if as_json:
+        for line in (output or "").splitlines():
+            data = json.loads(line)
+            data["kernel"] = None
+            if verdict:
+                data["kernel"] = {
+                    "place": verdict.place,
+                    "release": verdict.kernel,
+                    "loaded": verdict.loaded,
+                    "kept": verdict.kept,
+                    "summary": verdict.summary,
+                }
+            print(json.dumps(data, ensure_ascii=False))
+    return child.returncode if child.returncode >= 0 else CHECK_FAILED
+
+
+def _say(text: str) -> None:
+    print(f"schedlab: {text}", file=sys.stderr, flush=True)

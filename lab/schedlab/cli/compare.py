@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""schedlab compare: plan, run, collect, show."""
+
+import argparse
+import hashlib
+import json
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+
+from schedlab.cli.outcome import finish
+from schedlab.collect import manifest as manifests
+from schedlab.collect.store import Store
+from schedlab.errors import InterruptedRun
+from schedlab.places import place_of
+from schedlab.plan import file
+from schedlab.plan.campaign import Campaign, campaign
+from schedlab.plan.request import Request, request
+from schedlab.terminal.progress import CellProgress
+
+
+def compare(options: argparse.Namespace) -> int:
+    return _carry_out(_asked(options), options)
+
+
+def run(options: argparse.Namespace) -> int:
+    return _carry_out(request(**file.read(Path(options.campaign))), options)
+
+
+def _asked(options: argparse.Namespace) -> Request:
+    return request(
+        options.schedulers,
+        workload_names=options.workloads,
+        load=options.load,
+        machine_names=options.machines,
+        place=options.on,
+        tier=options.tier,
+        repetitions=options.repetitions,
+        seed_base=options.seed_base,
+        param=(options.param or []) + ([f"scale_pct={options.scale}"] if options.scale else []),
+    )
+
+
+def _carry_out(asked: Request, options: argparse.Namespace) -> int:
+    console = Console(stderr=True, quiet=options.json)
+    directory = Path(options.output) if options.output else default_directory(asked)
+    with execute(asked, directory, options.jobs, console) as (manifest, store, status):
+        return finish(manifest, store, options.json, not options.no_report, status)
+
+
+@contextmanager
+def execute(
+    asked: Request, directory: Path, jobs: int | None, console: Console
+) -> Iterator[tuple[manifests.Manifest, Store, int]]:
+    """Runs what has no record yet; inside, the directory is locked and all records that could be had are there."""
+    planned = campaign(asked, place_of(asked).engine())
+    store = Store(directory)
+    store.create()
+    with store.locked():
+        manifest = manifests.describe(planned, shlex.join(["schedlab", *sys.argv[1:]]))
+        manifests.write(manifest, store)
+        ids = [cell.id for cell in planned.cells]
+        finished = store.prepare(ids, lambda text: print(f"schedlab: {text}", file=sys.stderr))
+        yield manifest, store, _run(planned, store, set(ids) - finished, console, jobs)
+
+
+def _run(planned: Campaign, store: Store, todo: set[str], console: Console, jobs: int | None) -> int:
+    total = len(planned.cells)
+    if len(todo) < total:
+        console.print(f"{total - len(todo)} of {total} cells have a record already", highlight=False)
+    title = ", ".join(arm.label for arm in planned.request.arms)
+    with CellProgress(console, title, total, total - len(todo)) as progress:
+
+        def done(cell_id: str, status: str) -> None:
+            if cell_id in todo and status != "skipped":
+                progress.advance()
+
+        try:
+            return place_of(planned.request).run(planned, store, todo, jobs, done, progress.say)
+        except KeyboardInterrupt as error:
+            there = sum(store.path(cell_id).exists() for cell_id in {cell.id for cell in planned.cells})
+            raise InterruptedRun(
+                f"interrupted: {there} of {total} cells have a record in {store.directory}; the same command resumes"
+            ) from error
+
+
+def default_directory(asked: Request) -> Path:
+    """The same request finds the same directory, so that the same command resumes; more repetitions join in."""
+    parts = [
+        [(arm.label, str(arm.scheduler.folder)) for arm in asked.arms],
+        [(str(w.path), asked.loads[w.name], sorted(asked.params[w.name].items())) for w in asked.workloads],
+        [(m.name, str(m.path)) for m in asked.machines],
+        [asked.record_place, asked.seed_base],
+    ]
+    digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:8]
+    names = "-".join(dict.fromkeys(arm.scheduler.name for arm in asked.arms))
+    return Path("results") / f"{names}-{asked.record_place}-{digest}"

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""schedlab load, status, unload: the running kernel's scheduler."""
+
+import argparse
+import json
+from dataclasses import asdict
+
+from schedlab import checkout
+from schedlab.catalogue import schedulers
+from schedlab.errors import InputError, LabError, PlaceError
+from schedlab.host import loaded, sched_ext
+from schedlab.names import unknown
+
+
+def load(options: argparse.Namespace) -> int:
+    known = schedulers.known()
+    if options.scheduler not in known:
+        raise unknown("scheduler", options.scheduler, known)
+    if options.scheduler == schedulers.DEFAULT:
+        raise InputError("the kernel's own scheduler runs where none is loaded: use 'schedlab unload'")
+    state = sched_ext.read()
+    sched_ext.need_root("loading a scheduler")
+    program = checkout.need_binary(f"scx_{options.scheduler}", resolve=False)
+    running = loaded.find()
+    if running:
+        loaded.stop(running)
+    elif state.enabled:
+        raise PlaceError(f"{state.ops or 'a scheduler'} is running, and schedlab did not start it: stop it first")
+    made = loaded.start(options.scheduler, [str(program), *options.passed_on])
+    print(f"{options.scheduler} schedules this machine (process {made.pid}); back to the kernel's own: schedlab unload")
+    return 0
+
+
+def status(options: argparse.Namespace) -> int:
+    state = sched_ext.read()
+    running = loaded.find()
+    if options.json:
+        data = asdict(state) | {"loaded": running.name if running else "", "pid": running.pid if running else 0}
+        print(json.dumps(data, indent=1))
+    elif state.enabled:
+        owner = f"loaded by schedlab, process {running.pid}" if running else "not loaded by schedlab"
+        print(f"{state.ops} is {state.state} ({owner}); {state.nr_rejected} tasks rejected")
+    else:
+        print("the kernel's own scheduler runs; no sched_ext scheduler is loaded")
+    return 0
+
+
+def unload(options: argparse.Namespace) -> int:
+    state = sched_ext.read()
+    running = loaded.find()
+    if running:
+        sched_ext.need_root("unloading a scheduler")
+        loaded.stop(running)
+        print(f"{running.name} is gone; the kernel's own scheduler runs")
+        return 0
+    if state.enabled:
+        raise LabError(f"{state.ops or 'a scheduler'} was not loaded by schedlab: stop it where it was started")
+    print("nothing to unload: the kernel's own scheduler runs")
+    return 0

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""From records to files and a printed summary; shared by compare and report."""
+
+import json
+import sys
+
+from rich.console import Console
+
+from schedlab.collect import comparisons, groups, rows
+from schedlab.collect.manifest import Manifest
+from schedlab.collect.store import Store
+from schedlab.errors import CHECK_FAILED
+from schedlab.statistics.export import as_json
+from schedlab.statistics.summary import Summary, summarise
+from schedlab.terminal import closing, table
+
+_SHOWN_TROUBLES = 5
+
+
+def finish(manifest: Manifest, store: Store, as_json_only: bool, with_report: bool, status: int = 0) -> int:
+    found, bad = store.load(cell.id for cell in manifest.cells)
+    for cell_id, error in bad.items():
+        _say(f"{store.path(cell_id)}: corrupt record ({error}): left out; compare runs it again")
+    summary = summarise(manifest, found)
+    # All three, whether or not there is a DuckDB for the first.
+    written = [rows.write(manifest, found, store), groups.write(summary, store), comparisons.write(summary, store)]
+    parquet = all(written)
+    if not parquet:
+        _say("no Parquet files were written, because DuckDB is not installed; the CSV files hold the same")
+    files = ["results.csv", "comparisons.csv"]
+    if with_report:
+        from schedlab.report import page
+
+        page.write(summary, found, store)
+        files.insert(0, "report.html")
+    if as_json_only:
+        print(json.dumps(as_json(summary), ensure_ascii=False, indent=1))
+    else:
+        console = Console(highlight=False)
+        table.show(summary, console)
+        closing.show(summary, console)
+        print(f"results: {store.directory}/ ({', '.join(files)}, …)")
+    _say_troubles(summary)
+    failed = status or bad or any(summary.counts[kind] for kind in ("failed", "void", "missing"))
+    return CHECK_FAILED if failed else 0
+
+
+def _say_troubles(summary: Summary) -> None:
+    for trouble in summary.troubles[:_SHOWN_TROUBLES]:
+        _say(
+            f"{trouble.status}: {trouble.label}, {trouble.workload}, load {trouble.load}, {trouble.machine}, "
+            f"seed {trouble.seed}: {trouble.reason or 'no reason given'}"
+        )
+    rest = len(summary.troubles) - _SHOWN_TROUBLES
+    if rest > 0:
+        _say(f"and {rest} more cells without a value: see the cells/ directory")
+    if summary.counts["missing"]:
+        _say(f"{summary.counts['missing']} of {summary.counts['planned']} cells have no record")
+
+
+def _say(text: str) -> None:
+    sys.stdout.flush()
+    print(f"schedlab: {text}", file=sys.stderr)

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""schedlab study: run published studies again and lay their claims beside ours."""
+
+import argparse
+import csv
+import io
+import json
+import shlex
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from schedlab import atomic
+from schedlab.cli.compare import execute
+from schedlab.errors import CHECK_FAILED, InputError
+from schedlab.studies import file, published, run, score
+from schedlab.studies.file import Study
+from schedlab.studies.measured import collect
+from schedlab.studies.score import Score, Verdict
+from schedlab.terminal import study as terminal
+
+if TYPE_CHECKING:
+    from schedlab.report import study as page
+
+ALL = "all"
+
+
+def study(options: argparse.Namespace) -> int:
+    chosen = [file.find(name) for name in (file.names() if options.study == ALL else [options.study])]
+    if not chosen:
+        raise InputError("there is no file in studies/")
+    if options.calibrate:
+        return _calibrate(chosen)
+    status = 0
+    verdicts: dict[str, list[Verdict]] = {}
+    pages = []
+    root = Path(options.output or f"results/studies/{options.on}")
+    for one in chosen:
+        base = root / one.name
+        if not options.no_run:
+            status = max(status, _run(one, base, options))
+        verdicts[one.name] = score.judge(one, published.claims(one.seed), collect(one, base, options.on))
+        _write(base, verdicts[one.name])
+        if not options.no_report:
+            pages.append(_report(one, verdicts[one.name], base))
+    _show(verdicts, options)
+    _say_where(pages, verdicts, root, options)
+    return status
+
+
+def _report(one: Study, verdicts: list[Verdict], base: Path) -> "page.Found":
+    from schedlab.report import study as page
+
+    found = page.found(one, verdicts, [_row(v) for v in verdicts], score.score(verdicts), base)
+    page.write([found], None, base / "report.html", shlex.join(["schedlab", *sys.argv[1:]]))
+    return found
+
+
+def _say_where(
+    pages: "list[page.Found]", verdicts: dict[str, list[Verdict]], root: Path, options: argparse.Namespace
+) -> None:
+    """One page for all of them, beside those of each."""
+    if not pages:
+        return
+    path = root / pages[0].study.name / "report.html"
+    if len(pages) > 1:
+        from schedlab.report import study as page
+
+        path = root / "report.html"
+        total = score.score([v for found in verdicts.values() for v in found])
+        page.write(pages, total, path, shlex.join(["schedlab", *sys.argv[1:]]))
+    if not options.json:
+        print(f"report: {path}")
+
+
+def _run(one: Study, base: Path, options: argparse.Namespace) -> int:
+    """The worst status of its comparisons; one that fails does not keep the others from running."""
+    status = 0
+    console = Console(stderr=True, quiet=options.json)
+    parts = list(run.parts(one, base, options.on, options.machines, options.tier, options.repetitions))
+    for number, part in enumerate(parts, 1):
+        console.print(f"{one.name} {number}/{len(parts)}: {part.experiment.name} on {part.machine}", highlight=False)
+        with execute(part.request, part.directory, options.jobs, console) as (_, _, ended):
+            status = max(status, ended)
+    return status
+
+
+def _show(verdicts: dict[str, list[Verdict]], options: argparse.Namespace) -> None:
+    everything = [v for found in verdicts.values() for v in found]
+    scores = [(name, score.score(found)) for name, found in verdicts.items()]
+    if len(scores) > 1:
+        scores.append(("all", score.score(everything)))
+    if options.json:
+        print(json.dumps(_as_json(verdicts, scores), ensure_ascii=False, indent=1))
+        return
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 180)
+    for name, found in verdicts.items():
+        terminal.claims(name, found, console)
+        console.print()
+    terminal.scores(scores, console)
+
+
+def _as_json(verdicts: dict[str, list[Verdict]], scores: list[tuple[str, Score]]) -> dict[str, Any]:
+    return {
+        "scores": {name: asdict(found) for name, found in scores},
+        "claims": {name: [_row(v) for v in found] for name, found in verdicts.items()},
+    }
+
+
+def _row(verdict: Verdict) -> dict[str, Any]:
+    claim = verdict.claim
+    return {
+        "id": claim.id,
+        "group": claim.group,
+        "machine": claim.machine,
+        "workload": claim.workload,
+        "level": claim.level,
+        "metric": claim.metric,
+        "a": claim.a,
+        "b": claim.b,
+        "weight": claim.weight,
+        "points": claim.points,
+        "published_sign": claim.sign,
+        "published_a": claim.value_a,
+        "published_b": claim.value_b,
+        "published_unit": claim.unit,
+        "published_pct": claim.pct_a_over_b,
+        "ours_a": verdict.a,
+        "ours_b": verdict.b,
+        "ours_pct": verdict.pct,
+        "agrees": verdict.agrees,
+        "ratio_error": verdict.ratio_error,
+    }
+
+
+def _write(base: Path, verdicts: list[Verdict]) -> None:
+    text = io.StringIO()
+    found = [_row(verdict) for verdict in verdicts]
+    writer = csv.DictWriter(text, list(found[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(found)
+    base.mkdir(parents=True, exist_ok=True)
+    atomic.write(base / "claims.csv", text.getvalue())
+
+
+def _calibrate(chosen: list[Study]) -> int:
+    from schedlab.studies.calibrate import calibrate
+
+    status = 0
+    for one in chosen:
+        for experiment in one.experiments:
+            for machine in experiment.calibration.targets if experiment.calibration else []:
+                found = calibrate(experiment, machine)
+                now = experiment.params_on(machine).get(found.parameter)
+                there = "as in the file" if now == found.value else f"the file has {now:_}"
+                print(
+                    f"{one.name}: {experiment.name} on {machine}: {found.parameter} = {found.value:_} gives "
+                    f"{found.reached:.6g} of {found.target:.6g} ({there})"
+                )
+                status = status if now == found.value else CHECK_FAILED
+    return status

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""manifest.json: what was asked, of which versions, on which machine, and which cells answer it.
+
+It is written before the first cell runs, and it is all that `schedlab report` needs beside the records.
+"""
+
+import json
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schedlab import __version__, atomic
+from schedlab.collect.store import Store
+from schedlab.errors import InputError
+from schedlab.plan.campaign import Campaign, PlannedCell
+
+FORMAT = 1
+NAME = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    data: dict[str, Any]
+    cells: list[PlannedCell]
+
+    @property
+    def labels(self) -> list[str]:
+        """The columns, the reference first; the control is not one."""
+        return self.data["schedulers"]
+
+    def titles(self) -> dict[str, str]:
+        return {workload["name"]: workload["title"] for workload in self.data["workloads"]}
+
+
+def describe(campaign: Campaign, command: str) -> Manifest:
+    request = campaign.request
+    data = {
+        "format": FORMAT,
+        "command": command,
+        "schedlab": __version__,
+        "place": request.record_place,
+        "schedulers": [arm.label for arm in campaign.arms if not arm.control],
+        "workloads": [
+            {
+                "name": workload.name,
+                "title": workload.title,
+                "load": workload.load,
+                "loads": request.loads[workload.name],
+                "promises": workload.promises,
+            }
+            for workload in request.workloads
+        ],
+        "machines": [{"name": machine.name, "title": machine.title} for machine in request.machines],
+        "repetitions": request.repetitions,
+        "seed_base": request.seed_base,
+        "digests": _digests(campaign),
+        "host": host(),
+        "cells": [{"id": c.id, "label": c.label, "role": c.role, "cell": c.data} for c in campaign.cells],
+    }
+    return Manifest(data, campaign.cells)
+
+
+def host() -> dict[str, Any]:
+    return {
+        "system": platform.platform(),
+        "machine": platform.machine(),
+        "cpu": _cpu_model(),
+        "cpus": os.cpu_count(),
+        "python": platform.python_version(),
+    }
+
+
+def write(manifest: Manifest, store: Store) -> None:
+    atomic.write(store.directory / NAME, json.dumps(manifest.data, indent=1, ensure_ascii=False) + "\n")
+
+
+def read(directory: Path) -> Manifest:
+    path = directory / NAME
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["format"] != FORMAT:
+            raise InputError(f"{path}: key 'format': expected {FORMAT}, got {data['format']!r}")
+        cells = [PlannedCell(c["id"], c["cell"], c["label"], c["role"]) for c in data["cells"]]
+    except OSError as error:
+        raise InputError(f"{path}: not there: {directory} holds no results of 'schedlab compare'") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: not a manifest: {error!r}") from error
+    return Manifest(data, cells)
+
+
+def _digests(campaign: Campaign) -> dict[str, Any]:
+    found: dict[str, dict[str, str]] = {"schedulers": {}, "workloads": {}, "machines": {}, "engine": {}}
+    for cell in campaign.cells:
+        digests = cell.data["digests"]
+        found["schedulers"][cell.data["scheduler"]] = digests["scheduler"]
+        found["workloads"][cell.data["workload"]] = digests["workload"]
+        found["machines"][cell.data["machine"]] = digests["machine"]
+        found["engine"][cell.data["place"]] = digests["engine"]
+    return found
+
+
+def _cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")

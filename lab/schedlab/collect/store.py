@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The results directory: which cells have a record, and what is in the way of the others."""
+
+import fcntl
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from schedlab.atomic import full_disk_is_one_line
+from schedlab.collect import records
+from schedlab.collect.records import CorruptRecord, Record
+from schedlab.errors import InputError
+
+
+class Store:
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.cells = directory / "cells"
+
+    def create(self) -> None:
+        with full_disk_is_one_line(self.directory):
+            try:
+                self.cells.mkdir(parents=True, exist_ok=True)
+            except FileExistsError as error:
+                raise InputError(f"{self.directory}: is in the way: expected a directory for results") from error
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One writer at a time; the kernel drops the lock when the process ends, however it ends."""
+        with full_disk_is_one_line(self.directory / ".lock"), (self.directory / ".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise InputError(f"{self.directory}: another schedlab is running there") from error
+            yield
+
+    def path(self, cell_id: str) -> Path:
+        return self.cells / f"{cell_id}.json"
+
+    def load(self, ids: Iterable[str]) -> tuple[dict[str, Record], dict[str, CorruptRecord]]:
+        """The records that are there, and the files that are not what they should be."""
+        good: dict[str, Record] = {}
+        bad: dict[str, CorruptRecord] = {}
+        for cell_id in ids:
+            path = self.path(cell_id)
+            try:
+                good[cell_id] = records.read(path, cell_id)
+            except FileNotFoundError:
+                continue
+            except CorruptRecord as error:
+                bad[cell_id] = error
+        return good, bad
+
+    def prepare(self, ids: Iterable[str], warn: Callable[[str], None]) -> set[str]:
+        """Ids with a result. Corrupt files are set aside, failed and void records removed: those cells run again."""
+        good, bad = self.load(ids)
+        for cell_id, error in bad.items():
+            path = self.path(cell_id)
+            warn(f"{path}: corrupt record ({error}): set aside as {path.name}.corrupt, the cell runs again")
+            path.rename(path.with_name(path.name + ".corrupt"))
+        for cell_id, record in good.items():
+            if record.status not in records.FINISHED:
+                self.path(cell_id).unlink()
+        return {cell_id for cell_id, record in good.items() if record.status in records.FINISHED}

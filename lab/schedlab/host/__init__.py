@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The running kernel's scheduler: what /sys/kernel/sched_ext says, and starting and stopping one."""

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What real applications need in a guest: their programs from this machine, and their inputs, made here beforehand."""
+
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from schedlab.catalogue import toml
+from schedlab.errors import InputError, InterruptedRun, LabError, PlaceError
+from schedlab.vm import tools
+
+# Where the runner in the guest looks for inputs.
+CACHE = "/lab/cache"
+# Files of the guest lie in its memory, as do the folders of runs. A workload may ask for more.
+MEMORY_MIB = 3072
+# A real build under software emulation.
+CELL_LIMIT_S = 1800.0
+
+
+def command(workload: Path) -> dict[str, Any] | None:
+    """The workload's `[command]`, which the runner has checked or will; None where its tasks are the workload."""
+    table = toml.read(workload).get("command")
+    return table if isinstance(table, dict) else None
+
+
+def memory_mib(workloads: Iterable[Path]) -> int | None:
+    """What a guest with these needs; None where all of them are tasks alone."""
+    tables = [table for table in map(command, workloads) if table is not None]
+    return max((table.get("memory_mib", MEMORY_MIB) for table in tables), default=None)
+
+
+def files(engine: Path, runs: Iterable[tuple[Path, int, Mapping[str, str]]]) -> dict[str, Path]:
+    """Guest paths and files here for runs: workload file, load, parameters."""
+    found: dict[str, Path] = {}
+    asked: set[tuple[Any, ...]] = set()
+    for path, load, params in runs:
+        key = (path, load, *sorted(params.items()))
+        table = command(path)
+        if table is None or key in asked:
+            continue
+        asked.add(key)
+        found |= tools.files(table.get("tools", {}), table.get("packages", []))
+        for folder in _prepared(engine, path, load, params):
+            found[f"{CACHE}/inputs/{folder.name}"] = folder
+    return found
+
+
+def _prepared(engine: Path, path: Path, load: int, params: Mapping[str, str]) -> list[Path]:
+    options = [word for name, value in sorted(params.items()) for word in ("--param", f"{name}={value}")]
+    made = subprocess.run(
+        [str(engine), "prepare", str(path), "--load", str(load), *options], capture_output=True, text=True, check=False
+    )
+    if made.returncode == 0:
+        return [Path(line) for line in made.stdout.splitlines()]
+    said = made.stderr.strip().splitlines()
+    reason = said[-1].removeprefix("schedlab-host: ") if said else f"{path}: its input cannot be made"
+    kinds = {2: InputError, 3: PlaceError, 130: InterruptedRun}
+    raise kinds.get(made.returncode, LabError)(reason)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The host: the running kernel, one cell at a time, the previous scheduler put back at the end."""
+
+import json
+from pathlib import Path
+
+from schedlab import atomic, checkout
+from schedlab.collect.store import Store
+from schedlab.host import sched_ext
+from schedlab.host.previous import put_back
+from schedlab.places import blocks, built
+from schedlab.places.runner import Done, Say, drive
+from schedlab.plan.campaign import Campaign, PlannedCell
+
+RUNNER = "schedlab-host"
+
+
+def engine() -> Path:
+    return checkout.need_binary(RUNNER)
+
+
+def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done: Done, say: Say) -> int:
+    if not todo:
+        return 0
+    # First what the machine lacks for good, then what sudo would mend.
+    sched_ext.read()
+    sched_ext.need_root("measuring on this machine")
+    objects = built.objects(engine(), campaign, store.directory / "objects")
+    shard = store.directory / "shard.json"
+
+    def run_cells(cells: list[PlannedCell]) -> int:
+        content = campaign.shard(cells)
+        content["files"]["schedulers"].update({name: str(path.resolve()) for name, path in objects.items()})
+        atomic.write(shard, json.dumps(content, ensure_ascii=False, indent=1))
+        return drive([str(engine()), "run", str(shard), "--out", str(store.cells)], done, say)
+
+    status = 0
+    with put_back(say):
+        for _, cells in blocks.unfinished(campaign, store, todo):
+            status = max(status, blocks.until_not_void(cells, store, run_cells, say))
+    return status

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Driving a runner: a child process that prints one JSON line per finished cell."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from schedlab.errors import InputError, InterruptedRun, LabError, PlaceError
+
+Done = Callable[[str, str], None]  # id, status
+Say = Callable[[str], None]
+
+# A runner finishes the cells it is at and leaves; one that does not is ended.
+_PATIENCE_S = 10.0
+_LAST_LINES = 20
+_ABOUT_A_CELL = re.compile(r"[0-9a-f]{20}: ")
+
+
+class RunnerBroke(LabError):
+    """The runner ended in a way it should not."""
+
+
+def drive(command: list[str], done: Done, say: Say) -> int:
+    """Run to the end and return the exit status: 0, or 1 where a cell failed.
+
+    The child gets a process group of its own, so that Ctrl-C reaches it once: from here.
+    """
+    try:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            process_group=0,
+        )
+    except OSError as error:
+        raise PlaceError(f"{command[0]}: cannot be started: {error.strerror}") from error
+    messages: list[str] = []
+
+    def read_messages() -> None:
+        assert child.stderr
+        for line in child.stderr:
+            messages.append(line.rstrip("\n"))
+
+    reader = threading.Thread(target=read_messages, daemon=True)
+    reader.start()
+    try:
+        assert child.stdout
+        for line in child.stdout:
+            parse_progress(line, done, say)
+        status = child.wait()
+    except KeyboardInterrupt:
+        _end(child)
+        raise
+    except BaseException:
+        _end(child)
+        raise
+    reader.join(timeout=1)
+    return judge(status, messages, Path(command[0]).name, say)
+
+
+def parse_progress(line: str, done: Done, say: Say) -> None:
+    text = line.strip()
+    if not text:
+        return
+    try:
+        data = json.loads(text)
+        done(str(data["done"]), str(data["status"]))
+    except (ValueError, KeyError, TypeError):
+        say(text)
+
+
+def judge(status: int, messages: list[str], name: str, say: Say) -> int:
+    """Turn the runner's exit status into ours; its own words are the best ones."""
+    last = next((line for line in reversed(messages) if line.strip()), "")
+    if status == InputError.status:
+        raise InputError(last or f"{name} refused its input without a word")
+    if status == PlaceError.status:
+        raise PlaceError(last or f"{name}: the place is not available")
+    for line in messages[-_LAST_LINES:]:
+        # Why a cell failed is in its record, and is told from there.
+        if not _ABOUT_A_CELL.match(line):
+            say(line)
+    if status == InterruptedRun.status:
+        raise KeyboardInterrupt
+    if status < 0:
+        raise RunnerBroke(f"{name} was ended by {signal.Signals(-status).name}; the same command resumes")
+    if status not in (0, 1):
+        raise RunnerBroke(f"{name} ended with status {status}" + (f": {last}" if last else ""))
+    return status
+
+
+def _end(child: subprocess.Popen) -> None:
+    """Ask, wait, then insist."""
+    for sign, patience_s in ((signal.SIGINT, _PATIENCE_S), (signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0)):
+        if child.poll() is not None:
+            return
+        try:
+            os.killpg(child.pid, sign)
+        except ProcessLookupError:
+            return
+        deadline = time.monotonic() + patience_s
+        while child.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)

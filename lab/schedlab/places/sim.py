@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The simulator: one process, threads over cells inside it."""
+
+import json
+from pathlib import Path
+
+from schedlab import atomic, checkout
+from schedlab.collect.store import Store
+from schedlab.places.runner import Done, Say, drive
+from schedlab.plan.campaign import Campaign
+
+RUNNER = "schedlab-sim"
+
+
+def engine() -> Path:
+    return checkout.need_binary(RUNNER)
+
+
+def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done: Done, say: Say) -> int:
+    planned = [cell for cell in campaign.cells if cell.id in todo]
+    if not planned:
+        return 0
+    shard = store.directory / "shard.json"
+    atomic.write(shard, json.dumps(campaign.shard(planned), ensure_ascii=False, indent=1))
+    command = [str(engine()), "run", str(shard), "--out", str(store.cells)]
+    if jobs:
+        command += ["--jobs", str(jobs)]
+    return drive(command, done, say)

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The virtual machine: a guest per block, so that a block holds everything that differs between boots."""
+
+import json
+import tempfile
+from pathlib import Path
+
+from schedlab import atomic, checkout
+from schedlab.collect import guests, records
+from schedlab.collect.records import CorruptRecord
+from schedlab.collect.store import Store
+from schedlab.errors import LabError
+from schedlab.places import applications, blocks, built
+from schedlab.places.runner import Done, Say, judge
+from schedlab.plan.campaign import Campaign, PlannedCell
+
+RUNNER = "schedlab-host"
+_SCRIPT = Path(__file__).with_name("guest.sh")
+# A guest that hangs is given up. Software emulation may take minutes for what a machine does in seconds.
+_BOOT_LIMIT_S = 300.0
+_CELL_LIMIT_S = 300.0
+_MEMORY_MIB = 1024
+
+
+def engine() -> Path:
+    return checkout.need_binary(RUNNER)
+
+
+def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done: Done, say: Say) -> int:
+    objects = built.objects(engine(), campaign, store.directory / "objects")
+    status = 0
+    for block, cells in blocks.unfinished(campaign, store, todo):
+
+        def boot(cells: list[PlannedCell], cpus: int = int(block.machine.name)) -> int:
+            return _boot(campaign, store, cells, cpus, objects, done, say)
+
+        status = max(status, blocks.until_not_void(cells, store, boot, say))
+    return status
+
+
+def _boot(
+    campaign: Campaign,
+    store: Store,
+    cells: list[PlannedCell],
+    cpus: int,
+    objects: dict[str, Path],
+    done: Done,
+    say: Say,
+) -> int:
+    """Run cells in one guest; their records come back as lines of its output."""
+    from schedlab import vm
+
+    waiting = {cell.id: cell for cell in cells}
+    messages: list[str] = []
+
+    def take(line: str) -> None:
+        record = _keep(line, store, waiting)
+        if record is None:
+            say(line)
+        else:
+            done(record.id, record.status)
+
+    memory_mib = applications.memory_mib(workload.path for workload in campaign.request.workloads)
+    cell_limit_s = applications.CELL_LIMIT_S if memory_mib else _CELL_LIMIT_S
+    with tempfile.TemporaryDirectory(prefix="schedlab-shards-") as folder:
+        try:
+            result = vm.run(
+                ["/bin/sh", "/lab/guest.sh"],
+                _files(campaign, cells, objects, Path(folder)),
+                tier=campaign.request.tier,
+                cpus=cpus,
+                memory_mib=memory_mib or _MEMORY_MIB,
+                environment={"SCHEDLAB_CACHE": applications.CACHE},
+                limit_s=_BOOT_LIMIT_S + cell_limit_s * len(cells),
+                on_line=take,
+                on_error_line=messages.append,
+            )
+        except vm.GuestFailed as error:
+            raise LabError(f"{error}{_at(waiting)}") from error
+    guests.note(store, result)
+    return judge(result.exit_code, messages, RUNNER, say)
+
+
+def _files(campaign: Campaign, cells: list[PlannedCell], objects: dict[str, Path], folder: Path) -> dict[str, Path]:
+    """What the guest needs, by its path there; shards name the paths of the guest."""
+    request = campaign.request
+    inside = {"/lab/guest.sh": _SCRIPT, "/lab/schedlab-host": engine()}
+    schedulers = {arm.scheduler.name: arm.scheduler.folder for arm in campaign.arms if arm.scheduler.folder}
+    for name, path in schedulers.items():
+        inside[f"/lab/schedulers/{name}"] = path
+    for path in objects.values():
+        inside[f"/lab/objects/{path.name}"] = path
+    for workload in request.workloads:
+        inside[f"/lab/workloads/{workload.path.name}"] = workload.path
+    places = {
+        "schedulers": {
+            name: f"/lab/objects/{objects[name].name}" if name in objects else f"/lab/schedulers/{name}"
+            for name in schedulers
+        },
+        "workloads": {w.name: f"/lab/workloads/{w.path.name}" for w in request.workloads},
+        "machines": {},
+    }
+    for number, cell in enumerate(cells):
+        shard = {"files": places, "cells": [{"id": cell.id, **cell.data}]}
+        path = folder / f"{number:05}.json"
+        path.write_text(json.dumps(shard, ensure_ascii=False), encoding="utf-8")
+    inside["/lab/shards"] = folder
+    paths = {workload.name: workload.path for workload in request.workloads}
+    runs = ((paths[cell.data["workload"]], cell.data["load"], cell.data["params"]) for cell in cells)
+    return {**applications.files(engine(), runs), **inside}
+
+
+def _keep(line: str, store: Store, waiting: dict[str, PlannedCell]) -> records.Record | None:
+    """Write a record that came as a line; None where the line is not one of those awaited."""
+    try:
+        data = json.loads(line)
+        record = records.parse(data, str(data["id"]))
+    except (ValueError, KeyError, TypeError, CorruptRecord):
+        return None
+    if waiting.pop(record.id, None) is None:
+        return None
+    atomic.write(store.path(record.id), line + "\n")
+    return record
+
+
+def _at(waiting: dict[str, PlannedCell]) -> str:
+    """Which cell the guest was at when it broke: the first without a record."""
+    cell = next(iter(waiting.values()), None)
+    if cell is None:
+        return ""
+    d = cell.data
+    return f"; it was at {cell.label}, {d['workload']}, load {d['load']}, seed {d['seed']}; the same command resumes"

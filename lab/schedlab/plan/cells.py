@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A cell's canonical form, its identity, and the digests it carries (docs/records.md)."""
+
+import hashlib
+import json
+import posixpath
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+
+def canonical(data: dict[str, Any]) -> bytes:
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def cell_id(data: dict[str, Any]) -> str:
+    return hashlib.sha256(canonical(data)).hexdigest()[:20]
+
+
+@cache
+def file_digest(path: Path) -> str:
+    with path.open("rb") as source:
+        return hashlib.file_digest(source, "sha256").hexdigest()[:16]
+
+
+_INCLUDE = re.compile(rb'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+
+
+@cache
+def sources_digest(folder: Path) -> str:
+    """Every .h and .bpf.c of a scheduler's folder and what these include from others, by name: name, NUL, bytes."""
+    waiting = [path.name for path in folder.iterdir() if path.name.endswith((".h", ".bpf.c"))]
+    files: dict[str, bytes] = {}
+    while waiting:
+        name = waiting.pop()
+        if name in files or not (folder / name).is_file():
+            continue
+        files[name] = (folder / name).read_bytes()
+        beside = posixpath.dirname(name)
+        included = (match.decode(errors="replace") for match in _INCLUDE.findall(files[name]))
+        waiting += [posixpath.normpath(f"./{beside}/{other}") for other in included]
+    whole = hashlib.sha256()
+    for name in sorted(files):
+        whole.update(name.encode() + b"\0" + files[name])
+    return whole.hexdigest()[:16]

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Follows a process tree through a trace."""
+
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from schedlab.errors import InputError
+from schedlab.record.events import Event, Exec, Fork, Migrate, Switch, Wakeup, Waking
+from schedlab.record.tasks import Nice, Post, Recording, Sleep, Start, Task, Wait, nice
+from schedlab.record.trace import Trace
+
+_ITSELF = "/proc/self/exe"
+
+
+@dataclass
+class _Waker:
+    """Who woke a task, and where in its own progress it did."""
+
+    at_ns: int
+    post: Post | None  # None: something outside the tree
+
+
+@dataclass
+class _Live:
+    task: Task
+    running_since_ns: int | None = None
+    blocked_at_ns: int | None = None
+    # It was about to block when this came.
+    early: _Waker | None = None
+    prio: int | None = None
+
+
+def follow(trace: Trace, root: str | None = None) -> Recording:
+    """The tree of `root`, a thread id or a name; None: the one that the recorder noted."""
+    if not any(isinstance(event, Switch) for event in trace.events):
+        raise InputError(f"{trace.name}: expected sched_switch events, found none")
+    tid, start = _find_root(trace, root)
+    return _Follower(trace, tid).follow(trace.events[start:])
+
+
+def _find_root(trace: Trace, root: str | None) -> tuple[int, int]:
+    """The root's thread id, and the first event that counts."""
+    wanted = root or trace.notes.get("root", "")
+    if not wanted:
+        raise InputError(f"{trace.name}: does not say which program was recorded: add --root PID or --root NAME")
+    begun: tuple[int, int] | None = None
+    for index, event in enumerate(trace.events):
+        if isinstance(event, Exec) and wanted in (str(event.task), event.comm, PurePath(event.filename).name):
+            # What was before belongs to whoever started it.
+            return event.task, index
+        if begun is None and isinstance(event, Switch) and wanted in (str(event.next), event.next_comm):
+            begun = event.next, index
+    if begun is None:
+        raise InputError(f"{trace.name}: --root {wanted}: no such task begins to run in this trace")
+    return begun
+
+
+class _Follower:
+    def __init__(self, trace: Trace, root: int) -> None:
+        self.trace = trace
+        self.task = Task(0, root, "")
+        self.tasks = [self.task]
+        self.live = {root: _Live(self.task)}
+        self.voluntary = self.involuntary = self.interrupted = self.migrations = 0
+        self.displaced: dict[int, int] = {}  # by CPU
+        self.unexplained = 0
+        self.ended_at_ns: int | None = None
+        self.now_ns = 0
+        self.last_cpu = max(event.cpu for event in trace.events if isinstance(event, Switch))
+
+    def follow(self, events: list[Event]) -> Recording:
+        began_ns = self.now_ns = events[0].at_ns
+        if isinstance(events[0], Exec):
+            self.live[self.task.tid].running_since_ns = began_ns
+        for event in events:
+            self.now_ns = event.at_ns
+            self._take(event)
+        for live in self.live.values():
+            self._ran(live)
+        ended_ns = self.now_ns if self.ended_at_ns is None else self.ended_at_ns
+        return Recording(
+            self.task,
+            self.tasks,
+            ended_ns - began_ns,
+            self.voluntary,
+            self.involuntary,
+            self.interrupted,
+            self.migrations,
+            # Where nobody noted how many CPUs there are, those that were seen.
+            {"cpus": str(1 + self.last_cpu)} | self.trace.notes,
+            self._remarks(),
+        )
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case Switch():
+                self._out(event)
+                self._in(event)
+            case Waking():
+                self._wake(event)
+            case Wakeup():
+                self._awake(event)
+            case Fork():
+                self._fork(event)
+            case Exec():
+                self._exec(event)
+            case Migrate():
+                self.migrations += event.task in self.live
+
+    def _out(self, event: Switch) -> None:
+        live = self.live.get(event.prev)
+        if live is None:
+            return
+        self._ran(live)
+        live.running_since_ns = None
+        self._prio(live, event.prev_prio)
+        if event.preempted:
+            if event.next in self.live:
+                self.involuntary += 1
+            else:
+                self.displaced[event.cpu] = event.prev
+            return
+        self.voluntary += 1
+        if event.ended:
+            live.task.ended = True
+            del self.live[event.prev]
+            if live.task is self.task:
+                self.ended_at_ns = self.now_ns
+            return
+        live.blocked_at_ns = self.now_ns
+        if live.early:
+            self._unblock(live, live.early)
+
+    def _in(self, event: Switch) -> None:
+        live = self.live.get(event.next)
+        if live is None:
+            return
+        displaced = self.displaced.pop(event.cpu, None)
+        if displaced is not None:
+            # By something outside the tree, which then went on with the same task or with another.
+            self.interrupted += displaced == event.next
+            self.involuntary += displaced != event.next
+        if live.blocked_at_ns is not None:
+            self.unexplained += 1
+            self._unblock(live, _Waker(self.now_ns, None))
+        live.early = None
+        live.task.comm = event.next_comm
+        live.running_since_ns = self.now_ns
+        self._prio(live, event.next_prio)
+
+    def _wake(self, event: Waking | Wakeup) -> None:
+        live = self.live.get(event.task)
+        if live is None or live.task.ended:
+            return
+        if live.blocked_at_ns is None and live.running_since_ns is None:
+            return
+        waker = self._waker(event)
+        if live.blocked_at_ns is not None:
+            self._unblock(live, waker)
+        else:
+            live.early = waker
+
+    def _awake(self, event: Wakeup) -> None:
+        live = self.live.get(event.task)
+        if live is None:
+            return
+        if live.blocked_at_ns is not None:
+            self._wake(event)  # a trace without sched_waking
+        else:
+            live.early = None  # it had not blocked: nothing came of it
+
+    def _waker(self, event: Waking | Wakeup) -> _Waker:
+        by = self.live.get(event.waker)
+        live = self.live[event.task]
+        if by is None or by is live or event.interrupt:
+            return _Waker(self.now_ns, None)
+        self._ran(by)
+        post = Post(live.task)
+        by.task.steps.append(post)
+        return _Waker(self.now_ns, post)
+
+    def _unblock(self, live: _Live, waker: _Waker) -> None:
+        assert live.blocked_at_ns is not None
+        ns = max(0, waker.at_ns - live.blocked_at_ns)
+        if waker.post:
+            waker.post.real = True
+            live.task.steps.append(Wait(ns))
+        else:
+            live.task.steps.append(Sleep(ns))
+        live.blocked_at_ns = live.early = None
+
+    def _fork(self, event: Fork) -> None:
+        parent = self.live.get(event.parent)
+        if parent is None:
+            return
+        self._ran(parent)
+        child = Task(len(self.tasks), event.child, event.child_comm)
+        self.tasks.append(child)
+        self.live[event.child] = _Live(child)
+        parent.task.steps.append(Start(child))
+
+    def _exec(self, event: Exec) -> None:
+        live = self.live.pop(event.old_task, None)
+        if live is None:
+            return
+        # The other threads are gone, the leader too, whose id the caller now has.
+        self.live[event.task] = live
+        live.task.comm = event.comm if event.filename == _ITSELF else PurePath(event.filename).name
+
+    def _ran(self, live: _Live) -> None:
+        """The time on the CPU until now."""
+        if live.running_since_ns is not None:
+            live.task.run(self.now_ns - live.running_since_ns)
+            live.running_since_ns = self.now_ns
+
+    def _prio(self, live: _Live, prio: int) -> None:
+        if live.task.prio is None:
+            live.task.prio = prio
+        elif live.prio is not None and nice(prio) != nice(live.prio):
+            live.task.steps.append(Nice(nice(prio)))
+        live.prio = prio
+
+    def _remarks(self) -> list[str]:
+        remarks = []
+        if not self.trace.tells_interrupts:
+            remarks.append(
+                "the trace does not say what interrupts did: a timer's wake-up counts as one by the task it interrupted"
+            )
+        if self.unexplained:
+            remarks.append(f"{self.unexplained} tasks ran again without a wake-up in the trace: taken as sleeps")
+        if self.ended_at_ns is None:
+            remarks.append("the trace ends before the program does")
+        if self.trace.lost:
+            remarks.append(f"{self.trace.lost} events are lost")
+        return remarks

@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Records the scheduling of a command and its descendants in a tracing instance of its own, which is gone afterwards,
+# however this ends. Prints the trace; the command's output goes to standard error.
+# usage: record.sh BUFFER_KIB COMMAND [ARGUMENT...]; ends with the command's status, 125 where tracing failed.
+fail() {
+	echo "record: $1" >&2
+	exit 125
+}
+buffer_kib=$1
+shift
+tracing=/sys/kernel/tracing
+[ -d "$tracing/instances" ] || tracing=/sys/kernel/debug/tracing
+[ -w "$tracing/instances" ] || fail "no tracefs that can be written: run as root, on a kernel with tracing"
+instance=$tracing/instances/schedlab-$$
+child=
+remove() {
+	# Ctrl-C comes from the terminal and once more from who started us.
+	trap '' INT TERM HUP
+	[ -z "$child" ] || kill -TERM "$child" 2>/dev/null
+	echo 0 >"$instance/tracing_on"
+	rmdir "$instance" || { sleep 1 && rmdir "$instance"; }
+}
+mkdir "$instance" || fail "$instance: cannot be made"
+trap remove EXIT
+trap 'exit 130' INT TERM HUP
+
+cd "$instance" || fail "$instance: cannot be entered"
+echo 0 >tracing_on
+echo mono >trace_clock
+echo "$buffer_kib" >buffer_size_kb || fail "no memory for $buffer_kib KiB a CPU"
+for event in switch waking wakeup wakeup_new process_fork process_exec process_exit migrate_task; do
+	echo 1 >"events/sched/sched_$event/enable" || fail "no event sched_$event"
+done
+# The command's children are followed as they are forked.
+echo 1 >options/event-fork
+cd "$OLDPWD" || exit 125
+
+# What runs beside a shell would have an empty standard input.
+exec 3<&0
+sh -c 'cd "$0" && echo $$ >set_event_pid && echo 1 >tracing_on && cd "$OLDPWD" && exec "$@"' "$instance" "$@" >&2 <&3 3<&- &
+child=$!
+wait "$child"
+status=$?
+root=$child
+child=
+echo 0 >"$instance/tracing_on"
+echo "# schedlab: root=$root"
+echo "# schedlab: cpus=$(grep -c ^processor /proc/cpuinfo)"
+echo "# schedlab: kernel=$(uname -r)"
+echo "# schedlab: hz=$(sed -n 's/^CONFIG_HZ=//p' "/boot/config-$(uname -r)" 2>/dev/null)"
+echo "# schedlab: allowed=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)"
+echo "# schedlab: ops=$(cat /sys/kernel/sched_ext/root/ops 2>/dev/null)"
+cat "$instance/trace"
+exit $status

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What each task of a process tree did: ran, slept, waited for another of them, forked."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Run:
+    ns: int
+
+
+@dataclass
+class Sleep:
+    """Blocked until something outside the tree came: a timer, a device, another program."""
+
+    ns: int
+
+
+@dataclass
+class Wait:
+    """Blocked until a task of the tree woke it."""
+
+    ns: int
+
+
+@dataclass
+class Post:
+    """Here, in its own progress, the task woke another one of the tree, if that one did block."""
+
+    task: "Task"
+    real: bool = False
+
+
+@dataclass
+class Start:
+    """Forks the task."""
+
+    task: "Task"
+
+
+@dataclass
+class Nice:
+    nice: int
+
+
+Step = Run | Sleep | Wait | Post | Start | Nice
+
+_NICE_0_PRIO = 120
+_HIGHEST_OTHER_PRIO = 100
+
+
+@dataclass
+class Task:
+    """`prio` is the kernel's number of the first time it was seen: below 100 real-time, 120 is nice 0."""
+
+    number: int
+    tid: int
+    comm: str
+    prio: int | None = None
+    steps: list[Step] = field(default_factory=list)
+    ended: bool = False
+
+    @property
+    def nice(self) -> int:
+        return nice(self.prio)
+
+    @property
+    def rt_priority(self) -> int:
+        """Of SCHED_FIFO or RR, which a trace does not tell apart; 0 is an ordinary task."""
+        return max(0, 99 - self.prio) if self.prio is not None and self.prio < _HIGHEST_OTHER_PRIO else 0
+
+    def run(self, ns: int) -> None:
+        if ns <= 0:
+            return
+        last = self.steps[-1] if self.steps else None
+        if isinstance(last, Run):
+            last.ns += ns
+        else:
+            self.steps.append(Run(ns))
+
+
+def nice(prio: int | None) -> int:
+    return prio - _NICE_0_PRIO if prio is not None and prio >= _HIGHEST_OTHER_PRIO else 0
+
+
+@dataclass
+class Recording:
+    """A process tree from the start of its root until its end.
+
+    `involuntary` counts preemptions after which another task of the tree ran, `interrupted` those by something outside
+    (a kernel thread, another program) that then gave the CPU back.
+    """
+
+    root: Task
+    tasks: list[Task]
+    elapsed_ns: int
+    voluntary: int
+    involuntary: int
+    interrupted: int
+    migrations: int
+    notes: dict[str, str]
+    remarks: list[str]
+
+    @property
+    def switches(self) -> int:
+        return self.voluntary + self.involuntary
+
+    @property
+    def cpu_ns(self) -> int:
+        return sum(step.ns for task in self.tasks for step in task.steps if isinstance(step, Run))
+
+    def count(self, kind: type) -> int:
+        return sum(isinstance(step, kind) for task in self.tasks for step in task.steps)

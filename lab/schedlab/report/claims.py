@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Published claims beside ours: the table, and one picture of all of them."""
+
+from collections.abc import Iterable
+
+from schedlab.report import palette
+from schedlab.report.figure import figure
+from schedlab.report.html import Markup, element, join, table
+from schedlab.studies.published import Claim
+from schedlab.studies.score import Score, Verdict
+from schedlab.terminal.numbers import number, percent
+
+AGREES, CONTRADICTED, UNMEASURED = "agrees", "contradicted", "not measured"
+_WORD = {True: AGREES, False: CONTRADICTED, None: UNMEASURED}
+_STYLE = {AGREES: "better", CONTRADICTED: "worse", UNMEASURED: None}
+# Of the picture: beyond this, points lie on its edge.
+_EDGE_PCT = 60.0
+
+
+def word(verdict: Verdict) -> str:
+    return _WORD[verdict.agrees]
+
+
+def scores(found: Iterable[tuple[str, Score]], linked: bool) -> Markup:
+    rows: list[list[object]] = []
+    for name, score in found:
+        right, of = score.strong_and_medium
+        rows.append(
+            [
+                element("a", name, href=f"#{name}") if linked and name != "all" else name,
+                "–" if score.agreement is None else f"{score.agreement * 100:.0f} %",
+                f"{right} of {of}",
+                "–" if score.ratio_error is None else f"{score.ratio_error * 100:.1f} %",
+                str(score.judged),
+                str(score.unmeasured),
+            ]
+        )
+    header: list[object] = ["study", "agreement", "strong and medium right", "ratio error", "claims", "not measured"]
+    return table(header, rows, class_="scores")
+
+
+def claims_table(verdicts: Iterable[Verdict]) -> Markup:
+    """In the order of the published file; a contradicted claim is never left out."""
+    header = ["claim", "of", "A against B", "published", "ours", ""]
+    head = element("thead", element("tr", *[element("th", text, scope="col") for text in header]))
+    body = element("tbody", *[_row(verdict) for verdict in verdicts])
+    note = element("caption", "by how much A is better than B; negative: worse; below, the values themselves")
+    return element("div", element("table", note, head, body, class_="claims"), class_="scroll")
+
+
+def _row(verdict: Verdict) -> Markup:
+    claim = verdict.claim
+    said = word(verdict)
+    published = percent(claim.pct_a_over_b) if claim.pct_a_over_b is not None else _winner(claim.sign)
+    ours = "–" if verdict.pct is None else element("data", percent(verdict.pct), value=repr(verdict.pct))
+    what = f"{claim.workload}, {claim.machine}"
+    return element(
+        "tr",
+        element("th", claim.id, scope="row"),
+        element("td", what, Markup("<br>"), element("small", f"{claim.level}; {claim.metric}")),
+        element("td", claim.a, Markup("<br>"), element("small", f"against {claim.b}")),
+        element("td", published, Markup("<br>"), element("small", _values(claim.value_a, claim.value_b, claim.unit))),
+        element("td", ours, Markup("<br>"), element("small", _values(verdict.a, verdict.b, ""))),
+        element("td", element("b", said), Markup("<br>"), element("small", _weight(claim)), class_=_STYLE[said]),
+        id=claim.id,
+        data_verdict=said,
+    )
+
+
+def _weight(claim: Claim) -> str:
+    return claim.weight.removesuffix("?") + ("" if claim.points == 1 else ", half" if claim.points else ", not scored")
+
+
+def _values(a: float | None, b: float | None, unit: str) -> str:
+    if a is None or b is None:
+        return ""
+    return f"{number(a)} : {number(b)} {unit}".rstrip()
+
+
+def _winner(sign: int) -> str:
+    return {1: "A better", -1: "B better", 0: "equal"}[sign]
+
+
+def picture(verdicts: Iterable[Verdict]) -> Markup:
+    """Ours over published: what agrees lies in the upper right and lower left; on the line, to the percent."""
+    points = [
+        {
+            "published": max(-_EDGE_PCT, min(_EDGE_PCT, v.claim.pct_a_over_b)),
+            "ours": max(-_EDGE_PCT, min(_EDGE_PCT, v.pct)),
+            "verdict": word(v),
+            "claim": v.claim.id,
+            "of": f"{v.claim.workload}, {v.claim.level}",
+            "pair": f"{v.claim.a} against {v.claim.b}",
+            "said": percent(v.claim.pct_a_over_b),
+            "found": percent(v.pct),
+        }
+        for v in verdicts
+        if v.claim.pct_a_over_b is not None and v.pct is not None and v.claim.points
+    ]
+    if len(points) < 2:
+        return Markup("")
+    kinds = [AGREES, CONTRADICTED]
+    edge = max(5.0, *(abs(p[key]) for p in points for key in ("published", "ours")))
+    cut = f"; what is beyond {_EDGE_PCT:.0f} % lies on the edge" if edge == _EDGE_PCT else ""
+    text = f": blue circles agree, orange squares are contradicted; on the dashed line: the same as published{cut}"
+    caption = join([element("b", "How much better A was than B (%)"), text])
+    tooltip = {"claim": "claim", "of": "of", "pair": "", "said": "published", "found": "ours"}
+    spec = _spec(points, kinds, edge)
+    live = _spec(points, kinds, edge)
+    live["params"] = [{"name": "shown", "value": kinds}]
+    live["layer"][-1]["encoding"]["tooltip"] = [
+        {"field": field, "title": title or "pair", "type": "nominal"} for field, title in tooltip.items()
+    ]
+    return figure(caption, spec, live)
+
+
+def _spec(points: list[dict], kinds: list[str], edge: float) -> dict:
+    def axis(field: str) -> dict:
+        return {
+            "field": field,
+            "type": "quantitative",
+            "title": field,
+            "scale": {"domain": [-edge, edge], "nice": True},
+            "axis": {"tickCount": 5},
+        }
+
+    line = palette.LINE[0]
+    soft = palette.SOFT[0]
+    diagonal = [{"published": -edge, "ours": -edge}, {"published": edge, "ours": edge}]
+    cross = [
+        {"data": {"values": [{name: 0}]}, "mark": {"type": "rule", "color": soft}, "encoding": {way: axis(name)}}
+        for way, name in (("x", "published"), ("y", "ours"))
+    ]
+    return {
+        "width": 300,
+        "height": 300,
+        "layer": [
+            *cross,
+            {
+                "data": {"values": diagonal},
+                "mark": {"type": "line", "color": line, "strokeDash": [4, 3]},
+                "encoding": {"x": axis("published"), "y": axis("ours")},
+            },
+            {
+                "data": {"values": points},
+                "mark": {"type": "point", "filled": True, "size": 44, "opacity": 0.85},
+                "encoding": {
+                    "x": axis("published"),
+                    "y": axis("ours"),
+                    "color": {
+                        "field": "verdict",
+                        "type": "nominal",
+                        "legend": None,
+                        "scale": {"domain": kinds, "range": [palette.colour(0), palette.colour(1)]},
+                    },
+                    "shape": {
+                        "field": "verdict",
+                        "type": "nominal",
+                        "legend": None,
+                        "scale": {"domain": kinds, "range": [palette.shape(0), palette.shape(1)]},
+                    },
+                },
+            },
+        ],
+    }

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A Vega-Lite chart in the page: an SVG that needs nothing, and the specification that page.js makes it live with."""
+
+import json
+import re
+from typing import Any
+
+from schedlab.report import palette
+from schedlab.report.html import Markup, element
+
+# Drawn near the width of a phone, so that its letters stay readable there; a desktop shows two side by side.
+WIDTH = 400
+HEIGHT = 230
+_FONT = "system-ui, sans-serif"
+
+
+def figure(caption: Markup, spec: dict[str, Any], live: dict[str, Any] | None = None) -> Markup:
+    """`live`: the specification where JavaScript is on; none: the SVG is all there is."""
+    import vl_convert
+
+    svg, width = _responsive(vl_convert.vegalite_to_svg(spec | frame()))
+    parts = [Markup(svg)]
+    if live:
+        text = json_text(live | frame())
+        parts.append(Markup(f'<script type="application/json" class="spec">{text}</script>'))
+    chart = element("div", *parts, class_="chart", style=f"max-width:{width:.0f}px")
+    return element("figure", element("figcaption", caption), chart)
+
+
+def frame() -> dict[str, Any]:
+    ink, soft, line = palette.INK[0], palette.SOFT[0], palette.LINE[0]
+    return {
+        "background": None,
+        "padding": 4,
+        "config": {
+            "font": _FONT,
+            "aria": False,  # the tables say it all, and better
+            "view": {"stroke": None, "continuousWidth": WIDTH - 70, "continuousHeight": HEIGHT - 60},
+            "axis": {
+                "labelColor": soft,
+                "titleColor": soft,
+                "labelFontSize": 12,
+                "titleFontSize": 12,
+                "titleFontWeight": "normal",
+                "labelOverlap": "greedy",
+                "labelSeparation": 8,  # fonts of browsers are wider than those it was measured with
+                "gridColor": line,
+                "domainColor": line,
+                "tickColor": line,
+            },
+            "axisY": {
+                "titleAngle": 0,
+                "titleAlign": "left",
+                "titleAnchor": "end",
+                "titleY": -8,
+                "titleX": -30,
+                "domain": False,
+            },
+            "text": {"color": ink, "fontSize": 12},
+        },
+    }
+
+
+def json_text(content: object) -> str:
+    """Nothing in the data can end the element that holds them."""
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _responsive(svg: str) -> tuple[str, float]:
+    """Sized by the page; the drawing's own size is its largest useful one."""
+    found = re.match(r'<svg[^>]*?width="([\d.]+)" height="([\d.]+)"', svg)
+    if not found:
+        raise ValueError("a chart without a size")
+    svg = re.sub(r'^(<svg[^>]*?) width="[\d.]+" height="[\d.]+"', r"\1", svg, count=1)
+    svg = re.sub(r' version="[^"]*"| xmlns(:\w+)?="[^"]*"| (aria-\w+|role)="[^"]*"| pointer-events="none"', "", svg)
+    svg = re.sub(r'<path class="foreground"[^>]*/>|<path class="background"[^>]*/>', "", svg)
+    # A tenth of a pixel is enough.
+    svg = re.sub(r' (?:d|transform)="[^"]*"', lambda m: re.sub(r"(\.\d)\d+", r"\1", m[0]), svg)
+    return svg.replace("<svg", '<svg role="img"', 1), float(found[1]) * 1.25

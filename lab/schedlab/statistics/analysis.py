@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""From a group's samples to its rows."""
+
+import math
+from collections.abc import Collection
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from schedlab.metrics import metric
+from schedlab.plan.campaign import CONTROL_LABEL
+from schedlab.statistics import design, dunnett
+from schedlab.statistics.blocks import Blocks, additive
+from schedlab.statistics.change import Change, changes, of_pairs
+from schedlab.statistics.comparison import Comparison, compare, missing
+from schedlab.statistics.drift import Drift, drift
+from schedlab.statistics.groups import Group
+from schedlab.statistics.oneway import TUKEY_KRAMER, OneWay, oneway
+from schedlab.statistics.replicates import Replicates, replicates
+from schedlab.statistics.row import Row
+from schedlab.statistics.runs import Runs, runs
+from schedlab.statistics.samples import Distributions, Sample
+from schedlab.statistics.value import MISSING, values
+
+
+def rows(group: Group, labels: list[str], planned: str, headlines: Collection[tuple[str, str]]) -> list[Row]:
+    """`headlines`: (metric, statistic). They get what takes time: omnibus tests, Tukey, Dunnett, drift."""
+    samples = {label: group.samples[label] for label in labels if label in group.samples}
+    resampled = {label: replicates(sample) for label, sample in samples.items()}
+    by_label = {label: values(found) for label, found in resampled.items()}
+    own = {label: runs(sample) for label, sample in samples.items()}
+    pairs = {pair: _changes(*pair, samples, resampled, planned) for pair in combinations(labels, 2)}
+    control = None
+    if CONTROL_LABEL in group.samples and "default" in group.samples:
+        control = changes(group.samples["default"], group.samples[CONTROL_LABEL], True)
+    any_sample = next(iter(group.samples.values()))
+    made = []
+    for statistic in any_sample.statistics:
+        here = {label: found[statistic] for label, found in own.items() if statistic in found}
+        row = Row(
+            group.workload,
+            group.machine,
+            group.load,
+            group.metric,
+            statistic,
+            (group.metric, statistic) in headlines,
+            labels[0],
+            {label: found.get(statistic, MISSING) for label, found in by_label.items()},
+            here,
+            [_comparison(pair, found, statistic, here, group.metric, planned) for pair, found in pairs.items()],
+            control.get(statistic) if control else None,
+            isinstance(any_sample, Distributions),
+        )
+        made.append(_in_depth(row, planned) if row.headline else row)
+    return made
+
+
+def _changes(
+    reference: str, label: str, samples: dict[str, Sample], resampled: dict[str, Replicates], planned: str
+) -> dict[str, Change] | str:
+    """By statistic; or why there are none."""
+    for name in (reference, label):
+        if name not in samples:
+            return f"no value of {name}"
+    one, two = samples[reference], samples[label]
+    if type(one) is not type(two):
+        return f"a distribution of one, a number of the other: {reference} and {label} cannot be compared"
+    if design.of_pair(planned, one.seeds, two.seeds) == design.INDEPENDENT:
+        return changes(one, two, False)
+    if one.seeds == two.seeds:
+        return of_pairs(resampled[reference], resampled[label])
+    return changes(one, two, True)
+
+
+def _comparison(
+    pair: tuple[str, str],
+    found: dict[str, Change] | str,
+    statistic: str,
+    here: dict[str, Runs],
+    name: str,
+    planned: str,
+) -> Comparison:
+    better = metric(name).better
+    if isinstance(found, str):
+        return missing(*pair, better, found)
+    (reference, label), change = pair, found[statistic]
+    kind = planned if change.paired else design.INDEPENDENT
+    return compare((reference, here[reference]), (label, here[label]), change, better, kind)
+
+
+def _in_depth(row: Row, planned: str) -> Row:
+    whole = {label: found for label, found in row.runs.items() if len(found.values)}
+    if len(whole) < 2:
+        return row
+    seeds = sorted(set.intersection(*[set(found.seeds) for found in whole.values()]))
+    blocks = None
+    if 2 * len(seeds) >= min(len(found.seeds) for found in whole.values()):
+        blocks = additive(np.column_stack([found.at(seeds) for found in whole.values()]), list(whole), planned)
+    as_groups = oneway({label: found.values for label, found in whole.items()}, with_p_within=blocks is None)
+    comparisons = _within(row, whole, blocks, as_groups)
+    moved = _drift(whole) if planned == design.BLOCKS else None
+    return replace(row, comparisons=comparisons, blocks=blocks, oneway=as_groups, drift=moved)
+
+
+def _within(row: Row, whole: dict[str, Runs], blocks: Blocks | None, groups: OneWay) -> list[Comparison]:
+    """p over all pairs of the cell, and over all comparisons with the reference."""
+    if blocks:
+        tukey, t, df, n = blocks.p_within, blocks.t, blocks.df, dict.fromkeys(whole, blocks.n)
+    else:
+        tukey = {(pair.reference, pair.other): pair.p_within for pair in groups.pairs}
+        # Dunnett's method needs a common spread.
+        equal = groups.method == TUKEY_KRAMER
+        t = {(pair.reference, pair.other): pair.t for pair in groups.pairs} if equal else {}
+        df, n = groups.omnibus.df_within, {label: len(found.values) for label, found in whole.items()}
+    others = [label for label in whole if (row.reference, label) in t]
+    against: dict[str, float] = {}
+    if others:
+        found = dunnett.p_values([t[row.reference, x] for x in others], df, [n[x] for x in others], n[row.reference])
+        against = dict(zip(others, found, strict=True))
+    return [
+        replace(
+            c,
+            p_within=tukey.get((c.reference, c.label), math.nan),
+            p_dunnett=against.get(c.label, math.nan) if c.reference == row.reference else math.nan,
+        )
+        for c in row.comparisons
+    ]
+
+
+def _drift(whole: dict[str, Runs]) -> Drift | None:
+    """Of all schedulers together: the mean over them of each one's value relative to its own mean."""
+    seeds = sorted(set.intersection(*[set(found.seeds) for found in whole.values()]))
+    shares = [at / at.mean() for found in whole.values() if len(at := found.at(seeds)) and at.mean()]
+    return drift(np.mean(shares, axis=0)) if shares else None

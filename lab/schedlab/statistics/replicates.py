@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A sample's statistics on every resample: computed once, used for its values and for all its changes.
+
+Two samples with the same seeds are drawn together, row for row: that is what keeps them paired.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from schedlab.statistics.resampling import resamples
+from schedlab.statistics.samples import Sample
+
+
+@dataclass(frozen=True)
+class Replicates:
+    """By statistic. `drawn` and `left_out` are empty for a single repetition."""
+
+    seeds: list[int]
+    full: dict[str, float]
+    drawn: dict[str, np.ndarray]  # bootstrap
+    left_out: dict[str, np.ndarray]  # jackknife, in the order of the seeds
+
+
+def replicates(sample: Sample, stream: int = 0) -> Replicates:
+    n = len(sample.seeds)
+    draws = resamples(n, sample.resample_count, stream)
+    full = {name: float(found[0]) for name, found in sample.evaluate(draws.full).items()}
+    if n < 2:
+        return Replicates(sample.seeds, full, {}, {})
+    return Replicates(sample.seeds, full, sample.evaluate(draws.drawn), sample.evaluate(draws.left_out))

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Everything a campaign found, in one structure, which terminal, page, files and --json show without computing."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from schedlab.collect.manifest import Manifest
+from schedlab.collect.records import EJECTED, FAILED, OK, VOID, Record
+from schedlab.metrics import FALLBACK_HEADLINES
+from schedlab.plan.roles import FIRST, LAST
+from schedlab.statistics import analysis, design
+from schedlab.statistics.change import Change, changes
+from schedlab.statistics.groups import Group, groups
+from schedlab.statistics.holm import holm
+from schedlab.statistics.noise import Noise, floors_pct, noise
+from schedlab.statistics.row import Row
+from schedlab.statistics.samples import MEAN, Scalars
+
+# What of a distribution is shown first: the usual, and the rare that people notice.
+_SHOWN = {"p50", "p99"}
+# The others are in the report's details.
+_MOST_HEADLINES = 3
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """A cell without a value: what happened, and the line that reproduces it."""
+
+    label: str
+    workload: str
+    machine: str
+    load: int
+    seed: int
+    status: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    manifest: Manifest
+    rows: list[Row]
+    counts: dict[str, int]
+    troubles: list[Trouble] = field(default_factory=list)
+    drifts_pct: list[float] = field(default_factory=list)  # last against first default, by block
+    ends: Change | None = None  # the same over all blocks, with its interval
+    tested: int = 0  # comparisons of headlines with a p: what Holm's adjustment of each is over
+    tested_others: int = 0  # the same of all other metrics and statistics
+    noise: Noise | None = None  # of the A/A control, over the headlines
+
+    @property
+    def reference(self) -> str:
+        return self.manifest.labels[0]
+
+    @property
+    def design(self) -> str:
+        """As planned; a pair that lost its partners says so itself."""
+        return design.of_place(self.manifest.data["place"])
+
+    def headlines(self) -> list[Row]:
+        return [row for row in self.rows if row.headline]
+
+
+def summarise(manifest: Manifest, found: dict[str, Record]) -> Summary:
+    everything = list(groups(manifest, found))
+    headlines = _headlines(manifest, everything)
+    planned = design.of_place(manifest.data["place"])
+    rows = [
+        row for group in everything for row in analysis.rows(group, manifest.labels, planned, headlines[group.workload])
+    ]
+    floors = floors_pct((row.measure, row.control) for row in rows)
+    rows = _revised(rows, lambda row, c: {"floor_pct": floors.get(row.measure, 0.0)})
+    rows, tested = _adjusted(rows, True)
+    rows, tested_others = _adjusted(rows, False)
+    drifts, ends = _drifts(manifest, found)
+    shown = noise(row.control for row in rows if row.headline)
+    return Summary(
+        manifest,
+        rows,
+        _counts(manifest, found),
+        _troubles(manifest, found),
+        drifts,
+        ends,
+        tested,
+        tested_others,
+        shown,
+    )
+
+
+def _adjusted(rows: list[Row], headline: bool) -> tuple[list[Row], int]:
+    """Holm's adjustment over every pair of every cell: the headlines for themselves, and all the rest."""
+    p = [c.p for row in rows if row.headline == headline for c in row.comparisons]
+    adjusted = iter(holm(p))
+
+    def new(row: Row, _: object) -> dict[str, float]:
+        return {"p_adjusted": next(adjusted)} if row.headline == headline else {}
+
+    return _revised(rows, new), sum(value == value for value in p)
+
+
+def _revised(rows: list[Row], new: Callable) -> list[Row]:
+    return [
+        replace(row, comparisons=[replace(c, **fields) if (fields := new(row, c)) else c for c in row.comparisons])
+        for row in rows
+    ]
+
+
+def _headlines(manifest: Manifest, everything: list[Group]) -> dict[str, set[tuple[str, str]]]:
+    """By workload, metric and statistic: of the first metrics that its file promises, else of the first usual one."""
+    chosen = {}
+    for workload in manifest.data["workloads"]:
+        present: dict[str, list[str]] = {}
+        for group in everything:
+            if group.workload == workload["name"]:
+                present[group.metric] = next(iter(group.samples.values())).statistics
+        promised = [m for m in workload["promises"] if m in present]
+        if "elapsed_s" in promised and "throughput_per_s" in promised:
+            # The same twice, once upside down.
+            promised.remove("throughput_per_s")
+        metrics = promised[:_MOST_HEADLINES] or [m for m in FALLBACK_HEADLINES if m in present][:1]
+        chosen[workload["name"]] = {
+            (name, statistic)
+            for name in metrics
+            for statistic in present[name]
+            if statistic in _SHOWN or present[name] == [MEAN]
+        }
+    return chosen
+
+
+def _counts(manifest: Manifest, found: dict[str, Record]) -> dict[str, int]:
+    seen = Counter(found[cell.id].status if cell.id in found else "missing" for cell in manifest.cells)
+    return {"planned": len(manifest.cells), **{s: seen[s] for s in (OK, EJECTED, FAILED, VOID, "missing")}}
+
+
+def _troubles(manifest: Manifest, found: dict[str, Record]) -> list[Trouble]:
+    troubles = []
+    for cell in manifest.cells:
+        record = found.get(cell.id)
+        if record and record.status != OK:
+            d = cell.data
+            troubles.append(
+                Trouble(cell.label, d["workload"], d["machine"], d["load"], d["seed"], record.status, record.reason)
+            )
+    return troubles
+
+
+def _drifts(manifest: Manifest, found: dict[str, Record]) -> tuple[list[float], Change | None]:
+    """How much the machine changed from the beginning to the end of every block, by the default's own figure."""
+    ends: dict[tuple[str, int], dict[str, Record]] = {}
+    for cell in manifest.cells:
+        if cell.role in (FIRST, LAST) and cell.id in found and found[cell.id].status == OK:
+            ends.setdefault((cell.data["machine"], cell.data["seed"]), {})[cell.role] = found[cell.id]
+    pairs = [(_judged(pair[FIRST]), _judged(pair[LAST])) for pair in ends.values() if len(pair) == 2]
+    pairs = [(first, last) for first, last in pairs if first and last]
+    if not pairs:
+        return [], None
+    drifts = [(last / first - 1) * 100 for first, last in pairs]
+    seeds = list(range(len(pairs)))
+    first, last = (Scalars(seeds, [pair[at] for pair in pairs]) for at in (0, 1))
+    return drifts, changes(first, last, True)[MEAN]
+
+
+def _judged(record: Record) -> float:
+    """The default's own figure: the first of the usual metrics that the record has, as a mean."""
+    for name in FALLBACK_HEADLINES:
+        if name in record.histograms:
+            return record.histograms[name].mean_ns
+        if name in record.metrics:
+            return record.metrics[name]
+    return 0.0

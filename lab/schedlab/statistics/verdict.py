@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The words for a change, here for the terminal and the page alike.
+
+A claim needs three things: repetitions enough to trust its interval, an interval that excludes zero, and a p below 5 %
+after Holm's adjustment over all comparisons of the report. On a real kernel the change must also exceed what the
+default scheduler differs from itself.
+"""
+
+import math
+from dataclasses import dataclass
+
+from schedlab.statistics.change import Change
+from schedlab.statistics.interval import NONE
+
+BETTER = "better"
+WORSE = "worse"
+MORE = "more"
+LESS = "less"
+SAME = "no difference found"
+OPEN = "open"
+NOISE = "within noise"
+UNKNOWN = "unknown"
+
+CLAIMS = {BETTER, WORSE, MORE, LESS}
+
+# Below this the bootstrap's interval is far too narrow to carry a claim.
+FEWEST = 5
+# A simulator shows differences that nobody could notice, and that its costs do not warrant.
+NEGLIGIBLE_PCT = 0.1
+ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class Words:
+    short: str  # beside a number
+    long: str  # as a sentence of its own
+    tone: str  # good, bad or neither
+
+
+WORDS = {
+    BETTER: Words("better", "better", "good"),
+    WORSE: Words("worse", "worse", "bad"),
+    MORE: Words("more", "more", ""),
+    LESS: Words("less", "less", ""),
+    SAME: Words("no difference", "no difference found", ""),
+    OPEN: Words("open", "open: not certain among so many comparisons", ""),
+    NOISE: Words("within noise", "within what the default differs from itself", ""),
+    UNKNOWN: Words("", "too few repetitions", ""),
+}
+
+
+def verdict(change: Change, better: str, p_adjusted: float = math.nan, floor_pct: float = 0.0) -> str:
+    """Without a p (nothing spreads) the interval alone decides. `floor_pct`: the noise floor of the A/A control."""
+    if change.interval.method == NONE or change.n < FEWEST:
+        return UNKNOWN
+    if change.interval.low <= 0 <= change.interval.high or bound_pct(change) <= NEGLIGIBLE_PCT:
+        return SAME
+    if abs(change.pct) <= floor_pct:
+        return NOISE
+    if p_adjusted >= ALPHA:
+        return OPEN
+    grew = change.pct > 0
+    if not better:
+        return MORE if grew else LESS
+    return BETTER if grew == (better == "higher") else WORSE
+
+
+def bound_pct(change: Change) -> float:
+    """How large a difference could still be, rounded up to a tenth.
+
+    Both ends of the 95 % interval lie within it, so two one-sided tests at 2.5 % reject anything larger: TOST, only
+    stricter than its usual 5 %.
+    """
+    return math.ceil(max(abs(change.interval.low), abs(change.interval.high), 1e-9) * 10 - 1e-9) / 10

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A study file: which of our schedulers, workloads and machines stand for the published ones.
+
+title = "..."
+source = "..."
+seed = "002"                           # its rows in published/claims.csv
+calibrated = "..."                     # in words: the baseline, and the cells that the parameters below come from
+
+[[experiment]]
+name = "counter"
+workload = "counter"                   # ours
+published = "python counter"           # its name in published/claims.csv
+schedulers = { BFS = "bfs:rules=311", "CFS 2.6.31" = "cfs:rules=2.6.31" }   # theirs = ours
+machines = ["t5600"]
+loads = [1, 2, "cpus + 1"]             # "N * cpus", "cpus / N", "cpus + N"
+level = '(\\d+) processes'             # finds the load in a claim's words; without it a claim is about all loads
+repetitions = 5
+metrics = { elapsed = "elapsed_s" }    # theirs = ours, or a sum: "switches_voluntary + switches_involuntary"
+params = { work_us = 151_000 }
+[experiment.machine.t5600]             # parameters of one machine, over those above
+work_us = 151_000
+[experiment.calibration]               # schedlab study NAME --calibrate finds these parameters
+parameter = "work_us"
+scheduler = "CFS 2.6.31"
+metric = "elapsed_s"
+targets = { t5600 = { load = 1, value = 0.156739 } }
+"""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from schedlab import checkout
+from schedlab.catalogue import studies, toml
+from schedlab.errors import InputError
+from schedlab.names import unknown
+
+_LOAD = re.compile(r"(?:(?P<times>\d+) \* )?cpus(?: (?P<sign>[+/]) (?P<by>\d+))?")
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """One parameter, found so that the baseline's own published value comes out."""
+
+    parameter: str
+    scheduler: str
+    metric: str
+    targets: dict[str, tuple[int, float]]  # machine: load, published value
+
+
+@dataclass(frozen=True)
+class Experiment:
+    name: str
+    workload: str
+    published: str
+    schedulers: dict[str, str]  # theirs: ours
+    machines: list[str]
+    loads: list[int | str]
+    level: re.Pattern[str] | None
+    repetitions: int
+    metrics: dict[str, list[str]]  # theirs: ours, to be added up
+    params: dict[str, Any]
+    machine_params: dict[str, dict[str, Any]] = field(default_factory=dict)
+    calibration: Calibration | None = None
+
+    def loads_on(self, machine: str) -> list[int]:
+        """Load levels on a machine, in which `cpus` may count."""
+        return sorted({load if isinstance(load, int) else _evaluate(load, cpus(machine)) for load in self.loads})
+
+    def params_on(self, machine: str) -> dict[str, Any]:
+        return self.params | self.machine_params.get(machine, {})
+
+
+@dataclass(frozen=True)
+class Study:
+    name: str
+    path: Path
+    title: str
+    source: str
+    seed: str
+    calibrated: str
+    experiments: list[Experiment]
+
+
+def names() -> list[str]:
+    return list(studies.files())
+
+
+def find(name: str) -> Study:
+    available = studies.files()
+    if toml.is_path(name):
+        return read(Path(name))
+    if name not in available:
+        raise unknown("study", name, [*available, "all"])
+    return read(available[name])
+
+
+def cpus(machine: str) -> int:
+    """Logical CPUs of a machine file."""
+    path = checkout.root() / "machines" / f"{machine}.toml"
+    topology = toml.read(path)["topology"]
+    count = 1
+    for key in ("sockets", "llcs_per_socket", "cores_per_llc", "threads_per_core"):
+        count *= topology.get(key, 1)
+    return count
+
+
+def _evaluate(text: str, count: int) -> int:
+    found = _LOAD.fullmatch(text)
+    assert found is not None  # read() has seen to it
+    value = count * int(found["times"] or 1)
+    by = int(found["by"] or 0)
+    return max(1, value // by if found["sign"] == "/" else value + by)
+
+
+def read(path: Path) -> Study:
+    data = toml.read(path)
+    reader = _Reader(path, data, "")
+    study = Study(
+        name=path.stem,
+        path=path,
+        title=reader.text("title"),
+        source=reader.text("source"),
+        seed=reader.text("seed"),
+        calibrated=reader.text("calibrated"),
+        experiments=[_experiment(path, entry, index) for index, entry in enumerate(reader.list("experiment", dict))],
+    )
+    reader.close()
+    known = [e.name for e in study.experiments]
+    for name in known:
+        if known.count(name) > 1:
+            raise InputError(f"{path}: experiment '{name}' is there twice")
+    return study
+
+
+def _experiment(path: Path, data: dict[str, Any], index: int) -> Experiment:
+    reader = _Reader(path, data, f"experiment {index + 1}: ")
+    level = reader.text("level", "")
+    loads = reader.list("loads", int, str)
+    for load in loads:
+        if isinstance(load, str) and not _LOAD.fullmatch(load):
+            raise reader.wrong("loads", "integers, or 'cpus', 'cpus + N', 'cpus / N', 'N * cpus'", load)
+    found = Experiment(
+        name=reader.text("name"),
+        workload=reader.text("workload"),
+        published=reader.text("published"),
+        schedulers=reader.table("schedulers", str),
+        machines=reader.list("machines", str),
+        loads=loads,
+        level=reader.pattern("level", level) if level else None,
+        repetitions=reader.number("repetitions", 5),
+        metrics={theirs: ours.split(" + ") for theirs, ours in reader.table("metrics", str).items()},
+        params=reader.table("params", str, int, float, default={}),
+        machine_params=reader.table("machine", dict, default={}),
+        calibration=_calibration(path, reader.table("calibration", str, dict, default={}), index),
+    )
+    reader.close()
+    for machine in found.machine_params:
+        if machine not in found.machines:
+            raise reader.wrong("machine", f"one of {', '.join(found.machines)}", machine)
+    return found
+
+
+def _calibration(path: Path, data: dict[str, Any], index: int) -> Calibration | None:
+    if not data:
+        return None
+    reader = _Reader(path, data, f"experiment {index + 1}: calibration: ")
+    targets = {}
+    for machine, target in reader.table("targets", dict).items():
+        if set(target) != {"load", "value"}:
+            raise reader.wrong("targets", "{ load = N, value = V } for each machine", target)
+        targets[machine] = (target["load"], float(target["value"]))
+    found = Calibration(reader.text("parameter"), reader.text("scheduler"), reader.text("metric"), targets)
+    reader.close()
+    return found
+
+
+class _Reader:
+    """Takes keys out of a table; close() refuses those that nobody took."""
+
+    def __init__(self, path: Path, data: dict[str, Any], where: str) -> None:
+        self.path, self.data, self.where = path, data, where
+        self.taken: set[str] = set()
+
+    def wrong(self, key: str, expected: str, got: Any) -> InputError:
+        return InputError(f"{self.path}: {self.where}key '{key}': expected {expected}, got {got!r}")
+
+    def take(self, key: str, default: Any, expected: str) -> Any:
+        self.taken.add(key)
+        if key not in self.data and default is None:
+            raise InputError(f"{self.path}: {self.where}key '{key}': expected {expected}, and it is not there")
+        return self.data.get(key, default)
+
+    def text(self, key: str, default: str | None = None) -> str:
+        value = self.take(key, default, "a string")
+        if not isinstance(value, str):
+            raise self.wrong(key, "a string", value)
+        return value
+
+    def number(self, key: str, default: int) -> int:
+        value = self.take(key, default, "an integer")
+        if type(value) is not int or value < 1:
+            raise self.wrong(key, "an integer above 0", value)
+        return value
+
+    def list(self, key: str, *kinds: type) -> list[Any]:
+        value = self.take(key, None, "a list")
+        if not isinstance(value, list) or not value or not all(type(item) in kinds for item in value):
+            raise self.wrong(key, f"a list of {' or '.join(kind.__name__ for kind in kinds)}", value)
+        return value
+
+    def table(self, key: str, *kinds: type, default: dict[str, Any] | None = None) -> dict[str, Any]:
+        value = self.take(key, default, "a table")
+        if not isinstance(value, dict) or not all(type(item) in kinds for item in value.values()):
+            raise self.wrong(key, f"a table of {' or '.join(kind.__name__ for kind in kinds)}", value)
+        return value
+
+    def pattern(self, key: str, text: str) -> re.Pattern[str]:
+        try:
+            found = re.compile(text)
+        except re.error as error:
+            raise self.wrong(key, f"a regular expression ({error})", text) from error
+        if found.groups != 1:
+            raise self.wrong(key, "a regular expression with one group, the load", text)
+        return found
+
+    def close(self) -> None:
+        for key in self.data:
+            if key not in self.taken:
+                raise InputError(f"{self.path}: {self.where}{unknown('key', key, self.taken)}")

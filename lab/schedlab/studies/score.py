@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How well our runs agree with the published claims, by the fair score of published/README.md.
+
+Cells only; `tie?` is left out and `weak` counts half; rows are averaged within their group first, so that a long table
+does not outvote the rest. What we did not measure counts as not agreed.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from schedlab.studies.file import Experiment, Study
+from schedlab.studies.measured import Measured
+from schedlab.studies.published import Claim
+
+# "BFS at -j2": a scheduler at a load of its own.
+_AT_LOAD = re.compile(r"(?P<name>.+) at -j(?P<load>\d+)")
+# What is stated as equal is so within this much.
+EQUAL_PCT = 1.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One claim beside ours. Values are means in our unit; `pct` is A's improvement over B; None: not measured."""
+
+    claim: Claim
+    a: float | None
+    b: float | None
+    pct: float | None
+
+    @property
+    def agrees(self) -> bool | None:
+        if self.pct is None:
+            return None
+        if self.claim.sign == 0:
+            return abs(self.pct) < EQUAL_PCT
+        return self.pct * self.claim.sign > 0
+
+    @property
+    def ratio_error(self) -> float | None:
+        """|our A/B over the published A/B, less 1|, where both printed a value."""
+        claim = self.claim
+        if not claim.value_a or not claim.value_b or not self.a or not self.b:
+            return None
+        return abs((self.a / self.b) / (claim.value_a / claim.value_b) - 1)
+
+
+@dataclass(frozen=True)
+class Score:
+    """`agreement` in 0..1 over groups; `ratio_error` a median; `strong_and_medium`: how many are right, of how many."""
+
+    agreement: float | None
+    ratio_error: float | None
+    strong_and_medium: tuple[int, int]
+    judged: int
+    unmeasured: int
+
+
+def judge(study: Study, claims: Iterable[Claim], measured: Measured) -> list[Verdict]:
+    return [_judge(study, claim, measured) for claim in claims]
+
+
+def score(verdicts: Iterable[Verdict]) -> Score:
+    counted = [v for v in verdicts if v.claim.points > 0]
+    groups = defaultdict(list)
+    for verdict in counted:
+        groups[verdict.claim.group].append(verdict)
+    shares = [
+        sum(v.claim.points for v in group if v.agrees) / sum(v.claim.points for v in group) for group in groups.values()
+    ]
+    heavy = [v for v in counted if v.claim.weight in ("strong", "medium")]
+    errors = [v.ratio_error for v in counted if v.ratio_error is not None]
+    return Score(
+        agreement=float(np.mean(shares)) if shares else None,
+        ratio_error=float(np.median(errors)) if errors else None,
+        strong_and_medium=(sum(v.agrees is True for v in heavy), len(heavy)),
+        judged=len(counted),
+        unmeasured=sum(v.agrees is None for v in counted),
+    )
+
+
+def _judge(study: Study, claim: Claim, measured: Measured) -> Verdict:
+    a = _values(study, claim, claim.a, measured)
+    b = _values(study, claim, claim.b, measured)
+    shared = sorted(a.keys() & b.keys())
+    if not shared and len(a) == len(b) == 1:  # each at a load of its own
+        return _verdict(claim, list(a.values()), list(b.values()))
+    return _verdict(claim, [a[load] for load in shared], [b[load] for load in shared])
+
+
+def _verdict(claim: Claim, a: list[float], b: list[float]) -> Verdict:
+    if not a or not all(b) or not all(a):
+        # Nothing dropped under either is no difference; nothing under one alone is one, though no ratio.
+        if a and b and sum(a) != sum(b):
+            better = sum(a) < sum(b) if claim.lower_is_better else sum(a) > sum(b)
+            return Verdict(claim, float(np.mean(a)), float(np.mean(b)), 100.0 if better else -100.0)
+        return Verdict(claim, *((float(np.mean(a)), float(np.mean(b)), 0.0) if a and b else (None, None, None)))
+    # Over several loads: the geometric mean of the ratios.
+    ratio = float(np.exp(np.mean(np.log(np.array(a) / np.array(b)))))
+    pct = (1 - ratio if claim.lower_is_better else ratio - 1) * 100
+    return Verdict(claim, float(np.mean(a)), float(np.mean(b)), pct)
+
+
+def _values(study: Study, claim: Claim, scheduler: str, measured: Measured) -> dict[int, float]:
+    """Means by load, of the loads that the claim is about."""
+    found: dict[int, float] = {}
+    at = _AT_LOAD.fullmatch(scheduler)
+    name = at["name"] if at else scheduler
+    for experiment in study.experiments:
+        if not _is_about(experiment, claim, name):
+            continue
+        loads = experiment.loads_on(claim.machine)
+        if at:
+            loads = [int(at["load"])]
+        elif experiment.level:
+            said = experiment.level.search(claim.level)
+            loads = [int(said[1])] if said else loads
+        for load in loads:
+            value = measured.mean(experiment, claim.machine, name, load, claim.metric)
+            if value is not None:
+                found[load] = value
+    return found
+
+
+def _is_about(experiment: Experiment, claim: Claim, scheduler: str) -> bool:
+    return (
+        experiment.published == claim.workload
+        and claim.machine in experiment.machines
+        and scheduler in experiment.schedulers
+        and claim.metric in experiment.metrics
+    )

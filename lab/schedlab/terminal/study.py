@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Claims beside ours, and the score, in the terminal."""
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.table import Table
+
+from schedlab.studies.score import Score, Verdict
+
+_MARKS = {True: "[green]agrees[/]", False: "[red]contradicted[/]", None: "[dim]not measured[/]"}
+
+
+def claims(title: str, verdicts: Iterable[Verdict], console: Console) -> None:
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for heading in ("claim", "machine", "workload", "level", "metric", "A", "B"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("published", "ours"):
+        table.add_column(heading, justify="right")
+    table.add_column("")
+    for verdict in verdicts:
+        claim = verdict.claim
+        if claim.points == 0:
+            continue
+        level = claim.level.partition(" (")[0].partition(",")[0]
+        published = percent(claim.pct_a_over_b) if claim.pct_a_over_b is not None else _winner(verdict)
+        ours = percent(verdict.pct) if verdict.pct is not None else "–"
+        texts = (claim.id, claim.machine, claim.workload, level, claim.metric, claim.a, claim.b)
+        table.add_row(*texts, published, ours, _MARKS[verdict.agrees])
+    console.print(table)
+    console.print("percentages: by how much A is better than B (negative: worse)", style="dim", highlight=False)
+
+
+def scores(rows: Iterable[tuple[str, Score]], console: Console) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("study")
+    for heading in ("agreement", "strong and medium", "ratio error", "claims", "not measured"):
+        table.add_column(heading, justify="right")
+    for name, found in rows:
+        right, of = found.strong_and_medium
+        table.add_row(
+            name,
+            "–" if found.agreement is None else f"{found.agreement:.0%}",
+            f"{right} of {of}",
+            "–" if found.ratio_error is None else f"{found.ratio_error:.1%}",
+            str(found.judged),
+            str(found.unmeasured),
+        )
+    console.print(table)
+
+
+def percent(value: float) -> str:
+    return f"{value:+.1f} %"
+
+
+def _winner(verdict: Verdict) -> str:
+    return {1: "A better", -1: "B better", 0: "equal"}[verdict.claim.sign]

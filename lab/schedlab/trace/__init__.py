@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Traces of simulated cells: run, read, folded into a schedule, and written for other tools."""

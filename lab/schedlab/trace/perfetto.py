@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A trace for Perfetto: states of tasks by its generic kernel messages, a counter for each queue, an instant for each
+decision with the slice and virtual deadline that came with it.
+
+A trace is a row of packets, so that it is written as it comes, whatever its length.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from google.protobuf.internal.encoder import _VarintBytes  # type: ignore[attr-defined]
+from google.protobuf.message import Message
+
+from schedlab.trace import schema
+from schedlab.trace.ftrace import IDLE, Event
+
+_SEQUENCE = 1
+# Uuids of tracks: counters and CPUs count up from these.
+_COUNTERS, _DECISIONS = 1_000, 1_000_000
+_WAITING = "tasks waiting"
+_STATES = {"R": "runnable", "S": "sleeping", "D": "sleeping", "X": "dead"}
+_DECIDED = {"scx_insert": "insert", "scx_enqueue": "enqueue", "rt_enqueue": "enqueue (real-time)", "scx_kick": "kick"}
+
+
+def encode(events: Iterable[Event]) -> Iterator[bytes]:
+    """Packets, ready to be written one after the other."""
+    for packet in _Writer().packets(events):
+        data = packet.SerializeToString(deterministic=True)
+        yield b"\x0a" + _VarintBytes(len(data)) + data
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.known: set[int] = set()  # tasks
+        self.tracks: dict[str, int] = {}  # counters
+        self.cpus: set[int] = set()  # with a track for decisions
+        self.place: dict[int, str] = {}  # by task: the queue it is in
+        self.lengths: Counter[str] = Counter()
+        self.waiting: set[int] = set()
+        self.running: set[int] = set()
+        self.first = True
+
+    def packets(self, events: Iterable[Event]) -> Iterator[Message]:
+        for event in events:
+            if event.name in ("sched_wakeup", "sched_wakeup_new"):
+                yield from self._wake(event)
+            elif event.name == "sched_switch":
+                yield from self._switch(event)
+            elif event.name in _DECIDED:
+                yield from self._decision(event)
+
+    def _wake(self, event: Event) -> Iterator[Message]:
+        pid = event.pid()
+        yield from self._introduce(event.time_ns, pid, event.comm())
+        yield self._state(event, pid, "", "runnable", int(event.fields["target_cpu"]))
+        yield from self._wait(event.time_ns, pid, True)
+
+    def _switch(self, event: Event) -> Iterator[Message]:
+        before, after = event.pid("prev_"), event.pid("next_")
+        self.running.discard(before)
+        if before != IDLE:
+            state = _STATES[event.fields["prev_state"][0]]
+            yield from self._introduce(event.time_ns, before, event.comm("prev_"))
+            yield self._state(event, before, "prev_", state, event.cpu)
+            if state == "runnable":
+                yield from self._wait(event.time_ns, before, True)
+        if after != IDLE:
+            self.running.add(after)
+            yield from self._introduce(event.time_ns, after, event.comm("next_"))
+            yield from self._move(event.time_ns, after, "")
+            yield from self._wait(event.time_ns, after, False)
+            yield self._state(event, after, "next_", "running", event.cpu)
+
+    def _decision(self, event: Event) -> Iterator[Message]:
+        if event.cpu not in self.cpus:
+            self.cpus.add(event.cpu)
+            track = {"uuid": _DECISIONS + event.cpu, "name": f"decisions on CPU {event.cpu}"}
+            yield self._packet(event.time_ns, track_descriptor=track)
+        notes: list[dict[str, Any]] = []
+        for name, value in event.fields.items():
+            kind = "uint_value" if value.isdigit() else "string_value"
+            notes.append({"name": name, kind: int(value) if value.isdigit() else value})
+        name = _DECIDED[event.name]
+        title = f"{name} {event.comm()} {event.pid()}" if "pid" in event.fields else f"{name} CPU {event.fields['cpu']}"
+        instant = {
+            "type": schema.INSTANT,
+            "track_uuid": _DECISIONS + event.cpu,
+            "name": title,
+            "debug_annotations": notes,
+        }
+        yield self._packet(event.time_ns, track_event=instant)
+        # A switch is dated from its beginning: the insertion that led to it may come later, and is over already.
+        if "pid" in event.fields and event.pid() not in self.running:
+            yield from self._move(event.time_ns, event.pid(), _queue(event))
+
+    def _introduce(self, time_ns: int, pid: int, name: str) -> Iterator[Message]:
+        if pid in self.known:
+            return
+        self.known.add(pid)
+        tree = {
+            "processes": [{"pid": pid, "ppid": 1, "cmdline": name}],
+            "threads": [{"tid": pid, "pid": pid, "comm": name, "is_main_thread": True}],
+        }
+        yield self._packet(time_ns, generic_kernel_process_tree=tree)
+
+    def _state(self, event: Event, pid: int, prefix: str, state: str, cpu: int) -> Message:
+        about = {
+            "cpu": cpu,
+            "comm": event.comm(prefix),
+            "tid": pid,
+            "state": schema.TASK_STATE[state],
+            "prio": int(event.fields[f"{prefix}prio"]),
+        }
+        return self._packet(event.time_ns, generic_kernel_task_state_event=about)
+
+    def _move(self, time_ns: int, pid: int, queue: str) -> Iterator[Message]:
+        """Out of the queue it was in, into another; "": into none."""
+        before = self.place.pop(pid, "")
+        if queue:
+            self.place[pid] = queue
+        for name, change in ((before, -1), (queue, 1)):
+            if name and before != queue:
+                yield from self._count(time_ns, name, change)
+
+    def _wait(self, time_ns: int, pid: int, waits: bool) -> Iterator[Message]:
+        if waits != (pid in self.waiting):
+            (self.waiting.add if waits else self.waiting.discard)(pid)
+            yield from self._count(time_ns, _WAITING, 1 if waits else -1)
+
+    def _count(self, time_ns: int, name: str, change: int) -> Iterator[Message]:
+        if name not in self.tracks:
+            self.tracks[name] = _COUNTERS + len(self.tracks)
+            counter = {"unit": schema.COUNTER_OF_THINGS, "unit_name": "tasks"}
+            track = {"uuid": self.tracks[name], "name": name, "counter": counter}
+            yield self._packet(time_ns, track_descriptor=track)
+        self.lengths[name] += change
+        event = {"type": schema.COUNTER, "track_uuid": self.tracks[name], "counter_value": self.lengths[name]}
+        yield self._packet(time_ns, track_event=event)
+
+    def _packet(self, time_ns: int, **content: Any) -> Message:
+        first = {"sequence_flags": schema.FRESH_STATE} if self.first else {}
+        self.first = False
+        return schema.TracePacket(timestamp=time_ns, trusted_packet_sequence_id=_SEQUENCE, **first, **content)
+
+
+def _queue(event: Event) -> str:
+    if event.name == "scx_enqueue":
+        return "queue kept by the policy"
+    if event.name == "rt_enqueue":
+        return f"real-time queue of CPU {event.fields['cpu']}"
+    if event.fields["dsq"] == "local":
+        return f"local queue of CPU {event.fields['cpu']}"
+    return f"queue {event.fields['dsq']}"

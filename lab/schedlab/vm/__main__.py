@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""schedlab vm setup | exec | shell, also as python -m schedlab.vm."""
+
+import sys
+
+from schedlab.vm.cli import main
+
+__all__ = ["main"]
+
+if __name__ == "__main__":
+    from schedlab.cli import main as schedlab
+
+    sys.exit(schedlab(["vm", *sys.argv[1:]]))

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which kernel the guest boots: found once, kept in the cache, the same until a refresh is asked for.
+
+It is a stock cloud kernel out of Debian's archive wherever apt and Debian's keys are, elsewhere the host's own.
+"""
+
+import re
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.errors import InputError, PlaceError
+from schedlab.vm import apt, cache, debian, hosts, vmlinux
+from schedlab.vm.candidate import Candidate, Unfit, check_config, check_types
+
+# The series that the project's numbers were made with; another one is an option.
+SERIES = "7.2"
+HOST = "host"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel to boot: its `uname -r`, the image for QEMU, its config, the image's SHA-256 and where it came from."""
+
+    release: str
+    image: Path
+    config: Path
+    sha256: str
+    origin: str
+
+
+def resolve(spec: str = SERIES, *, refresh: bool = False) -> Kernel:
+    """The kernel that `spec` means: a series (`7.2`), a release (`7.2.13+deb14-cloud-amd64`) or `host`.
+
+    The network is used the first time only, or with `refresh`. Raises PlaceError where no kernel will do.
+    """
+    if not re.fullmatch(rf"{HOST}|\d+\.\d+([.+~-][\w.+~-]*)?", spec):
+        raise InputError(f"--kernel {spec}: expected a series such as {SERIES}, a release, or {HOST}")
+    with cache.lock("kernel"):
+        known = None if refresh else _known(spec)
+        if known is None:
+            known = _first_fit(spec)
+            cache.write_json(_note(spec), {"release": known.release})
+    return known
+
+
+def is_kept(spec: str = SERIES) -> bool:
+    """Whether the cache has this kernel, so that no network is needed."""
+    return _known(spec) is not None
+
+
+def _note(spec: str) -> Path:
+    return cache.root() / "kernels" / f"{spec}.json"
+
+
+def _known(spec: str) -> Kernel | None:
+    answer = cache.read_json(_note(spec))
+    return _kept(answer["release"]) if answer else None
+
+
+def _first_fit(spec: str) -> Kernel:
+    if spec != HOST and debian.reachable():
+        return _choose(debian.candidates(spec), "choose another with --kernel")
+    return _choose(
+        hosts.candidates(),
+        f"install apt and debian-archive-keyring and set {apt.MIRROR_VARIABLE} to the URI of a Debian archive, or "
+        "install a kernel with CONFIG_SCHED_CLASS_EXT=y",
+    )
+
+
+def _choose(candidates: Iterable[Candidate], advice: str) -> Kernel:
+    reasons = []
+    for candidate in candidates:
+        try:
+            return _kept(candidate.release) or _keep(candidate)
+        except Unfit as error:
+            reasons.append(str(error))
+    raise PlaceError(f"no kernel for the guest: {'; '.join(reasons)}: {advice}")
+
+
+def _kept(release: str) -> Kernel | None:
+    home = cache.root() / "kernels" / release
+    facts = cache.read_json(home / "kernel.json")
+    if facts is None or not (home / facts["image"]).exists():
+        return None
+    return Kernel(release, home / facts["image"], home / "config", facts["sha256"], facts["origin"])
+
+
+def _keep(candidate: Candidate) -> Kernel:
+    """Fetch a kernel, look whether it fits, and put it into the cache; kernel.json is written last."""
+    release = candidate.release
+    with tempfile.TemporaryDirectory(prefix="kernel-", dir=cache.directory()) as scratch:
+        image, config = candidate.fetch(Path(scratch))
+        packed, options = image.read_bytes(), config.read_bytes()
+    check_config(release, options.decode("utf-8", "replace"))
+    try:
+        name, content = "vmlinux", vmlinux.extract(packed)
+        check_types(release, content)
+    except vmlinux.NotAKernel:
+        # QEMU boots it packed, too; whether its types will do shows when a policy is loaded.
+        name, content = "vmlinuz", packed
+    home = cache.directory("kernels", release)
+    cache.write(home / "config", options)
+    cache.write(home / name, content)
+    facts = {"image": name, "origin": candidate.origin, "sha256": cache.sha256(home / name)}
+    cache.write_json(home / "kernel.json", facts)
+    return Kernel(release, home / name, home / "config", facts["sha256"], candidate.origin)
