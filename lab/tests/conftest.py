@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A checkout of its own for every test: two schedulers, two workloads, two machines, and the fake runner."""
+
+import functools
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+LAB = HERE.parent
+
+_LATT = """\
+name = "latt"
+title = "clients woken at once"
+source = "test"
+load = "clients"
+loads = [1, 4]
+[params]
+clients = { default = 4, min = 1, max = 512, about = "client processes" }
+duration_s = { default = 20, min = 1, max = 3600, about = "length of the run" }
+[metrics]
+promises = ["wakeup_latency_us"]
+"""
+_PIPE = """\
+name = "pipe"
+title = "messages through pipes"
+source = "test"
+load = "pairs"
+loads = [8]
+[params]
+pairs = { default = 8, min = 1, max = 64, about = "pairs" }
+"""
+
+
+def make_checkout(root: Path) -> Path:
+    for name, text in {"bfs": "BFS, one queue by virtual deadline.", "cfs": "CFS, fair by virtual run time."}.items():
+        folder = root / "schedulers" / name
+        folder.mkdir(parents=True)
+        (folder / f"scx_{name}.bpf.c").write_text(f"// {name}\n")
+        (folder / f"{name}.h").write_text(f"// {name}.h\n")
+        (folder / "README.md").write_text(f"<!-- SPDX -->\n# {name}\n\n{text}\nSecond line.\n\nMore.\n")
+    for folder in ("workloads", "machines", "studies", "bin"):
+        (root / folder).mkdir()
+    (root / "workloads" / "latt.toml").write_text(_LATT)
+    (root / "workloads" / "pipe.toml").write_text(_PIPE)
+    for name in ("desktop-4", "server-2x8-smt"):
+        (root / "machines" / f"{name}.toml").write_text(f'name = "{name}"\ntitle = "{name} title"\n')
+    for name in ("schedlab-sim", "schedlab-host"):
+        shutil.copy(HERE / "fake_runner.py", root / "bin" / name)
+        (root / "bin" / name).chmod(0o755)
+    return root
+
+
+def run_in(root: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess:
+    """Run the command line in a process of its own."""
+    own = {"PYTHONPATH": str(LAB), "SCHEDLAB_ROOT": str(root), "SCHEDLAB_BIN": str(root / "bin")}
+    return subprocess.run(
+        [sys.executable, "-m", "schedlab", *arguments],
+        cwd=root,
+        env={**os.environ, **own, "COLUMNS": "80", "NO_COLOR": "1", **more},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = make_checkout(tmp_path / "checkout")
+    monkeypatch.setenv("SCHEDLAB_ROOT", str(root))
+    monkeypatch.setenv("SCHEDLAB_BIN", str(root / "bin"))
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.fixture
+def lab(checkout: Path) -> Callable[..., subprocess.CompletedProcess]:
+    return functools.partial(run_in, checkout)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of three schedulers, two workloads and two machines."""
+    root = make_checkout(tmp_path_factory.mktemp("report") / "checkout")
+    what = ["bfs,cfs,bfs:rules=424", "-w", "latt,pipe", "-m", "desktop-4,server-2x8-smt"]
+    result = run_in(root, "compare", *what, "-o", "out")
+    assert result.returncode == 0, result.stderr
+    return root / "out" / "report.html"
+
+
+@pytest.fixture(scope="session")
+def fake_record() -> Callable[[str, dict[str, Any]], dict[str, Any]]:
+    """The fake runner's record of a cell."""
+    spec = importlib.util.spec_from_file_location("fake_runner", HERE / "fake_runner.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.record

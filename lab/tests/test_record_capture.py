@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Ctrl-C while recording on this machine: the script that traces is asked to clean up, and waited for."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from schedlab.record import capture
+
+
+def test_an_interrupt_lets_the_script_clean_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script, mark, gone = (tmp_path / name for name in ("record.sh", "began", "gone"))
+    script.write_text(f"trap 'sleep 0.3; echo >{gone}; exit 130' TERM\necho >{mark}\nsleep 60 &\nwait\n")
+    monkeypatch.setattr(capture, "_SCRIPT", script)
+    monkeypatch.setattr(capture, "can_trace", lambda: True)
+
+    def interrupt() -> None:
+        while not mark.exists():
+            pass
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        capture.capture(["true"], None)
+    assert gone.exists()
+
+
+def test_what_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "record.sh"
+    script.write_text('buffer=$1\nshift\necho "# $buffer"\n"$@" >&2\n')
+    monkeypatch.setattr(capture, "_SCRIPT", script)
+    monkeypatch.setattr(capture, "can_trace", lambda: True)
+    lines, status = capture.capture(["sh", "-c", "echo out; exit 3"], None, 64)
+    assert status == 3
+    assert lines[0].startswith("# schedlab: date=2")
+    assert lines[1:] == ["# schedlab: command=sh -c 'echo out; exit 3'", "# 64"]

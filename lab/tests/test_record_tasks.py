@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""From a trace to tasks, and to a workload file."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schedlab.errors import InputError
+from schedlab.record import follow, trace, workload
+from schedlab.record.tasks import Nice, Post, Recording, Run, Sleep, Start, Step, Task, Wait
+
+ROOT = Path(__file__).resolve().parents[2]
+MS = 1_000_000
+
+
+class Script:
+    """Writes a trace as ftrace does, times in milliseconds; names are numbers here."""
+
+    def __init__(self) -> None:
+        self.lines = ["# schedlab: root=10\n", "# schedlab: cpus=2\n"]
+
+    def add(self, ms: float, cpu: int, task: int, event: str, flags: str = "d..2.") -> "Script":
+        self.lines.append(f"  t-{task} [{cpu:03}] {flags} {ms / 1000:.6f}: sched_{event}\n")
+        return self
+
+    def switch(self, ms: float, cpu: int, prev: int, state: str, new: int, prio: int = 120) -> "Script":
+        prev_part = f"prev_comm=c{prev} prev_pid={prev} prev_prio=120 prev_state={state}"
+        return self.add(ms, cpu, prev, f"switch: {prev_part} ==> next_comm=c{new} next_pid={new} next_prio={prio}")
+
+    def waking(self, ms: float, cpu: int, waker: int, task: int, flags: str = "d..2.") -> "Script":
+        return self.add(ms, cpu, waker, f"waking: comm=c{task} pid={task} prio=120 target_cpu=000", flags)
+
+    def wakeup(self, ms: float, cpu: int, waker: int, task: int) -> "Script":
+        return self.add(ms, cpu, waker, f"wakeup: comm=c{task} pid={task} prio=120 target_cpu=000")
+
+    def exec(self, ms: float, cpu: int, task: int) -> "Script":
+        return self.add(ms, cpu, task, f"process_exec: filename=/bin/c{task} pid={task} old_pid={task}")
+
+    def fork(self, ms: float, cpu: int, task: int, child: int) -> "Script":
+        return self.add(ms, cpu, task, f"process_fork: comm=c{task} pid={task} child_comm=c{task} child_pid={child}")
+
+    def follow(self) -> Recording:
+        return follow.follow(trace.parse(self.lines, "t"))
+
+
+def parent_and_child() -> Script:
+    """10 forks 11, waits for it twice; in between a timer interrupts 11 to wake 10, which does not depend on 11."""
+    script = Script().exec(0, 0, 10).fork(2, 0, 10, 11).switch(3, 0, 10, "S", 0).switch(3, 1, 0, "R", 11)
+    script.waking(8, 1, 11, 10).wakeup(8, 1, 11, 10).switch(8.5, 0, 0, "R", 10).switch(9.5, 0, 10, "S", 0)
+    script.waking(12, 1, 11, 10, "d.h3.").wakeup(12, 1, 11, 10).switch(12, 0, 0, "R", 10).switch(13, 0, 10, "S", 0)
+    script.waking(20, 1, 11, 10).wakeup(20, 1, 11, 10).switch(20, 0, 0, "R", 10).switch(21, 1, 11, "Z", 0)
+    return script.switch(24, 0, 10, "Z", 0)
+
+
+def steps(task: Task) -> list[Step]:
+    return [step for step in task.steps if not (isinstance(step, Post) and not step.real)]
+
+
+def test_who_waits_for_whom() -> None:
+    recording = parent_and_child().follow()
+    parent, child = recording.tasks
+    assert steps(parent) == [
+        *(Run(2 * MS), Start(child), Run(MS), Wait(5 * MS)),
+        *(Run(MS), Sleep(round(2.5 * MS)), Run(MS), Wait(7 * MS), Run(4 * MS)),
+    ]
+    assert steps(child) == [Run(5 * MS), Post(parent, True), Run(12 * MS), Post(parent, True), Run(MS)]
+    assert recording.elapsed_ns == 24 * MS
+    assert (recording.voluntary, recording.involuntary, recording.interrupted) == (5, 0, 0)
+    assert recording.remarks == []
+
+
+def test_waking_who_does_not_block_is_nothing() -> None:
+    script = Script().exec(0, 0, 10).fork(1, 0, 10, 11).switch(1, 1, 0, "R", 11)
+    script.waking(2, 1, 11, 10).wakeup(2, 1, 11, 10).switch(3, 0, 10, "Z", 0).switch(4, 1, 11, "Z", 0)
+    recording = script.follow()
+    assert recording.count(Wait) == 0
+    assert steps(recording.tasks[1]) == [Run(MS), Run(2 * MS)]
+
+
+def test_a_waker_may_be_ahead_of_the_block() -> None:
+    """The other CPU begins to wake it before the switch away is in the trace, and ends after."""
+    script = Script().exec(0, 0, 10).fork(1, 0, 10, 11).switch(1, 1, 0, "R", 11)
+    script.waking(2.9, 1, 11, 10).switch(3, 0, 10, "S", 0).wakeup(3.1, 1, 11, 10).switch(4, 0, 0, "R", 10)
+    recording = script.switch(5, 0, 10, "Z", 0).follow()
+    assert steps(recording.root)[2:] == [Run(2 * MS), Wait(0), Run(MS)]
+
+
+def test_without_sched_waking_the_wakeup_counts() -> None:
+    script = Script().exec(0, 0, 10).switch(3, 0, 10, "S", 0).wakeup(5, 1, 99, 10).switch(6, 0, 0, "R", 10)
+    assert steps(script.switch(7, 0, 10, "Z", 0).follow().root) == [Run(3 * MS), Sleep(2 * MS), Run(MS)]
+
+
+def test_preemption_by_its_own_and_by_others() -> None:
+    script = Script().exec(0, 0, 10).fork(1, 0, 10, 11)
+    script.switch(2, 0, 10, "R+", 99).switch(3, 0, 99, "S", 10)  # by a kernel thread, and back
+    script.switch(4, 0, 10, "R", 99).switch(5, 0, 99, "S", 11)  # and then it was the child's turn
+    script.switch(6, 0, 11, "R", 10).switch(7, 0, 10, "X", 11).switch(8, 0, 11, "Z", 0)
+    recording = script.follow()
+    assert (recording.voluntary, recording.involuntary, recording.interrupted) == (2, 2, 1)
+    assert [task.steps[-1] for task in recording.tasks] == [Run(3 * MS), Run(2 * MS)]
+
+
+def test_a_number_may_come_back() -> None:
+    script = Script().exec(0, 0, 10).fork(1, 0, 10, 11).switch(2, 0, 10, "R", 11).switch(3, 0, 11, "Z", 10)
+    script.fork(4, 0, 10, 11).switch(5, 0, 10, "R", 11).switch(7, 0, 11, "Z", 10).switch(8, 0, 10, "Z", 0)
+    assert [steps(task) for task in script.follow().tasks[1:]] == [[Run(MS)], [Run(2 * MS)]]
+
+
+def test_nice_and_real_time() -> None:
+    script = Script().exec(0, 0, 10).fork(1, 0, 10, 11).fork(1, 0, 10, 12).switch(2, 0, 10, "R", 11, prio=125)
+    script.lines.append(script.lines.pop().replace("prev_prio=120", "prev_prio=110"))
+    script.switch(3, 0, 11, "R", 12, prio=59)
+    recording = script.follow()
+    assert recording.root.nice == -10
+    assert [task.nice for task in recording.tasks] == [-10, 5, 0]
+    assert [task.rt_priority for task in recording.tasks] == [0, 0, 40]
+    assert recording.tasks[1].steps == [Run(MS), Nice(0)]
+    made = tomllib.loads(workload.text(recording, "x", "c"))
+    assert [task.get("nice") for task in made["task"]] == [-10, 5, None]
+    assert made["task"][2]["policy"] == "fifo:40"
+
+
+def test_the_root_by_name_by_number_and_not_at_all() -> None:
+    lines = parent_and_child().lines[2:]
+    read = trace.parse(lines, "t")
+    assert follow.follow(read, "10").elapsed_ns == follow.follow(read, "c10").elapsed_ns == 24 * MS
+    assert follow.follow(read, "c11").elapsed_ns == 18 * MS
+    with pytest.raises(InputError, match="add --root"):
+        follow.follow(read)
+    with pytest.raises(InputError, match="--root make: no such task"):
+        follow.follow(read, "make")
+
+
+def test_cpus_are_counted_where_nobody_noted_them() -> None:
+    read = trace.parse(parent_and_child().lines[2:], "t")
+    assert follow.follow(read, "10").notes["cpus"] == "2"
+
+
+def test_a_trace_without_switches_is_none() -> None:
+    script = Script().exec(0, 0, 10).fork(1, 0, 10, 11)
+    with pytest.raises(InputError, match="expected sched_switch events"):
+        script.follow()
+
+
+def actions(made: dict[str, Any], task: int) -> list[dict[str, Any]]:
+    return made["task"][task]["program"]
+
+
+def test_the_workload_file() -> None:
+    made = tomllib.loads(workload.text(parent_and_child().follow(), "mine", 'say "hi"'))
+    assert made["name"] == "mine"
+    assert made["title"] == 'mine: say "hi"'
+    assert (made["load"], made["loads"], made["end"]) == ("copies", [1], {"task": "c10_0"})
+    assert made["semaphore"] == [{"name": "c10_0", "count": "copies"}]
+    parent, child = made["task"]
+    assert "start" not in parent
+    assert child["start"] == "fork"
+    # Less what the simulator charges for a fork, a timer and an exit.
+    assert actions(made, 0) == [
+        *({"run_us": 2000 - 150}, {"fork": "c11_1[me]"}, {"run_us": 1000}, {"wait": "c10_0[me]"}, {"run_us": 1000}),
+        *({"sleep_us": 2500 - 50}, {"run_us": 1000}, {"wait": "c10_0[me]"}, {"run_us": 4000 - 100}),
+    ]
+    assert actions(made, 1) == [
+        *({"run_us": 5000}, {"post": "c10_0[me]"}, {"run_us": 12000}, {"post": "c10_0[me]"}, {"run_us": 1000 - 100}),
+    ]
+
+
+def test_restricted_to_cpus() -> None:
+    script = parent_and_child()
+    script.lines[:0] = ["# schedlab: allowed=0,2-3\n"]
+    made = tomllib.loads(workload.text(script.follow(), "x", "c"))
+    assert "cpus" not in made["task"][0], "three of two CPUs are all of them"
+    script.lines[:0] = ["# schedlab: allowed=1\n"]
+    script.lines.remove("# schedlab: allowed=0,2-3\n")
+    assert tomllib.loads(workload.text(script.follow(), "x", "c"))["task"][0]["cpus"] == [1]
+
+
+def test_own_costs_are_the_simulators() -> None:
+    source = (ROOT / "crates/machine/src/costs.rs").read_text()
+    for name in ("FORK_NS", "EXIT_NS", "TIMER_SLACK_NS"):
+        found = re.search(rf"^ +{name.lower()}: ([\d_]+),", source, re.MULTILINE)
+        assert found, name
+        assert int(found[1]) == getattr(workload, name)

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The pages opened in chromium, as people open them: from a file, without a network."""
+
+import json
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.tests.browser import PROGRAM, Browser, Page
+
+pytestmark = pytest.mark.skipif(not PROGRAM, reason="no chromium here to open the pages in")
+
+# Boxes of what a reader sees, in a page whose folded parts are open.
+_LAYOUT = """
+(() => {
+  document.querySelectorAll("details").forEach((d) => { d.open = true; });
+  const page = document.documentElement;
+  const wide = [...document.querySelectorAll("main *")]
+    .filter((e) => !e.closest(".scroll, .schedule-window") && e.getBoundingClientRect().right > page.clientWidth + 1)
+    .map((e) => `${e.tagName} ${e.className.baseVal ?? e.className} ${e.textContent.slice(0, 40)}`);
+  const overlaps = [];
+  let small = 0;
+  for (const svg of document.querySelectorAll("figure svg")) {
+    const texts = [...svg.querySelectorAll("text")].filter((t) => t.textContent);
+    const boxes = texts.map((t) => t.getBoundingClientRect());
+    boxes.forEach((a, i) => {
+      if (a.height && a.height < 9) small += 1;
+      boxes.slice(i + 1).forEach((b, j) => {
+        if (a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1)
+          overlaps.push(`${texts[i].textContent} | ${texts[i + 1 + j].textContent}`);
+      });
+    });
+  }
+  return { scrolls: page.scrollWidth > page.clientWidth, wide: wide.slice(0, 5), overlaps, small };
+})()
+"""
+_ALL_LIVE = """
+(async () => {
+  document.querySelectorAll("details").forEach((d) => { d.open = true; });
+  for (const chart of document.querySelectorAll(".chart:has(> script.spec)")) {
+    chart.scrollIntoView();
+    while (!chart.dataset.live) await new Promise((done) => setTimeout(done, 10));
+  }
+  scrollTo(0, 0);
+  return document.querySelectorAll(".chart[data-live] svg").length;
+})()
+"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    running = Browser(tmp_path_factory.mktemp("profile"))
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Callable[..., Page]]:
+    pages: list[Page] = []
+
+    def open_it(path: Path, **how: object) -> Page:
+        pages.append(browser.open(path, **how))  # type: ignore[arg-type]
+        return pages[-1]
+
+    yield open_it
+    for page in pages:
+        page.close()
+
+
+def check_layout(page: Page) -> None:
+    seen = page.evaluate(_LAYOUT)
+    assert not seen["scrolls"], seen["wide"]
+    assert seen["wide"] == []
+    assert seen["overlaps"] == []
+    assert seen["small"] == 0
+
+
+@pytest.mark.parametrize(("width", "dark"), [(390, False), (1200, True)])
+def test_it_lives_without_a_complaint_and_without_overflow(
+    report: Path, opened: Callable[..., Page], width: int, dark: bool
+) -> None:
+    page = opened(report, width=width, dark=dark)
+    assert page.evaluate(_ALL_LIVE) == 8
+    check_layout(page)
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert paper == ("rgb(21, 24, 27)" if dark else "rgb(255, 255, 255)")
+    line = page.evaluate("getComputedStyle(document.querySelector('.chart[data-live] .mark-line path')).stroke")
+    assert line == ("rgb(88, 178, 238)" if dark else "rgb(0, 114, 178)")
+    assert page.complaints() == []
+
+
+def test_it_reads_without_javascript(report: Path, opened: Callable[..., Page]) -> None:
+    page = opened(report, width=390, scripts=False)
+    # The debugger may still ask.
+    check_layout(page)
+    assert page.evaluate("document.querySelectorAll('.chart > svg').length") == 20
+    assert page.evaluate("document.querySelectorAll('.chart > svg').length") == page.evaluate(
+        "[...document.querySelectorAll('.chart > svg')].filter((s) => s.getBoundingClientRect().height > 60).length"
+    )
+    assert page.evaluate("document.querySelector('#save').hidden")
+    assert page.evaluate("document.querySelectorAll('.legend button').length") == 0
+    assert page.complaints() == []
+
+
+def test_values_in_the_page_are_those_of_the_records(report: Path, opened: Callable[..., Page]) -> None:
+    """Means and counts straight from the records, past everything that made the page."""
+    page = opened(report)
+    shown = page.evaluate("""
+        [...document.querySelectorAll("section#pipe table.numbers[data-measure='elapsed_s mean']")].map((table) => ({
+          header: [...table.querySelectorAll("thead th")].map((cell) => cell.textContent),
+          rows: [...table.querySelectorAll("tbody tr")].map((row) =>
+            [...row.querySelectorAll("td")].map((cell) => Number(cell.querySelector("data").value))),
+        }))
+    """)
+    runs: dict[tuple[str, str], list[float]] = defaultdict(list)
+    labels = json.loads((report.parent / "manifest.json").read_text())
+    by_id = {cell["id"]: cell["label"] for cell in labels["cells"]}
+    for path in (report.parent / "cells").glob("*.json"):
+        record = json.loads(path.read_text())
+        if record["cell"]["workload"] == "pipe":
+            runs[record["cell"]["machine"], by_id[record["id"]]].append(record["metrics"]["elapsed_s"])
+    machines = [machine["name"] for machine in labels["machines"]]
+    assert len(shown) == len(machines)
+    for machine, table in zip(machines, shown, strict=True):
+        assert len(table["rows"]) == 1
+        for label, value in zip(labels["schedulers"], table["rows"][0], strict=True):
+            assert label in table["header"]
+            assert value == pytest.approx(statistics.fmean(runs[machine, label]), rel=1e-9)
+
+
+def test_a_chart_shows_the_values_of_its_table(report: Path, opened: Callable[..., Page]) -> None:
+    page = opened(report)
+    page.evaluate(_ALL_LIVE)
+    charted = page.evaluate("""
+        JSON.parse(document.querySelector("section#latt .chart > script.spec").textContent).data.values
+          .map((point) => [point.scheduler, point.load, point.value])
+    """)
+    tabled = page.evaluate("""
+        (() => {
+          const table = document.querySelector("section#latt table.numbers");
+          const labels = [...table.querySelectorAll("thead th")].slice(1).map((cell) => cell.textContent);
+          return [...table.querySelectorAll("tbody tr")].flatMap((row) =>
+            [...row.querySelectorAll("td")].slice(0, 3).map((cell, at) =>
+              [labels[at], Number(row.querySelector("th").textContent), Number(cell.querySelector("data").value)]));
+        })()
+    """)
+    assert len(charted) == 3 * 2
+    in_ms = {(label, load): value / 1000 for label, load, value in tabled}
+    assert {(label, load): value for label, load, value in charted} == pytest.approx(in_ms)
+
+
+def test_the_pointer_gets_values_and_the_legend_hides(report: Path, opened: Callable[..., Page]) -> None:
+    page = opened(report)
+    page.evaluate(_ALL_LIVE)
+    spot = page.evaluate("""
+        (() => {
+          const chart = document.querySelector(".chart[data-live]");
+          chart.scrollIntoView({ block: "center" });
+          const box = chart.querySelector(".mark-symbol path").getBoundingClientRect();
+          return [box.left + box.width / 2, box.top + box.height / 2];
+        })()
+    """)
+    page.mouse("mouseMoved", *spot)
+    page.mouse("mouseMoved", spot[0] + 3, spot[1] + 2)
+    page.wait_for("document.querySelectorAll('#vg-tooltip-element.visible').length")
+    text = page.evaluate("document.querySelector('#vg-tooltip-element').innerText")
+    assert "95 % interval" in text
+    assert " ms" in text
+    assert page.evaluate("document.querySelectorAll('.chart[data-live] .mark-line path').length") == 3 * 4
+    page.evaluate("document.querySelector('.legend button').click()")
+    page.wait_for("document.querySelectorAll('.chart[data-live] .mark-line path').length === 2 * 4")
+    pressed = page.evaluate("document.querySelector('.legend button').getAttribute('aria-pressed')")
+    assert pressed == "false"
+    page.evaluate("document.querySelector('.legend button').click()")
+    page.wait_for("document.querySelectorAll('.chart[data-live] .mark-line path').length === 3 * 4")
+    assert page.complaints() == []
+
+
+def test_the_data_can_be_saved(report: Path, opened: Callable[..., Page]) -> None:
+    page = opened(report)
+    saved = page.evaluate("""
+        new Promise((done) => {
+          const real = URL.createObjectURL;
+          URL.createObjectURL = (blob) => {
+            blob.text().then((text) => done(JSON.parse(text).cells.length));
+            return real(blob);
+          };
+          document.getElementById("save").click();
+        })
+    """)
+    assert saved == 3 * 3 * 2 * 10 * 3
+
+
+_SHOWN = "document.querySelector('figure.schedule .tools small').textContent"
+
+
+def test_the_schedule_zooms_pans_and_names_tasks(report: Path, opened: Callable[..., Page]) -> None:
+    page = opened(report)
+    page.wait_for("document.querySelectorAll('.schedule-window[data-live]').length === 3 * 2")
+    page.evaluate("document.querySelector('.schedule-window').scrollIntoView({ block: 'center' })")
+    whole = page.evaluate(_SHOWN)
+    assert whole == "25 ms shown, from 0 on"
+    # The fake runner's first turn: the first task on CPU 0.
+    spot = page.evaluate("""
+        (() => {
+          const box = document.querySelector(".schedule-window rect.run").getBoundingClientRect();
+          return [box.left + box.width / 2, box.top + box.height / 2];
+        })()
+    """)
+    page.mouse("mouseMoved", *spot)
+    page.wait_for("document.querySelector('figure.schedule .tip').textContent !== ''")
+    said = page.evaluate("document.querySelector('figure.schedule .tip').textContent")
+    assert said == "first 1000 runs on CPU 0 for 5 ms, from 200 ns on"
+    inside = page.evaluate("[...document.querySelectorAll('.schedule-window text.inside')].map((t) => t.textContent)")
+    assert "first 1000" in inside
+    page.mouse("mouseWheel", *spot, deltaX=0, deltaY=-600)
+    page.wait_for(f"{_SHOWN} !== {whole!r}")
+    zoomed = page.evaluate(_SHOWN)
+    assert float(zoomed.split()[0]) < 10
+    # What was under the pointer still is.
+    assert page.evaluate(f"document.elementFromPoint({spot[0]}, {spot[1]}).dataset.says") == said
+    page.mouse("mousePressed", *spot, button="left", buttons=1, clickCount=1)
+    page.mouse("mouseMoved", spot[0] - 200, spot[1], buttons=1, button="left")
+    page.mouse("mouseReleased", spot[0] - 200, spot[1], button="left")
+    page.wait_for(f"{_SHOWN} !== {zoomed!r}")
+    dragged = page.evaluate(_SHOWN)
+    page.evaluate("document.querySelector('.schedule-window').focus()")
+    page.key("ArrowRight")
+    page.wait_for(f"{_SHOWN} !== {dragged!r}")
+    page.key("0")
+    page.wait_for(f"{_SHOWN} === {whole!r}")
+    page.evaluate("document.querySelectorAll('figure.schedule .tools button')[1].click()")
+    page.wait_for(f"{_SHOWN}.startsWith('12.5 ms')")
+    page.evaluate("document.querySelector('figure.schedule .legend button').click()")
+    page.wait_for("document.querySelectorAll('figure.schedule rect.run[opacity]').length > 0")
+    assert page.complaints() == []
+
+
+def test_the_schedule_shows_the_traces_stretches(report: Path, opened: Callable[..., Page]) -> None:
+    """Twelve turns of the fake runner: ten begin in the window, and whoever does not run waits."""
+    page = opened(report, scripts=False)
+    data = page.evaluate("JSON.parse(document.querySelector('script.schedule').textContent)")
+    assert data["groups"] == ["first", "second", "third"]
+    assert [panel["scheduler"] for panel in data["panels"]] == ["bfs", "cfs", "bfs:rules=424"]
+    runs = data["panels"][0]["runs"]
+    assert len(runs) == 10
+    assert sum(length for *_, length in runs) == pytest.approx(2 * 25e6, rel=1e-4)
+    assert sum(length for *_, length in data["panels"][0]["waits"]) == pytest.approx(25e6, rel=1e-2)
+    # The picture without scripts has a bar for each on its CPU's row and on its task's, and one for each wait.
+    drawn = page.evaluate("document.querySelectorAll('.schedule-window > svg')[0].querySelectorAll('rect').length")
+    assert drawn == 2 * len(runs) + len(data["panels"][0]["waits"])
+    text = page.evaluate("document.querySelector('.schedule-window > svg').textContent")
+    assert text.startswith("CPU 0CPU 1first 1000second 1001third 10020 ms5 ms")

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What may go wrong in the middle: Ctrl-C, a full disk, a corrupt record. No finished record is lost."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from schedlab.collect.store import Store
+from schedlab.plan.campaign import campaign
+from schedlab.plan.request import request
+
+LAB = Path(__file__).resolve().parents[1]
+COMMAND = ["compare", "bfs,cfs", "-w", "latt", "-n", "6", "-o", "out", "--no-report"]
+
+
+def cells(checkout: Path) -> set[Path]:
+    return set((checkout / "out" / "cells").glob("*.json"))
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_keeps_its_records_and_resumes(lab: Callable, checkout: Path, sign: int) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-m", "schedlab", *COMMAND],
+        cwd=checkout,
+        env={**os.environ, "PYTHONPATH": str(LAB), "FAKE_DELAY_S": "0.2"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 120
+    while len(cells(checkout)) < 3:
+        assert time.monotonic() < deadline, "no records came"
+        time.sleep(0.02)
+    child.send_signal(sign)
+    stdout, stderr = child.communicate(timeout=60)
+    assert child.returncode == 130
+    kept = {path: path.read_bytes() for path in cells(checkout)}
+    assert 3 <= len(kept) < 24
+    assert stderr == f"schedlab: interrupted: {len(kept)} of 24 cells have a record in out; the same command resumes\n"
+    assert stdout == ""
+    # The runner is gone too: nothing more appears.
+    time.sleep(0.5)
+    assert cells(checkout) == set(kept)
+
+    again = lab(*COMMAND, FAKE_LOG="log")
+    assert again.returncode == 0
+    assert f"{len(kept)} of 24 cells have a record already" in again.stderr
+    assert len((checkout / "log").read_text().splitlines()) == 24 - len(kept)
+    assert all(path.read_bytes() == data for path, data in kept.items())
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda text: text[: len(text) // 2], "not valid JSON"),
+        (lambda text: "", "not valid JSON"),
+        (lambda text: "[]", "not a JSON object"),
+        (lambda text: text.replace('"format": 1', '"format": 2'), "key 'format': expected 1, got 2"),
+        (lambda text: text.replace('"load": 1', '"load": 2').replace('"load": 4', '"load": 2'), "its hash is not"),
+        (lambda text: text.replace('"status": "ok"', '"status": "fine"'), "unknown status 'fine'"),
+        (lambda text: text.replace('"elapsed_s": ', '"elapsed_s": null, "x": '), "key 'metrics.elapsed_s'"),
+        (lambda text: text.replace('"count": 200', '"count": 201'), "bucket counts do not add up to count"),
+    ],
+)
+def test_a_damaged_record_is_set_aside_with_its_reason(
+    checkout: Path, fake_record: Callable, damage: Callable[[str], str], reason: str
+) -> None:
+    planned = campaign(request("bfs", workload_names="latt", repetitions=1), checkout / "bin" / "schedlab-sim").cells
+    store = Store(checkout / "out")
+    store.create()
+    for cell in planned:
+        store.path(cell.id).write_text(json.dumps(fake_record(cell.id, cell.data)))
+    path = store.path(planned[0].id)
+    whole = path.read_text()
+    path.write_text(damage(whole))
+    assert path.read_text() != whole
+    said: list[str] = []
+    assert store.prepare([cell.id for cell in planned], said.append) == {cell.id for cell in planned[1:]}
+    (line,) = said
+    assert line.startswith(f"{path}: corrupt record (")
+    assert reason in line
+    assert not path.exists()
+    assert path.with_name(path.name + ".corrupt").exists()
+
+
+def test_a_corrupt_record_is_named_and_run_again(lab: Callable, checkout: Path) -> None:
+    lab(*COMMAND)
+    path = min(cells(checkout))
+    whole = path.read_text()
+    path.write_text(whole[: len(whole) // 2])
+    result = lab(*COMMAND, FAKE_LOG="log")
+    assert result.returncode == 0
+    (line,) = [line for line in result.stderr.splitlines() if path.name in line]
+    assert "the cell runs again" in line
+    assert (checkout / "log").read_text().split() == [path.stem]
+    assert path.read_text() == whole
+
+
+def test_a_full_disk_is_one_line_and_loses_nothing(lab: Callable, checkout: Path) -> None:
+    lab(*COMMAND)
+    before = {path: path.read_bytes() for path in cells(checkout)}
+    # The kernel refuses files beyond this size as it refuses them on a full disk.
+    limit = max(map(len, before.values())) + 1000
+    full = subprocess.run(
+        [sys.executable, "-m", "schedlab", *COMMAND],
+        cwd=checkout,
+        env={**os.environ, "PYTHONPATH": str(LAB)},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert full.returncode == 2
+    assert full.stderr == (
+        "schedlab: out/manifest.json: no space left to write it; free some and run the same command again "
+        "(finished records are kept)\n"
+    )
+    assert {path: path.read_bytes() for path in cells(checkout)} == before
+    assert not list((checkout / "out").glob(".*.json.*")), "a temporary file was left"
+    assert lab(*COMMAND).returncode == 0
+
+
+def test_a_directory_that_cannot_be_made_is_one_line(lab: Callable, checkout: Path) -> None:
+    (checkout / "out").write_text("a file")
+    result = lab(*COMMAND)
+    assert result.returncode == 2
+    assert result.stderr.startswith("schedlab: out")
+    assert result.stderr.count("\n") == 1
+
+
+def test_two_runs_in_one_directory_refuse_each_other(lab: Callable, checkout: Path) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-m", "schedlab", *COMMAND],
+        cwd=checkout,
+        env={**os.environ, "PYTHONPATH": str(LAB), "FAKE_DELAY_S": "0.2"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 120
+        while not cells(checkout):
+            assert time.monotonic() < deadline, "no records came"
+            time.sleep(0.02)
+        second = lab(*COMMAND)
+        assert second.returncode == 2
+        assert second.stderr == "schedlab: out: another schedlab is running there\n"
+    finally:
+        child.send_signal(signal.SIGINT)
+        child.wait(timeout=60)
+
+
+def test_report_makes_the_same_files_from_the_records_alone(lab: Callable, checkout: Path) -> None:
+    lab(*COMMAND[:-1])
+    names = ("results.csv", "groups.csv", "report.html")
+    before = {name: (checkout / "out" / name).read_bytes() for name in names}
+    for name in names:
+        (checkout / "out" / name).unlink()
+    assert lab("report", "out").returncode == 0
+    assert {name: (checkout / "out" / name).read_bytes() for name in names} == before
+    # Without the simulator there is everything but the picture of the schedule, and the page says so.
+    (checkout / "bin" / "schedlab-sim").unlink()
+    assert lab("report", "out").returncode == 0
+    for name in names[:2]:
+        assert (checkout / "out" / name).read_bytes() == before[name]
+    text = (checkout / "out" / "report.html").read_text()
+    assert "No picture of the schedule: schedlab-sim is not built" in text
+    assert '<figure class="schedule">' not in text

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Study files, the published claims, and the score that lays them beside ours."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from schedlab.catalogue import machines, workloads
+from schedlab.errors import InputError
+from schedlab.plan import arms
+from schedlab.studies import file, published, score
+from schedlab.studies.file import Study
+from schedlab.studies.measured import Measured
+from schedlab.studies.published import Claim
+
+WHOLE = """\
+title = "t"
+source = "s"
+seed = "002"
+calibrated = "c"
+[[experiment]]
+name = "counter"
+workload = "counter"
+published = "python counter"
+schedulers = { BFS = "bfs:rules=311", CFS = "cfs:rules=2.6.31" }
+machines = ["t5600"]
+loads = [1, "cpus + 1", "3 * cpus / 2"]
+level = '(\\d+) processes'
+metrics = { elapsed = "elapsed_s", switches = "switches_voluntary + switches_involuntary" }
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    return written(tmp_path, WHOLE)
+
+
+def written(folder: Path, text: str) -> Study:
+    path = folder / "some.toml"
+    path.write_text(text, encoding="utf-8")
+    return file.read(path)
+
+
+@pytest.mark.parametrize("name", file.names())
+def test_committed_studies_name_what_is_there(name: str):
+    """Schedulers, workloads, parameters, machines, and claims that every experiment is about."""
+    found = file.find(name)
+    claims = published.claims(found.seed)
+    assert claims
+    for experiment in found.experiments:
+        for ours in experiment.schedulers.values():
+            arms.parse(ours, "sim")
+        known = set(workloads.find(experiment.workload).params)
+        for machine in experiment.machines:
+            machines.find(machine)
+            assert set(experiment.params_on(machine)) <= known
+        assert any(claim.workload == experiment.published for claim in claims), experiment.name
+
+
+@pytest.mark.parametrize("name", file.names())
+def test_committed_studies_reach_every_claim_that_counts(name: str):
+    """With a number for everything they run, no claim that the score counts is without one."""
+    found = file.find(name)
+    values = {
+        (e.name, machine, scheduler, load, metric): [1.0]
+        for e in found.experiments
+        for machine in e.machines
+        for scheduler in e.schedulers
+        for load in e.loads_on(machine)
+        for metrics in e.metrics.values()
+        for metric in metrics
+    }
+    verdicts = score.judge(found, published.claims(found.seed), Measured(values))
+    assert [v.claim.id for v in verdicts if v.claim.points > 0 and v.pct is None] == []
+
+
+def test_calibration_is_of_one_scheduler_a_study():
+    for name in file.names():
+        found = file.find(name)
+        used = {e.calibration.scheduler for e in found.experiments if e.calibration}
+        assert len(used) <= 1, f"{name} is calibrated on {sorted(used)}"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("loads =", "lods ="), "experiment 1: key 'loads': expected a list"),
+        (('seed = "002"', 'seed = "002"\nmood = 1'), "unknown key 'mood'"),
+        (('"cpus + 1"', '"cpus - 1"'), "key 'loads': expected integers, or 'cpus'"),
+        (("'(\\d+) processes'", "'processes'"), "key 'level': expected a regular expression with one group"),
+        (('title = "t"', "title = 1"), "key 'title': expected a string, got 1"),
+        (('machines = ["t5600"]', "machines = []"), "key 'machines': expected a list of str"),
+    ],
+)
+def test_a_wrong_file_is_one_line_with_file_and_key(tmp_path: Path, change: tuple[str, str], says: str):
+    assert change[0] in WHOLE
+    with pytest.raises(InputError) as error:
+        written(tmp_path, WHOLE.replace(*change))
+    assert says in str(error.value)
+    assert str(error.value).startswith(str(tmp_path / "some.toml"))
+    assert "\n" not in str(error.value)
+
+
+def test_loads_count_in_cpus(study: Study):
+    assert study.experiments[0].loads_on("t5600") == [1, 3]
+
+
+def claim(**changes: object) -> Claim:
+    found = Claim(
+        id="c",
+        seed="002",
+        group="g",
+        scope="cell",
+        machine="t5600",
+        workload="python counter",
+        level="3 processes on 2 cores",
+        metric="elapsed",
+        lower_is_better=True,
+        a="BFS",
+        b="CFS",
+        family_a="BFS",
+        family_b="CFS",
+        sign=1,
+        value_a=0.2,
+        value_b=0.3,
+        unit="s",
+        pct_a_over_b=33.3,
+        weight="strong",
+        basis="published",
+        note="",
+    )
+    return replace(found, **changes)  # type: ignore[arg-type]
+
+
+def measured(bfs: float, cfs: float, load: int = 3) -> Measured:
+    return Measured(
+        {
+            ("counter", "t5600", "BFS", load, "elapsed_s"): [bfs],
+            ("counter", "t5600", "CFS", load, "elapsed_s"): [cfs],
+        }
+    )
+
+
+def test_agreement_is_of_sign_and_error_of_ratio(study: Study):
+    (verdict,) = score.judge(study, [claim()], measured(0.1, 0.2))
+    assert verdict.agrees is True
+    assert verdict.pct == pytest.approx(50)
+    assert verdict.ratio_error == pytest.approx(abs(0.5 / (0.2 / 0.3) - 1))
+    (other,) = score.judge(study, [claim()], measured(0.3, 0.2))
+    assert other.agrees is False
+    (higher,) = score.judge(study, [claim(lower_is_better=False)], measured(0.3, 0.2))
+    assert higher.agrees is True
+
+
+def test_a_claim_looks_at_its_own_load(study: Study):
+    (verdict,) = score.judge(study, [claim()], measured(0.1, 0.2, load=1))
+    assert verdict.agrees is None
+    (everywhere,) = score.judge(study, [claim(level="all process counts")], measured(0.1, 0.2, load=1))
+    assert everywhere.agrees is True
+
+
+def test_metrics_are_added_up(study: Study):
+    values = {
+        ("counter", "t5600", name, 3, f"switches_{kind}"): [number]
+        for name, kind, number in (
+            ("BFS", "voluntary", 1.0),
+            ("BFS", "involuntary", 2.0),
+            ("CFS", "voluntary", 1.0),
+            ("CFS", "involuntary", 5.0),
+        )
+    }
+    (verdict,) = score.judge(study, [claim(metric="switches")], Measured(values))
+    assert (verdict.a, verdict.b, verdict.pct) == (3.0, 6.0, pytest.approx(50))
+
+
+def test_the_fair_score_weighs_within_groups_first(study: Study):
+    right, wrong = measured(0.1, 0.2), measured(0.2, 0.1)
+    verdicts = [
+        *score.judge(study, [claim(id="1", group="a"), claim(id="2", group="a", weight="weak")], right),
+        *score.judge(study, [claim(id="3", group="a")], wrong),
+        *score.judge(study, [claim(id="4", group="b")], right),
+        # None of these count: a tie, a summary, one family, FIFO that was none.
+        *score.judge(
+            study, [claim(id="5", group="c", weight="tie?"), claim(id="6", group="c", scope="summary")], wrong
+        ),
+        *score.judge(study, [claim(id="6", group="c", scope="summary")], wrong),
+        *score.judge(study, [claim(id="7", group="c", family_b="BFS")], wrong),
+        *score.judge(study, [claim(id="8", group="c", b="FIFO on BFS kernel", family_b="FIFO")], wrong),
+    ]
+    found = score.score(verdicts)
+    # Group a: 1 + 0.5 of 2.5; group b: all.
+    assert found.agreement == pytest.approx((1.5 / 2.5 + 1) / 2)
+    assert found.strong_and_medium == (2, 3)
+    assert found.judged == 4
+
+
+def test_what_was_not_measured_does_not_agree(study: Study):
+    found = score.score(score.judge(study, [claim()], Measured({})))
+    assert (found.agreement, found.unmeasured) == (0.0, 1)
+
+
+def test_nothing_dropped_is_no_division_by_zero(study: Study):
+    both, one = (score.judge(study, [claim()], measured(*pair))[0] for pair in ((0.0, 0.0), (0.0, 4.0)))
+    assert (both.pct, both.agrees) == (0.0, False)
+    assert one.agrees is True

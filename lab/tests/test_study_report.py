@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The page of a study: claims published beside ours, and none of those we contradict left out."""
+
+import csv
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lab.tests.test_report import Tags, embedded, without_scripts
+
+_STUDY = """\
+title = "a study: two loads"
+source = "test"
+seed = "002"
+calibrated = "CFS alone"
+[[experiment]]
+name = "pairs"
+workload = "pipe"
+published = "python counter"
+schedulers = { BFS = "bfs", "CFS 2.6.31" = "cfs" }
+machines = ["desktop-4"]
+loads = [3, 8]
+level = '(\\\\d+) processes'
+repetitions = 5
+metrics = { elapsed = "elapsed_s" }
+"""
+_CLAIMS = Path(__file__).resolve().parents[2] / "published" / "claims.csv"
+
+
+@pytest.fixture
+def made(lab: Callable[..., subprocess.CompletedProcess], checkout: Path) -> Path:
+    """BFS takes 10 to the CFS's 12 in the fake runner; one claim here says so, the other the opposite."""
+    with _CLAIMS.open(encoding="utf-8", newline="") as source:
+        rows = [row for row in csv.DictReader(source) if row["seed"] == "002" and row["load_level"].startswith("3 pro")]
+    ours = next(row for row in rows if row["scheduler_b"] == "CFS 2.6.31")
+    right = ours | {"machine_id": "desktop-4", "sign": "1", "weight": "strong", "scope": "cell"}
+    wrong = right | {"id": "c002-999", "load_level": "8 processes on 4 cores", "sign": "-1", "pct_a_over_b": "-5"}
+    (checkout / "published").mkdir()
+    with (checkout / "published" / "claims.csv").open("w", encoding="utf-8", newline="") as out:
+        writer = csv.DictWriter(out, list(right))
+        writer.writeheader()
+        writer.writerows([right, wrong])
+    (checkout / "studies" / "some.toml").write_text(_STUDY)
+    result = lab("study", "some", "-o", "out")
+    assert result.returncode == 0, result.stderr
+    assert "report: out/some/report.html" in result.stdout
+    return checkout / "out" / "some" / "report.html"
+
+
+def test_a_contradicted_claim_is_shown_as_such(made: Path) -> None:
+    text = made.read_text()
+    tags = Tags()
+    tags.feed(without_scripts(text))
+    assert tags.open == []
+    assert len(text.encode()) < 5_000_000
+    rows = dict(re.findall(r'<tr id="(c002-\d+)" data-verdict="([^"]*)"', text))
+    assert sorted(rows.values()) == ["agrees", "contradicted"]
+    assert rows["c002-999"] == "contradicted"
+    assert "agree with 1 and contradict 1" in text
+    # Two measures: the values and the change; and the picture of all claims.
+    assert text.count('class="spec"') == 3
+
+
+def test_its_values_are_those_of_claims_csv(made: Path) -> None:
+    with (made.parent / "claims.csv").open(encoding="utf-8", newline="") as source:
+        written = {row["id"]: float(row["ours_pct"]) for row in csv.DictReader(source)}
+    text = made.read_text()
+    shown = re.findall(r'<tr id="(c002-\d+)".*?<data value="([^"]+)">', text)
+    assert {claim: float(value) for claim, value in shown} == written
+    inside = embedded(text)["some"]
+    assert {claim["id"]: claim["ours_pct"] for claim in inside["claims"]} == written
+    assert inside["experiments"][0]["summary"]["cells"]["ok"] == 2 * 2 * 5
+
+
+def test_all_studies_get_a_page_of_their_own_and_one_together(
+    made: Path, lab: Callable[..., subprocess.CompletedProcess], checkout: Path
+) -> None:
+    shutil.copy(checkout / "studies" / "some.toml", checkout / "studies" / "more.toml")
+    result = lab("study", "all", "-n", "2", "-o", "out")
+    assert result.returncode == 0, result.stderr
+    text = (checkout / "out" / "report.html").read_text()
+    assert (checkout / "out" / "more" / "report.html").is_file()
+    assert {"some", "more"} <= set(re.findall(r'<section id="([^"]*)"', text))
+    assert "report: out/report.html" in result.stdout
+
+
+def test_no_report_is_made_where_none_is_wanted(
+    made: Path, lab: Callable[..., subprocess.CompletedProcess], checkout: Path
+) -> None:
+    made.unlink()
+    result = lab("study", "some", "--no-run", "--no-report", "-o", "out")
+    assert result.returncode == 0
+    assert "report:" not in result.stdout
+    assert not made.exists()
