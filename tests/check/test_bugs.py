@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Ten plausible mistakes: each is found with every seed, shrunk, and found again by the printed line."""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.check.bugs import BUGS, Bug
+from tests.check.conftest import POLICIES, ROOT, check
+
+SEEDS = (1, 2)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_found_shrunk_and_found_again(bug: Bug, seed: int, tmp_path: Path) -> None:
+    finding = check(POLICIES / "bugs" / f"{bug.name}.bpf.c", "--seed", str(seed), "-C", tmp_path).finding
+    assert finding["by"] in bug.by, finding
+    size = finding["size"]
+    assert size["cpus"] <= bug.cpus, size
+    assert size["tasks"] <= bug.tasks, size
+    assert size["actions"] <= bug.actions, size
+    assert {path.name for path in tmp_path.iterdir()} == {"case.toml", "machine.toml", "workload.toml", "trace.txt"}
+    program, *arguments = shlex.split(finding["reproduce"])
+    assert program == "schedlab"
+    command = [sys.executable, "-m", "schedlab", *arguments]
+    again = subprocess.run(command, cwd=ROOT / "lab", capture_output=True, text=True, check=False)
+    assert again.returncode == 1, again.stderr
+    assert f"found again by {finding['by']}" in again.stdout
+    assert finding["what"] in again.stdout
+
+
+def test_there_are_ten() -> None:
+    assert sorted(bug.name for bug in BUGS) == sorted(
+        path.name.removesuffix(".bpf.c") for path in (POLICIES / "bugs").glob("*.bpf.c")
+    )
+    assert len(BUGS) == 10
+
+
+@pytest.mark.parametrize("jobs", ["1", "2", "3"])
+def test_the_same_run_is_found_however_many_run_at_once(jobs: str, tmp_path: Path) -> None:
+    policy = POLICIES / "bugs" / "slice_never_refilled.bpf.c"
+    finding = check(policy, "--seed", "1", "-C", tmp_path, "--jobs", jobs).finding
+    once = check(policy, "--seed", "1", "-C", tmp_path / "once", "--jobs", "2").finding
+    for key in ("run", "by", "what", "size", "attempts"):
+        assert finding[key] == once[key]

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The command line of `schedlab check`: bad input, other ways to break, interruption."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from schedlab.check import kernel
+from tests.check.conftest import POLICIES, ROOT, check
+
+SOUND = POLICIES / "sound.bpf.c"
+
+
+def changed(tmp_path: Path, old: str, new: str) -> Path:
+    text = SOUND.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    policy = tmp_path / "mine.bpf.c"
+    policy.write_text(text.replace(old, new), encoding="utf-8")
+    return policy
+
+
+def test_the_compilers_words_come_as_they_are(tmp_path: Path) -> None:
+    policy = changed(tmp_path, "s32 cpu = scx_bpf_task_cpu(p);", "s32 cpu = scx_bpf_task_cpu(p)")
+    line = policy.read_text(encoding="utf-8").splitlines().index("	s32 cpu = scx_bpf_task_cpu(p)") + 1
+    checked = check(policy)
+    assert checked.status == 2
+    assert f"{policy}:{line}:" in checked.stderr
+    assert "error: expected ';'" in checked.stderr
+    assert "schedlab" not in checked.stderr.replace(str(policy), "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no/such.bpf.c"], "schedlab: no/such.bpf.c: no such policy file or folder"),
+        (["no-such"], "schedlab: unknown scheduler 'no-such'; known: "),
+        (["default"], "schedlab: 'default' is the kernel's own scheduler: there is no policy to check"),
+        ([SOUND, "-o", "slice_us=1"], "schedlab-sim: sound:slice_us=1: expected a number from 100 to 20000 us"),
+        ([SOUND, "-o", "slice=1"], "schedlab-sim: sound: unknown tunable 'slice'; it has slice_us"),
+        ([SOUND, "--each", "slice_us"], "schedlab-sim: --each slice_us: expected the name of a choice"),
+        ([SOUND, "--replay", "no.toml"], "schedlab-sim: no.toml: "),
+        ([SOUND, "--runs", "0"], "schedlab-sim: invalid value '0' for '--runs <RUNS>'"),
+    ],
+    ids=lambda value: None if isinstance(value, list) else value[:40],
+)
+def test_bad_input_is_one_line(arguments: list, message: str) -> None:
+    checked = check(*arguments)
+    assert checked.status == 2, checked
+    assert checked.stderr.startswith(message), checked.stderr
+    assert checked.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("if (before64(vtime_now, p->scx.dsq_vtime))", "if (*(u64 *)(long)(p->pid & 7))", "memory that is not its own"),
+        ("used * 100 / p->scx.weight", "used * 100 / (p->scx.weight / 1000)", "divided by zero"),
+        ("cpu_llc[cpu_index(cpu)], slice", "cpu_llc[cpu * 7777], slice", "an index outside its array"),
+    ],
+    ids=["memory", "division", "index"],
+)
+def test_a_crash_of_the_policy_is_a_finding(old: str, new: str, what: str, tmp_path: Path) -> None:
+    finding = check(changed(tmp_path, old, new), "-C", tmp_path / "out").finding
+    assert finding["by"] == "crash"
+    assert what in finding["what"]
+    assert ", in ops." in finding["what"]
+    assert finding["size"]["tasks"] <= 3
+
+
+def test_every_choice_gets_its_own_swarm(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "schedlab", "check", "bfs", "--each", "rules", "--runs", "5", "--kernel", "none"]
+    done = subprocess.run([*words, "-C", tmp_path], cwd=ROOT / "lab", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert [line.split(": ")[0] for line in done.stdout.splitlines()] == [
+        f"bfs:rules={rules}" for rules in ("232", "311", "424", "modern")
+    ]
+
+
+def test_ctrl_c_ends_it(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "schedlab", "check", SOUND, "--time-s", "60", "--kernel", "none", "-C", tmp_path]
+    child = subprocess.Popen(
+        [str(word) for word in words],
+        cwd=ROOT / "lab",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    time.sleep(4)
+    os.killpg(child.pid, signal.SIGINT)
+    out, err = child.communicate(timeout=20)
+    assert child.returncode == 130, (out, err)
+    assert "nothing found in" in out
+    assert "Traceback" not in err
+
+
+def said(loaded: bool, **more: object) -> dict[str, object]:
+    found = {"loaded": loaded, "stress": 0, "ended": False, "ops": "x", "state": "enabled", "seconds": 1, "kernel": "7"}
+    return {**found, **more}
+
+
+def test_what_the_kernel_did_is_told() -> None:
+    log = [
+        "libbpf: prog 'x_dispatch': -- BEGIN PROG LOAD LOG --",
+        "0: R1=ctx()",
+        "-- END PROG LOAD LOG --",
+        "scx_x: cannot load x: the kernel's verifier refused x_dispatch: infinite loop detected at insn 3",
+        "    at x.bpf.c:4: while (1) {",
+    ]
+    refused = kernel.judge("vm", said(False), log)
+    assert not refused.good
+    assert refused.summary.splitlines()[0].startswith("cannot load x: the kernel's verifier refused x_dispatch")
+    assert refused.summary.splitlines()[1] == "    at x.bpf.c:4: while (1) {"
+    assert refused.log == ("0: R1=ctx()",)
+    assert kernel.judge("vm", said(True), []).good
+    ends = ["scx_x: EXIT: runnable task stall (a[7] failed to run for 30.1s)"]
+    stalled = kernel.judge("vm", said(True, ended=True, state="disabled"), ends)
+    assert not stalled.good
+    assert stalled.summary == "the kernel threw it out under stress: runnable task stall (a[7] failed to run for 30.1s)"
+    assert "stress itself" in kernel.judge("vm", said(True, stress=2), []).summary
+    assert "does not schedule any more" in kernel.judge("vm", said(True, state="disabled"), []).summary

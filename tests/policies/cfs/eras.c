@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The tables of spec 2.1, number by number. */
+#include "check.h"
+
+struct row {
+	u32 era, cpus, latency_us, min_gran_us, wakeup_gran_us, nr_latency, credit_us, child_first;
+};
+
+static const struct row table[] = {
+	{ CFS_2_6_31, 1, 20000, 4000, 5000, 5, 20000, 1 },
+	{ CFS_2_6_31, 2, 40000, 8000, 10000, 5, 40000, 1 },
+	{ CFS_2_6_31, 4, 60000, 12000, 15000, 5, 60000, 1 },
+	{ CFS_2_6_31, 8, 80000, 16000, 20000, 5, 80000, 1 },
+	{ CFS_2_6_31, 16, 100000, 20000, 25000, 5, 100000, 1 },
+	{ CFS_2_6_31, 1024, 200000, 44000, 55000, 5, 200000, 1 },
+	{ CFS_2_6_32, 1, 5000, 1000, 1000, 5, 2500, 0 },
+	{ CFS_2_6_32, 2, 10000, 2000, 2000, 5, 5000, 0 },
+	{ CFS_2_6_32, 4, 15000, 3000, 3000, 5, 7500, 0 },
+	{ CFS_2_6_32, 8, 20000, 4000, 4000, 5, 10000, 0 },
+	{ CFS_2_6_32, 16, 25000, 5000, 5000, 5, 12500, 0 },
+	{ CFS_3_6, 1, 6000, 750, 1000, 8, 3000, 0 },
+	{ CFS_3_6, 2, 12000, 1500, 2000, 8, 6000, 0 },
+	{ CFS_3_6, 4, 18000, 2250, 3000, 8, 9000, 0 },
+	{ CFS_3_6, 8, 24000, 3000, 4000, 8, 12000, 0 },
+	{ CFS_3_6, 16, 24000, 3000, 4000, 8, 12000, 0 },
+	{ CFS_3_6, 7, 18000, 2250, 3000, 8, 9000, 0 },
+};
+
+static void test(void)
+{
+	const struct row *row = &table[round_nr];
+	struct cfs_params prm;
+
+	cfs_params_init(&prm, row->era, row->cpus);
+	check(prm.latency_ns == row->latency_us * 1000ULL, "latency %llu", prm.latency_ns);
+	check(prm.min_gran_ns == row->min_gran_us * 1000ULL, "min_gran %llu", prm.min_gran_ns);
+	check(prm.wakeup_gran_ns == row->wakeup_gran_us * 1000ULL, "gran %llu", prm.wakeup_gran_ns);
+	check(prm.nr_latency == row->nr_latency, "nr_latency %u", prm.nr_latency);
+	check(prm.sleeper_credit_ns == row->credit_us * 1000ULL, "credit %llu",
+	      prm.sleeper_credit_ns);
+	check(prm.child_runs_first == row->child_first, "child_runs_first %u",
+	      prm.child_runs_first);
+	check(prm.migration_cost_ns == 500000, "migration_cost %llu", prm.migration_cost_ns);
+}
+
+/* Spec 2.1 and 2.2.11: weights, the example of cfs.h, intervals, the gap of 2.2.9. */
+static void test_constants(void)
+{
+	struct cfs_params prm;
+	u32 era, level;
+
+	cfs_params_init(&prm, CFS_3_6, 1);
+	check(cfs_weight(120, 0) == 1024 && cfs_weight(100, 0) == 88761 && cfs_weight(139, 0) == 15,
+	      "nice 0, -20, 19");
+	check(cfs_weight(120, CFS_IDLE_POLICY) == 3, "SCHED_IDLE");
+	check(cfs_slice(&prm, 2, 1359, 1024) == 4520971, "%llu", cfs_slice(&prm, 2, 1359, 1024));
+	check(cfs_period(&prm, 8) == 6000000 && cfs_period(&prm, 9) == 6750000, "period");
+	for (era = 0; era < CFS_ERAS; era++) {
+		check(cfs_domain(era, SD_CPU)->imbalance_pct == 125 &&
+			      cfs_domain(era, SD_SMT)->imbalance_pct == 110,
+		      "era %u", era);
+		check(cfs_domain(era, SD_CPU)->min_ms == 1 && cfs_domain(era, SD_CPU)->max_ms == 4,
+		      "era %u", era);
+		check(cfs_domain(era, SD_NODE)->min_ms == 8 &&
+			      cfs_domain(era, SD_NODE)->max_ms == 32,
+		      "era %u", era);
+		check(cfs_domain(era, SD_CPU)->busy_factor == 64 &&
+			      cfs_domain(era, SD_NODE)->busy_factor == 32,
+		      "era %u", era);
+		for (level = SD_SMT; level < SD_LEVELS; level++)
+			check(!!(cfs_domain(era, level)->flags & SD_NEWIDLE) ==
+				      (era != CFS_2_6_31 || level == SD_SMT),
+			      "era %u level %u", era, level);
+	}
+	check(cfs_balance_interval(CFS_2_6_31, cfs_domain(0, SD_MC), 4, CFS_CPU_BUSY, 2, 250) == 64,
+	      "256 ms");
+	check(cfs_balance_interval(CFS_2_6_31, cfs_domain(0, SD_MC), 4, CFS_CPU_IDLE, 2, 250) == 1,
+	      "4 ms");
+	check(cfs_balance_interval(CFS_3_6, cfs_domain(2, SD_MC), 4, CFS_CPU_BUSY, 2, 250) == 50,
+	      "HZ * 2 / 10");
+}
+
+int main(int argc, char **argv)
+{
+	rounds(1, argv, 1, test_constants);
+	return rounds(argc, argv, sizeof(table) / sizeof(table[0]), test);
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The queue of queue.bpf.h, line by line as the kernel runs it, on DSQs that
+ * are plain arrays: two DSQs and the delayed sleepers find who the literal
+ * search over all of them finds, and nobody gets lost between the two.
+ */
+#include <scx.h>
+
+#include "check.h"
+#include "queue.bpf.h"
+
+#define MOST 48
+
+struct fake_task {
+	struct task_struct p;
+	struct task_ctx t;
+	u64 dsq, seq;
+	bool queued;
+};
+
+static struct fake_task fakes[MOST];
+static u32 count;
+static u64 sequence, new_vtime;
+static u64 moves;
+
+/* Like the kernel's: what is queued after the walk began is not seen. */
+struct walk {
+	u64 dsq, upto, at_vtime, at_seq, started;
+};
+
+static s32 iter_new(void *sim, struct bpf_iter_scx_dsq *it, u64 dsq, u64 flags)
+{
+	struct walk *w = (struct walk *)it;
+
+	(void)sim, (void)flags;
+	*w = (struct walk){ .dsq = dsq, .upto = sequence };
+	return 0;
+}
+
+static bool behind(const struct fake_task *f, const struct walk *w)
+{
+	s64 ahead = f->p.scx.dsq_vtime - w->at_vtime;
+
+	return !w->started || ahead > 0 || (!ahead && f->seq > w->at_seq);
+}
+
+static struct task_struct *iter_next(void *sim, struct bpf_iter_scx_dsq *it)
+{
+	struct walk *w = (struct walk *)it;
+	struct fake_task *found = NULL, *f;
+
+	(void)sim;
+	for (u32 i = 0; i < count; i++) {
+		f = &fakes[i];
+		if (!f->queued || f->dsq != w->dsq || f->seq > w->upto || !behind(f, w))
+			continue;
+		if (!found || before64(f->p.scx.dsq_vtime, found->p.scx.dsq_vtime) ||
+		    (f->p.scx.dsq_vtime == found->p.scx.dsq_vtime && f->seq < found->seq))
+			found = f;
+	}
+	if (!found)
+		return NULL;
+	w->at_vtime = found->p.scx.dsq_vtime;
+	w->at_seq = found->seq;
+	w->started = 1;
+	return &found->p;
+}
+
+static void iter_destroy(void *sim, struct bpf_iter_scx_dsq *it)
+{
+	(void)sim, (void)it;
+}
+
+static void set_vtime(void *sim, struct bpf_iter_scx_dsq *it, u64 vtime)
+{
+	(void)sim, (void)it;
+	new_vtime = vtime;
+}
+
+static bool move_vtime(void *sim, struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq,
+		       u64 flags)
+{
+	struct fake_task *f = (struct fake_task *)p;
+
+	(void)sim, (void)it, (void)flags;
+	moves++;
+	f->dsq = dsq;
+	f->seq = ++sequence;
+	p->scx.dsq_vtime = new_vtime;
+	return true;
+}
+
+static bool move(void *sim, struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq, u64 flags)
+{
+	struct fake_task *f = (struct fake_task *)p;
+
+	(void)sim, (void)it, (void)flags;
+	check(dsq == SCX_DSQ_LOCAL, "to %llx", dsq);
+	f->queued = false;
+	return true;
+}
+
+static void insert_vtime(void *sim, struct task_struct *p, u64 dsq, u64 slice, u64 vtime, u64 flags)
+{
+	struct fake_task *f = (struct fake_task *)p;
+
+	(void)sim, (void)slice, (void)flags;
+	f->dsq = dsq;
+	f->seq = ++sequence;
+	f->queued = true;
+	p->scx.dsq_vtime = vtime;
+}
+
+static struct cpumask everywhere = { { ~0ULL } };
+static struct scx_host host = {
+	.nr_cpu_ids = 1,
+	.dsq_iter_new = iter_new,
+	.dsq_iter_next = iter_next,
+	.dsq_iter_destroy = iter_destroy,
+	.dsq_move_set_vtime = set_vtime,
+	.dsq_move_vtime = move_vtime,
+	.dsq_move = move,
+	.dsq_insert_vtime = insert_vtime,
+};
+
+static struct literal literally(const struct eevdf_rq *rq)
+{
+	struct literal l = { .near = rq->sums.v0 };
+
+	for (u32 i = 0; i < count; i++)
+		if (fakes[i].t.queued ||
+		    (fakes[i].t.delayed && rq->delayed[fakes[i].t.slot].pid == fakes[i].p.pid))
+			literal_add(&l, fakes[i].t.e.v, fakes[i].t.e.weight);
+	return l;
+}
+
+/* Spec 3.5 over everybody who waits; 0: nobody is eligible. */
+static u64 earliest(const struct eevdf_rq *rq, bool delayed_too, bool *any)
+{
+	struct literal l = literally(rq);
+	u64 d = 0;
+
+	*any = false;
+	for (u32 i = 0; i < count; i++) {
+		struct fake_task *f = &fakes[i];
+		bool waits = f->t.queued && f->queued;
+
+		if (delayed_too && f->t.delayed && rq->delayed[f->t.slot].pid == f->p.pid)
+			waits = true;
+		if (!waits || !literal_eligible(&l, f->t.e.v))
+			continue;
+		if (!*any || before64(f->t.e.d, d))
+			d = f->t.e.d;
+		*any = true;
+	}
+	return d;
+}
+
+static void add(struct eevdf_rq *rq, struct fake_task *f, u64 around)
+{
+	f->t = (struct task_ctx){ .e.weight = eevdf_nice_weight[between(10, 30)] };
+	eevdf_request(&prm, &f->t.e, coin(3) ? between(1, 20) * NSEC_PER_MSEC / 4 : 0);
+	f->t.e.v = around + between(0, 8 * NSEC_PER_MSEC) - 4 * NSEC_PER_MSEC;
+	f->t.e.d = f->t.e.v + eevdf_vdelta(f->t.e.slice_ns, f->t.e.weight);
+	enter(rq, &f->t, 0);
+	queue_insert(0, rq, &f->p, &f->t, 0);
+}
+
+static void test(void)
+{
+	struct eevdf_rq *rq = &rqs[0];
+	u64 base = draw(), want, got;
+	bool any;
+	u32 n;
+
+	__scx_host = &host;
+	rqs[0] = (struct eevdf_rq){ .sums.v0 = base };
+	eevdf_params_init(&prm, EEVDF_7_2, between(1, 8), 250);
+	count = between(1, MOST);
+	sequence = 0;
+	for (u32 i = 0; i < count; i++) {
+		fakes[i] = (struct fake_task){ .p.pid = 100 + i, .p.cpus_ptr = &everywhere };
+		fakes[i].p.storage_map = &task_ctxs;
+		fakes[i].p.storage = &fakes[i].t;
+	}
+	for (u32 i = 0; i < count; i++)
+		add(rq, &fakes[i], base);
+	for (u32 turn = 0; turn < 40; turn++) {
+		struct fake_task *f = &fakes[between(0, count - 1)];
+
+		host.now_ns += NSEC_PER_MSEC;
+		if (f->queued && coin(3)) {
+			/* It runs, is put back further on, leaves, or sleeps above its share. */
+			f->queued = false;
+			if (coin(2)) {
+				u64 more = eevdf_vdelta(between(1, NSEC_PER_MSEC), f->t.e.weight);
+
+				f->t.e.v += more;
+				rq->sums.wv += more * f->t.e.weight;
+				eevdf_renew(&prm, &f->t.e);
+				queue_insert(0, rq, &f->p, &f->t, 0);
+			} else {
+				f->t.queued = false;
+				count_out(rq, &f->t);
+				if (!delay(rq, &f->p, &f->t))
+					eevdf_leave(&rq->sums, f->t.e.v, f->t.e.weight);
+			}
+		} else if (!f->t.queued && !f->queued && coin(2)) {
+			if (!f->t.delayed || !undelay(rq, &f->p, &f->t, 0)) {
+				eevdf_place(&prm, &rq->sums, &f->t.e, false);
+				enter(rq, &f->t, 0);
+			}
+			queue_insert(0, rq, &f->p, &f->t, 0);
+		}
+		rq->sums.v0 = eevdf_average(&rq->sums);
+		/* Sums hold whoever competes, and nobody else. */
+		check(literally(rq).wv == (s128)eevdf_key_sum(&rq->sums), "sums");
+
+		want = earliest(rq, false, &any);
+		look_for_best(0, rq);
+		check(any == !!rq->best_pid && (!any || rq->best_d == want), "looked: %d", any);
+		sort_and_find(0, rq);
+		check(any == !!rq->best_pid && (!any || rq->best_d == want),
+		      "%llu, not %llu, from V", rq->best_d, want);
+		want = earliest(rq, true, &any);
+		got = delayed_first(rq) >= 0 ? rq->delayed[rq->best_slot].d : rq->best_d;
+		check(!any || got == want, "with delayed: %llu, not %llu", got, want);
+		if (delayed_first(rq) >= 0 && coin(2))
+			drop_delayed(rq, rq->best_slot);
+	}
+	/* Everybody who waits is found by his number, once. */
+	n = rq->nr;
+	for (u32 i = 0; i < count; i++)
+		if (fakes[i].queued) {
+			check(take(0, fakes[i].p.pid), "task %u", i);
+			check(!take(0, fakes[i].p.pid), "task %u twice", i);
+			n--;
+		}
+	check(!n, "%u lost", n);
+}
+
+/* What other CPUs took is subtracted in their order, and never more than there is room for. */
+static void test_notes(void)
+{
+	struct eevdf_rq *rq = &rqs[0];
+	struct eevdf_sums want;
+	u32 left = 0;
+
+	__scx_host = &host;
+	rqs[0] = (struct eevdf_rq){ .sums.v0 = draw() };
+	for (u32 i = 0; i < 60; i++)
+		eevdf_join(&rq->sums, rq->sums.v0 + i, 1024 + i);
+	want = rq->sums;
+	for (u32 i = 0; i < 60; i++) {
+		if (!room_to_leave(rq) || coin(4)) {
+			check(left <= NR_GONE, "%u notes", left);
+			drain(rq);
+			left = 0;
+			check(rq->sums.wv == want.wv && rq->sums.w == want.w &&
+				      rq->sums.nr == want.nr,
+			      "note %u", i);
+		}
+		leave_note(rq, want.v0 + i, 1024 + i);
+		eevdf_leave(&want, want.v0 + i, 1024 + i);
+		left++;
+		if (i == 58)
+			break;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	rounds(argc, argv, 1000, test_notes);
+	rounds(argc, argv, 30000, test);
+	printf("%llu moves\n", moves);
+	return 0;
+}

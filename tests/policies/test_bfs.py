@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""BFS as plain C: its picks, pokes and rules against the published ones, on the lines that the kernel runs."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.policies import programs
+
+
+@pytest.mark.parametrize("name", programs.names("bfs"))
+def test_as_published(name: str, tmp_path: Path) -> None:
+    programs.run(programs.build("bfs", name, tmp_path, "-O2", "-Wno-unused-function", "-Wno-sign-compare"))

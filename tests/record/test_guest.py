@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Recording in a real kernel: the trace is whole, and the tracing instance is gone however it ends."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from schedlab import vm
+from schedlab.errors import PlaceError
+from schedlab.record import capture, follow, trace, workload
+from schedlab.record.tasks import Sleep, Start, Wait
+
+ROOT = Path(__file__).resolve().parents[2]
+INSTANCES = "/sys/kernel/tracing/instances"
+
+
+@pytest.mark.usefixtures("guest")
+def test_a_pipeline_in_the_guest() -> None:
+    """The shell waits for its two children; one of them sleeps on a timer first."""
+    command = ["sh", "-c", "(sleep 0.2; echo out) | cat >&2"]
+    lines, status = capture.capture(command, capture.Guest(tier="emulated", cpus=2), buffer_kib=2048)
+    assert status == 0
+    read = trace.parse(lines, "the trace")
+    assert read.lost == 0
+    assert read.notes["cpus"] == "2"
+    assert read.notes["command"] == "sh -c '(sleep 0.2; echo out) | cat >&2'"
+    recording = follow.follow(read)
+    assert recording.remarks == []
+    assert all(task.ended for task in recording.tasks)
+    assert recording.count(Start) == len(recording.tasks) - 1 >= 3
+    assert 0.2 <= recording.elapsed_ns / 1e9 < 10
+    sleepers = [task for task in recording.tasks for step in task.steps if isinstance(step, Sleep) and step.ns > 190e6]
+    assert [task.comm for task in sleepers] == ["sleep"]
+    # Two children end, and the reader blocks for the writer.
+    (reader,) = [task for task in recording.tasks if task.comm == "cat"]
+    assert any(isinstance(step, Wait) and step.ns > 100e6 for step in reader.steps)
+    assert any(isinstance(step, Wait) for step in recording.root.steps)
+    assert f'fork = "cat_{reader.number}[me]"' in workload.text(recording, "pipeline", "a pipeline")
+
+
+@pytest.mark.usefixtures("guest")
+def test_the_instance_is_gone_when_all_is_over_and_when_interrupted() -> None:
+    script = Path(capture.__file__).with_name("record.sh")
+    lines: list[str] = []
+    program = f"""
+sh /record.sh 1024 sh -c 'ls {INSTANCES} >&2; exit 7' >/dev/null 2>/tmp/during
+echo "status $? during $(grep -c schedlab- /tmp/during) after $(ls {INSTANCES} | wc -l)"
+sh /record.sh 1024 sleep 77 >/dev/null &
+sleep 3
+echo "during $(ls {INSTANCES} | wc -l) sleeping $(pgrep -f 'sleep 77' | wc -l)"
+kill -TERM $!
+wait $!
+echo "status $? after $(ls {INSTANCES} | wc -l)"
+sleep 1
+pgrep -x sleep || echo none left
+sh /record.sh 1024 no-such-program
+echo "status $?"
+umount /sys/kernel/tracing
+sh /record.sh 1024 true | grep -c sched_process_exit
+umount /sys/kernel/debug/tracing
+umount /sys/kernel/debug
+sh /record.sh 1024 true
+echo "status $?"
+"""
+    errors: list[str] = []
+    vm.run(
+        ["sh", "-c", program],
+        {"/record.sh": script},
+        tier="emulated",
+        cpus=1,
+        on_line=lines.append,
+        on_error_line=errors.append,
+    )
+    whole = [line for line in lines if not line.startswith("#") and "sched_" not in line]
+    assert whole[0] == "status 7 during 1 after 0"
+    assert whole[1].startswith("during 1 sleeping ")
+    assert whole[2:5] == ["status 130 after 0", "none left", "status 127"]
+    assert whole[5] == "1", "tracefs at its old place"
+    assert whole[6] == "status 125"
+    assert "no tracefs that can be written" in errors[-1]
+
+
+def test_without_tracing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capture, "_TRACING", (Path("/nowhere"),))
+    with pytest.raises(PlaceError, match="no tracefs that can be written here"):
+        capture.capture(["true"], None)
+
+
+@pytest.mark.usefixtures("guest")
+def test_calibrating_in_the_guest(tmp_path: Path) -> None:
+    """The tasks of the file, by name, and no others; the timers' sleeps are as long as the workload says."""
+    out = tmp_path / "profile.toml"
+    words = ["calibrate", "cyclictest", "--on", "vm", "--tier", "exact", "--cpus", "1", "-p", "duration_s=1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "schedlab", *words, "-o", str(out)], cwd=ROOT / "lab", capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    made = tomllib.loads(out.read_text())
+    assert made["made"]["workload"] == "cyclictest"
+    assert made["made"]["place"].startswith("exact guest")
+    described = tomllib.loads((ROOT / "workloads" / "cyclictest.toml").read_text())
+    assert set(made["task"]) == {task["name"] for task in described["task"]}
+    for task in made["task"].values():
+        blocks = sum(task.get(kind, {}).get("count", 0) for kind in ("sleep", "wait"))
+        assert task["run"]["count"] == blocks + task["tasks"]
+        assert sum(weight for _, weight in task["run"]["ns"]["table"]) == task["run"]["count"]
+    assert 500 < made["task"]["timer"]["sleep"]["median_us"] <= 1000

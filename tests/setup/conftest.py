@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: GPL-2.0-only
+from pathlib import Path
+
+import pytest
+
+from tests.setup import fakes
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> fakes.Checkout:
+    return fakes.checkout(tmp_path)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The checks of `make check` catch what they are there for."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# Put together here, so that this file is clean itself.
+PYTHON_INDEX, CRATE_INDEX, MIRROR = (
+    ".".join(parts) for parts in (("pypi", "org"), ("crates", "io"), ("deb.debian", "org"))
+)
+CHECKOUT, HOME = ("/".join(("", *parts)) for parts in (("work", "main"), ("home", "anna")))
+LICENCE_LINE = "SPDX-License-Identifier: " + "GPL-2.0-only"
+
+
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+licences = script("check_licences")
+
+
+@pytest.mark.parametrize(
+    ("expression", "fine"),
+    [
+        ("MIT", True),
+        ("MIT OR Apache-2.0", True),
+        ("MIT/Apache-2.0", True),
+        ("Apache-2.0 OR BSL-1.0 OR MIT", True),
+        ("(MIT OR Apache-2.0) AND Unicode-3.0", True),
+        ("Apache-2.0 WITH LLVM-exception", True),
+        ("Apache-2.0", False),
+        ("MIT AND Apache-2.0", False),
+        ("(MIT OR ISC) AND Apache-2.0", False),
+        ("GPL-3.0-only", False),
+        ("GPL-3.0-or-later OR Apache-2.0", False),
+        ("Made-Up-1.0", False),
+    ],
+)
+def test_an_expression_needs_a_compatible_choice(expression: str, fine: bool) -> None:
+    assert licences.compatible(expression) is fine
+
+
+@pytest.mark.parametrize("expression", ["", "MIT OR", "(MIT", "MIT)", "MIT Apache-2.0", "OR MIT"])
+def test_what_is_no_expression_is_refused(expression: str) -> None:
+    with pytest.raises(ValueError, match="no licence expression"):
+        licences.compatible(expression)
+
+
+def workspace(folder: Path, licence_line: str) -> None:
+    """A package that depends on another one, whose manifest says `licence_line`."""
+    for name, dependency in (("project", 'planted = { path = "planted" }'), ("planted", "")):
+        place = folder if name == "project" else folder / name
+        (place / "src").mkdir(parents=True)
+        (place / "src/lib.rs").touch()
+        line = 'license = "GPL-2.0-only"' if name == "project" else licence_line
+        (place / "Cargo.toml").write_text(
+            f'[package]\nname = "{name}"\nversion = "0.1.0"\nedition = "2024"\n{line}\n[dependencies]\n{dependency}\n'
+        )
+    (folder / "Cargo.lock").write_text(
+        'version = 4\n\n[[package]]\nname = "planted"\nversion = "0.1.0"\n\n'
+        '[[package]]\nname = "project"\nversion = "0.1.0"\ndependencies = [\n "planted",\n]\n'
+    )
+
+
+def check(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "CARGO_NET_OFFLINE": "true"}
+    command = [sys.executable, str(ROOT / "scripts" / f"{name}.py"), str(folder)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_crate_with_a_good_licence_passes(tmp_path: Path) -> None:
+    workspace(tmp_path, 'license = "MIT OR Apache-2.0"')
+    done = check("check_licences", tmp_path)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "named"), [('license = "Apache-2.0"', "'Apache-2.0'"), ('license-file = "LICENSE"', "'not named'")]
+)
+def test_a_planted_crate_is_caught(tmp_path: Path, line: str, named: str) -> None:
+    workspace(tmp_path, line)
+    done = check("check_licences", tmp_path)
+    assert done.returncode == 1
+    assert done.stdout == f"crate planted 0.1.0: licence {named} has no choice compatible with GPL-2.0-only\n"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A repository in which all is well: every kind of file, the licence line where a comment can be."""
+    (tmp_path / "a.py").write_text(f"#!/usr/bin/env python3\n# {LICENCE_LINE}\n")
+    (tmp_path / "a.md").write_text(f"<!-- {LICENCE_LINE} -->\nIt shows /sys/kernel/sched_ext/root/ops.\n")
+    (tmp_path / "a.json").write_text("{}\n")
+    (tmp_path / "Cargo.lock").write_text(f'source = "registry+https://github.com/rust-lang/{CRATE_INDEX}-index"\n')
+    (tmp_path / "empty.py").touch()
+    (tmp_path / "snapshots").mkdir()
+    (tmp_path / "snapshots/help.txt").write_text("usage: schedlab\n")
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    return tmp_path
+
+
+def tree_check(tree: Path) -> subprocess.CompletedProcess[str]:
+    subprocess.run(["git", "-C", tree, "add", "."], check=True)
+    return check("check_tree", tree)
+
+
+def test_a_good_tree_passes(tree: Path) -> None:
+    done = tree_check(tree)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+@pytest.mark.parametrize("name", ["a.rs", "a.h", "a.toml", "a.sh", "Makefile", "program"])
+def test_a_missing_licence_line_is_caught(tree: Path, name: str) -> None:
+    (tree / name).write_text("x\n" * 3 + LICENCE_LINE + "\n")
+    done = tree_check(tree)
+    assert done.returncode == 1
+    assert done.stdout == f"{name}:1: no line '{LICENCE_LINE}' among the first 3\n"
+
+
+@pytest.mark.parametrize(
+    ("planted", "fault"),
+    [
+        (f"https://{PYTHON_INDEX}/simple", f"names a package registry: {PYTHON_INDEX}"),
+        (f"deb http://{MIRROR}/debian", f"names a package registry: {MIRROR}"),
+        (f"cd {CHECKOUT}/x", f"a path of one machine: {CHECKOUT[:7]}…"),
+        (f'"{HOME}/x"', f"a path of one machine: {HOME[:7]}…"),
+    ],
+)
+def test_what_belongs_to_one_machine_is_caught(tree: Path, planted: str, fault: str) -> None:
+    (tree / "b.md").write_text(f"<!-- {LICENCE_LINE} -->\n{planted}\n")
+    done = tree_check(tree)
+    assert done.returncode == 1
+    assert done.stdout == f"b.md:2: {fault}\n"

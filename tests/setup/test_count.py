@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""scripts/test closes with one line that counts what cargo and pytest said, and fails with them."""
+
+import pytest
+
+from tests.setup.fakes import Checkout
+
+CARGO = """
+running 6 tests
+test result: {0}. {1} passed; {2} failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s
+
+test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured; 2 filtered out; finished in 0.00s
+"""
+
+
+def run(checkout: Checkout, cargo: str, cargo_status: int, pytest_line: str, pytest_status: int) -> tuple[int, str]:
+    """The exit status and the closing lines."""
+    version = "[ $1 = --version ] && echo cargo 1.96.0 && exit"
+    checkout.program("cargo", f"{version}\ncat <<'E'\n{cargo}\nE\nexit {cargo_status}")
+    python = checkout.path / ".venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f"#!/bin/sh\necho 'collected 9 items'\necho '{pytest_line}'\nexit {pytest_status}\n")
+    python.chmod(0o755)
+    done = checkout.run("scripts/test")
+    return done.returncode, done.stdout.partition(pytest_line + "\n")[2]
+
+
+def test_all_pass(checkout: Checkout) -> None:
+    said = run(checkout, CARGO.format("ok", 5, 0), 0, "==== 7 passed, 2 skipped, 1 warning in 0.12s ====", 0)
+    assert said == (0, "16 passed, 0 failed, 3 skipped\n")
+
+
+@pytest.mark.parametrize(
+    ("cargo", "cargo_status", "pytest_line", "pytest_status", "closing"),
+    [
+        (
+            CARGO.format("FAILED", 4, 1),
+            101,
+            "7 passed in 0.12s",
+            0,
+            "failed: cargo-test\n15 passed, 1 failed, 1 skipped\n",
+        ),
+        (
+            CARGO.format("ok", 5, 0),
+            0,
+            "2 failed, 5 passed, 1 error in 1s",
+            1,
+            "failed: pytest\n14 passed, 3 failed, 1 skipped\n",
+        ),
+        (
+            "error: could not compile `sim`",
+            101,
+            "7 passed in 1s",
+            0,
+            "failed: cargo-test\n7 passed, 1 failed, 0 skipped\n",
+        ),
+        (CARGO.format("ok", 5, 0), 0, "no tests ran in 0.01s", 5, "failed: pytest\n9 passed, 1 failed, 1 skipped\n"),
+    ],
+)
+def test_a_failure_anywhere_fails(
+    checkout: Checkout, cargo: str, cargo_status: int, pytest_line: str, pytest_status: int, closing: str
+) -> None:
+    assert run(checkout, cargo, cargo_status, pytest_line, pytest_status) == (1, closing)

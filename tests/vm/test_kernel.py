@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which kernel is booted: fetched once, the same afterwards, and only one that a policy can be loaded into."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from schedlab.errors import InputError, PlaceError
+from schedlab.vm import apt, candidate, debian, hosts
+from schedlab.vm import kernel as kernels
+from schedlab.vm.candidate import Candidate
+from schedlab.vm.kernel import Kernel
+
+CONFIG = "".join(f"CONFIG_{option}=y\n" for option in candidate.OPTIONS)
+
+
+def snapshot(*folders: str) -> dict[str, tuple[int, int]]:
+    files = [path for folder in folders for path in Path(folder).rglob("*") if path.is_file()]
+    return {str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in files}
+
+
+def offer(tmp_path: Path, release: str, config: str = CONFIG) -> Candidate:
+    """A kernel whose image is none that can be unpacked: it is booted as it is."""
+    image, options = tmp_path / f"image-{release}", tmp_path / f"config-{release}"
+    image.write_text(release)
+    options.write_text(config)
+    return Candidate(release, "test", lambda scratch: (image, options))
+
+
+@pytest.fixture
+def offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Candidate]:
+    """An archive in a cache of its own, that holds what the test puts into the list."""
+    offers: list[Candidate] = []
+
+    def candidates(spec: str) -> Iterator[Candidate]:
+        yield from offers
+
+    monkeypatch.setenv("SCHEDLAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(debian, "reachable", lambda: True)
+    monkeypatch.setattr(debian, "candidates", candidates)
+    return offers
+
+
+def test_resolving_again_needs_no_network(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(apt.MIRROR_VARIABLE, "http://127.0.0.1:1/none")
+    started_at = time.monotonic()
+    assert kernels.resolve() == kernel
+    assert time.monotonic() - started_at < 0.5
+
+
+def test_fetched_into_an_empty_cache_without_touching_the_machines_apt(
+    kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not debian.reachable():
+        pytest.skip("no way to a Debian archive here")
+    before = snapshot("/etc/apt", "/var/lib/apt", "/var/lib/dpkg", "/var/cache/apt")
+    monkeypatch.setenv("SCHEDLAB_CACHE", str(tmp_path))
+    try:
+        fetched = kernels.resolve(kernel.release)
+    except apt.AptFailed as error:
+        pytest.skip(f"the archive cannot be reached: {error}")
+    except PlaceError as error:
+        pytest.skip(f"the archive has moved on: {error}")
+    assert (fetched.release, fetched.sha256) == (kernel.release, kernel.sha256)
+    assert snapshot("/etc/apt", "/var/lib/apt", "/var/lib/dpkg", "/var/cache/apt") == before
+
+
+def test_a_mirror_that_does_not_answer_is_a_place_not_available(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(apt.MIRROR_VARIABLE, "http://127.0.0.1:1/none")
+    if not debian.reachable():
+        pytest.skip("no apt here")
+    monkeypatch.setenv("SCHEDLAB_CACHE", str(tmp_path))
+    with pytest.raises(PlaceError, match="Could not connect"):
+        kernels.resolve()
+
+
+def test_the_first_that_fits_is_kept(offered: list[Candidate], tmp_path: Path) -> None:
+    offered += [offer(tmp_path, "7.2.2", "CONFIG_SCHED_CLASS_EXT=n\n"), offer(tmp_path, "7.2.1")]
+    assert kernels.resolve().release == "7.2.1"
+    offered[:] = [offer(tmp_path, "7.2.3")]
+    assert kernels.resolve().release == "7.2.1"
+    assert kernels.resolve(refresh=True).release == "7.2.3"
+    assert kernels.resolve().release == "7.2.3"
+
+
+def test_none_that_fits_says_why(offered: list[Candidate], tmp_path: Path) -> None:
+    offered.append(offer(tmp_path, "7.2.2", CONFIG.replace("CONFIG_SCHED_CLASS_EXT=y\n", "")))
+    with pytest.raises(PlaceError, match=r"kernel 7\.2\.2 lacks CONFIG_SCHED_CLASS_EXT=y"):
+        kernels.resolve()
+
+
+def test_types_without_the_twins_of_kfuncs_are_refused() -> None:
+    names = [f"{name}_impl" for name in candidate.KFUNC_TWINS]
+    candidate.check_types("7.2.9", ("\0" + "\0".join(names) + "\0").encode())
+    with pytest.raises(candidate.Unfit, match=names[-1].removesuffix("_impl")):
+        candidate.check_types("7.2.9", ("\0" + "\0".join(names[:-1]) + "\0").encode())
+    candidate.check_types("6.12.1", b"")
+
+
+def test_hosts_kernels_running_one_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for release in ("6.9.1", "6.12.1"):
+        (tmp_path / release).mkdir()
+    monkeypatch.setattr(hosts, "MODULES", tmp_path)
+    monkeypatch.setattr(hosts, "BOOT", tmp_path)
+    names = [each.release for each in hosts.candidates()]
+    assert names[1:] == ["6.12.1", "6.9.1"]
+    with pytest.raises(candidate.Unfit, match=r"kernel 6\.12\.1 has no .*/vmlinuz"):
+        list(hosts.candidates())[1].fetch(tmp_path)
+
+
+@pytest.mark.parametrize("spec", ["latest", "7", "../7.2", "7.2/..", ""])
+def test_bad_specs_are_bad_input(spec: str) -> None:
+    with pytest.raises(InputError, match="expected a series such as"):
+        kernels.resolve(spec)
