@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
@@ -46,8 +47,17 @@ pub struct Clang {
 }
 
 impl Clang {
-    /// `$SCHEDLAB_CLANG`, else the newest `clang-N`, else `clang`.
+    /// `$SCHEDLAB_CLANG`, else the newest `clang-N`, else `clang`; looked for once.
     pub fn find() -> Result<Self> {
+        static FOUND: OnceLock<Clang> = OnceLock::new();
+        if let Some(found) = FOUND.get() {
+            return Ok(found.clone());
+        }
+        let found = Self::look()?;
+        Ok(FOUND.get_or_init(|| found).clone())
+    }
+
+    fn look() -> Result<Self> {
         if let Ok(program) = std::env::var("SCHEDLAB_CLANG") {
             return Self::probe(&program).with_context(|| {
                 format!("SCHEDLAB_CLANG={program}: not a clang {OLDEST} or newer")

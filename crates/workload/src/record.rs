@@ -97,13 +97,15 @@ impl Record {
     /// Writes `DIR/ID.json` whole or not at all.
     pub fn write(&self, dir: &Path) -> Result<()> {
         let path = Self::path(dir, &self.id);
+        // In one piece: the serialiser writes every bracket by itself.
+        let mut text = serde_json::to_vec(self)?;
+        text.push(b'\n');
         let write = || -> std::io::Result<()> {
             let mut file = tempfile::Builder::new()
                 .prefix(&format!(".{}.", self.id))
                 .permissions(std::fs::Permissions::from_mode(0o666))
                 .tempfile_in(dir)?;
-            serde_json::to_writer(&mut file, self)?;
-            file.write_all(b"\n")?;
+            file.write_all(&text)?;
             file.persist(&path)?;
             Ok(())
         };
