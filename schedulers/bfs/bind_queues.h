@@ -202,23 +202,33 @@ static __always_inline bool take(const struct bfs_choice *choice, u32 cpu)
 	return false;
 }
 
-static __always_inline void set_sticky(u32 cpu, bool sticky)
+/* The slot of a CPU is taken over from whoever was in it. */
+static __always_inline void fill_slot(u32 cpu, u32 pid)
+{
+	__sync_lock_test_and_set(&bfs_cpu(cpu)->sticky, pid);
+	__sync_fetch_and_or(&bfs_sticky_word(cpu / 64), 1ULL << (cpu & 63));
+}
+
+/* ... and emptied, if it still holds that task: it may be the next one's by now. */
+static __always_inline void clear_slot(u32 cpu, u32 pid)
 {
 	u64 bit = 1ULL << (cpu & 63), *word = &bfs_sticky_word(cpu / 64);
+	struct bfs_cpu *c = bfs_cpu(cpu);
 
-	bfs_cpu(cpu)->sticky = sticky;
-	if (sticky)
+	if (__sync_val_compare_and_swap(&c->sticky, pid, 0) != pid)
+		return;
+	__sync_fetch_and_and(word, ~bit);
+	/* Filled in between. */
+	if (__sync_fetch_and_add(&c->sticky, 0))
 		__sync_fetch_and_or(word, bit);
-	else
-		__sync_fetch_and_and(word, ~bit);
 }
 
 /* t is out of the slot that it was in, however it got out. */
-static __always_inline void leave_slot(struct bfs_task *t)
+static __always_inline void leave_slot(const struct task_struct *p, struct bfs_task *t)
 {
 	if (!t->slot)
 		return;
-	set_sticky(t->slot - 1, false);
+	clear_slot(t->slot - 1, p->pid);
 	t->slot = 0;
 }
 

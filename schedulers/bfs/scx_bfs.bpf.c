@@ -94,7 +94,11 @@ static __always_inline void poke_cpu(s32 cpu, u64 flags)
 	scx_bpf_kick_cpu(cpu, flags);
 }
 
-/* Whatever is queued must not wait beside an idle CPU: it may have gone idle after we looked. */
+/*
+ * Whatever is queued must not wait beside an idle CPU: it may have gone idle
+ * after we looked. BFS did not poke here, so its herding race does not either:
+ * the CPU is claimed.
+ */
 static __always_inline void poke_idle(struct task_struct *p)
 {
 	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
@@ -106,12 +110,11 @@ static __always_inline void poke_idle(struct task_struct *p)
 
 		if (cpu >= nr_cpus)
 			break;
-		if (!bfs_cpu(cpu)->offline) {
-			poke_cpu(cpu, SCX_KICK_IDLE);
-			break;
-		}
-		/* It went idle last of all, and is marked so: not any more. */
-		scx_bpf_test_and_clear_cpu_idle(cpu);
+		/* An offline CPU went idle last of all, and is marked so: not any more. */
+		if (!scx_bpf_test_and_clear_cpu_idle(cpu) || bfs_cpu(cpu)->offline)
+			continue;
+		poke_cpu(cpu, SCX_KICK_IDLE);
+		break;
 	}
 	scx_bpf_put_idle_cpumask(idle);
 }
@@ -142,13 +145,13 @@ static __always_inline void insert_sticky(struct task_struct *p, struct bfs_task
 	if (is_pinned(p))
 		return;
 	t->slot = cpu + 1;
-	set_sticky(cpu, true);
+	fill_slot(cpu, p->pid);
 }
 
 /* A task becomes runnable, or is queued anew: its place in the order. */
 static __always_inline void arrive(struct task_struct *p, struct bfs_task *t, u64 now_ns)
 {
-	leave_slot(t);
+	leave_slot(p, t);
 	bfs_wake(t, now_ns);
 	t->seq = next_arrival(now_ns);
 	set_key(p, t, now_ns);
@@ -191,7 +194,7 @@ static __always_inline void unstick(u32 cpu)
 {
 	struct task_struct *p;
 
-	set_sticky(cpu, false);
+	clear_slot(cpu, bfs_cpu(cpu)->sticky);
 	for_each_queued(it, p, BFS_OWN(cpu))
 	{
 		struct bfs_task *t = task_of(p);
@@ -319,7 +322,7 @@ void BPF_STRUCT_OPS(bfs_running, struct task_struct *p)
 	c->waiting_key = BFS_EMPTY;
 	if (!t)
 		return;
-	leave_slot(t);
+	leave_slot(p, t);
 	t->renewed = false;
 	t->since_ns = now;
 	c->key = t->key;

@@ -6,14 +6,36 @@
 
 static u64 vtime_now;
 
+/*
+ * An idle CPU if there is one: it looks into the shared queue. The kernel's own
+ * choice would also put the task into that CPU's local queue, where a pair that
+ * wakes each other passes everybody in the shared one, for ever.
+ */
+s32 BPF_STRUCT_OPS(vtime_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	s32 cpu;
+
+	if (scx_bpf_test_and_clear_cpu_idle(prev_cpu))
+		return prev_cpu;
+	cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	return cpu >= 0 ? cpu : prev_cpu;
+}
+
 void BPF_STRUCT_OPS(vtime_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	/* A sleeper may claim at most one slice of the past. */
 	u64 vtime = before64(p->scx.dsq_vtime, vtime_now - SCX_SLICE_DFL)
 			    ? vtime_now - SCX_SLICE_DFL
 			    : p->scx.dsq_vtime;
+	s32 cpu;
 
 	scx_bpf_dsq_insert_vtime(p, SHARED, SCX_SLICE_DFL, vtime, enq_flags);
+	/* Nobody has looked for an idle CPU for who was preempted or comes from another class. */
+	if (enq_flags & SCX_ENQ_WAKEUP)
+		return;
+	cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	if (cpu >= 0)
+		scx_bpf_kick_cpu(cpu, 0);
 }
 
 void BPF_STRUCT_OPS(vtime_dispatch, s32 cpu, struct task_struct *prev)
@@ -43,6 +65,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(vtime_init)
 	return scx_bpf_create_dsq(SHARED, -1);
 }
 
-SCX_OPS_DEFINE(vtime_ops, .enqueue = (void *)vtime_enqueue, .dispatch = (void *)vtime_dispatch,
-	       .running = (void *)vtime_running, .stopping = (void *)vtime_stopping,
-	       .enable = (void *)vtime_enable, .init = (void *)vtime_init, .name = "vtime");
+SCX_OPS_DEFINE(vtime_ops, .select_cpu = (void *)vtime_select_cpu, .enqueue = (void *)vtime_enqueue,
+	       .dispatch = (void *)vtime_dispatch, .running = (void *)vtime_running,
+	       .stopping = (void *)vtime_stopping, .enable = (void *)vtime_enable,
+	       .init = (void *)vtime_init, .name = "vtime");

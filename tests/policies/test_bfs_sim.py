@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.policies.schedules import HOG, simulate, simulator
+from tests.policies.schedules import HOG, ONE_CPU, simulate, simulator
 
 VERSIONS = ["232", "311", "424", "modern"]
 TICK_MS = 1.0
@@ -106,3 +106,14 @@ def test_three_equals_share_two_cpus(tmp_path: Path) -> None:
     schedule = simulate(tmp_path, "bfs:rules=modern", tasks, 5, "t5600")
     for name in schedule.tasks("hog"):
         assert schedule.ran_ms(name) == pytest.approx(5000 * 2 / 3, rel=0.03)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_cpu_that_comes_back_takes_one_of_two_hogs(version: str, tmp_path: Path) -> None:
+    """While one CPU is gone both stick to the other by turns; the slot must be that of who is in it."""
+    machine = tmp_path / "two.toml"
+    machine.write_text(ONE_CPU.format(hz=250).replace("cores_per_llc = 1", "cores_per_llc = 2"), "utf-8")
+    tasks = f'[[task]]\nname = "hog"\ncount = 2\n{HOG}'
+    gone = ["--hotplug", "180ms:-1,263ms:+1"]
+    schedule = simulate(tmp_path, f"bfs:rules={version}", tasks, 1, str(machine), *gone, hz=250)
+    assert schedule.ran_ms("hog", 300) >= 2 * 700 - 30
