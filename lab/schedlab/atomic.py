@@ -2,11 +2,13 @@
 """Files are written whole or not at all."""
 
 import errno
+import json
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from schedlab.errors import InputError
 
@@ -42,3 +44,18 @@ def write(path: Path, content: str | bytes) -> None:
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
+
+
+def write_json_lines(path: Path, data: dict[str, Any]) -> None:
+    """One JSON object: a key a line, and of a list an entry a line. Indented whole, ten thousand cells take seconds."""
+    parts = [
+        f"{_json(key)}: {_lines(value) if isinstance(value, list) else _json(value)}" for key, value in data.items()
+    ]
+    write(path, "{\n" + ",\n".join(parts) + "\n}\n")
+
+
+def _lines(entries: list[Any]) -> str:
+    return "[\n" + ",\n".join(map(_json, entries)) + "\n]" if entries else "[]"
+
+
+_json = json.JSONEncoder(ensure_ascii=False).encode

@@ -76,6 +76,8 @@ def _run(planned: Campaign, store: Store, todo: set[str], console: Console, jobs
     with CellProgress(console, title, total, total - len(todo)) as progress:
 
         def done(cell_id: str, status: str) -> None:
+            # Read while others still run: at the end only one CPU would have work.
+            store.load([cell_id])
             if cell_id in todo and status != "skipped":
                 progress.advance()
 

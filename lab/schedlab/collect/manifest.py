@@ -73,7 +73,7 @@ def host() -> dict[str, Any]:
 
 
 def write(manifest: Manifest, store: Store) -> None:
-    atomic.write(store.directory / NAME, json.dumps(manifest.data, indent=1, ensure_ascii=False) + "\n")
+    atomic.write_json_lines(store.directory / NAME, manifest.data)
 
 
 def read(directory: Path) -> Manifest:

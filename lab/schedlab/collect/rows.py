@@ -92,9 +92,9 @@ def write(manifest: Manifest, found: dict[str, Record], store: Store) -> bool:
 
 def write_table(store: Store, name: str, columns: dict[str, str], content: Iterator[dict[str, Any]]) -> bool:
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(columns), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(content)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([row.get(name) for name in columns] for row in content)
     source = store.directory / f"{name}.csv"
     atomic.write(source, text.getvalue())
     try:

@@ -16,6 +16,7 @@ class Store:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.cells = directory / "cells"
+        self._read: dict[str, Record] = {}  # a record never changes: what was read need not be read again
 
     def create(self) -> None:
         with full_disk_is_one_line(self.directory):
@@ -42,14 +43,20 @@ class Store:
         good: dict[str, Record] = {}
         bad: dict[str, CorruptRecord] = {}
         for cell_id in ids:
-            path = self.path(cell_id)
             try:
-                good[cell_id] = records.read(path, cell_id)
+                if cell_id not in self._read:
+                    self._read[cell_id] = records.read(self.path(cell_id), cell_id)
+                good[cell_id] = self._read[cell_id]
             except FileNotFoundError:
                 continue
             except CorruptRecord as error:
                 bad[cell_id] = error
         return good, bad
+
+    def drop(self, cell_id: str) -> None:
+        """The cell is to run again."""
+        self._read.pop(cell_id, None)
+        self.path(cell_id).unlink(missing_ok=True)
 
     def prepare(self, ids: Iterable[str], warn: Callable[[str], None]) -> set[str]:
         """Ids with a result. Corrupt files are set aside, failed and void records removed: those cells run again."""
@@ -60,5 +67,5 @@ class Store:
             path.rename(path.with_name(path.name + ".corrupt"))
         for cell_id, record in good.items():
             if record.status not in records.FINISHED:
-                self.path(cell_id).unlink()
+                self.drop(cell_id)
         return {cell_id for cell_id, record in good.items() if record.status in records.FINISHED}

@@ -20,7 +20,7 @@ def unfinished(campaign: Campaign, store: Store, todo: set[str]) -> Iterator[tup
         if any(cell.id in todo and cell.role not in _ENDS for cell in block.cells):
             cells = [cell for cell in block.cells if cell.id in todo or cell.role in _ENDS]
             for cell in cells:
-                store.path(cell.id).unlink(missing_ok=True)
+                store.drop(cell.id)
             yield block, cells
 
 
@@ -38,5 +38,5 @@ def until_not_void(
         if attempt < TRIES - 1:
             say(f"{len(cells)} cells were void ({found[cells[0].id].reason}): running them again")
             for cell in cells:
-                store.path(cell.id).unlink()
+                store.drop(cell.id)
     return status

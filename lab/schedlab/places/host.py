@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The host: the running kernel, one cell at a time, the previous scheduler put back at the end."""
 
-import json
 from pathlib import Path
 
 from schedlab import atomic, checkout
@@ -31,7 +30,7 @@ def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done
     def run_cells(cells: list[PlannedCell]) -> int:
         content = campaign.shard(cells)
         content["files"]["schedulers"].update({name: str(path.resolve()) for name, path in objects.items()})
-        atomic.write(shard, json.dumps(content, ensure_ascii=False, indent=1))
+        atomic.write_json_lines(shard, content)
         return drive([str(engine()), "run", str(shard), "--out", str(store.cells)], done, say)
 
     status = 0

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The simulator: one process, threads over cells inside it."""
 
-import json
 from pathlib import Path
 
 from schedlab import atomic, checkout
@@ -21,7 +20,7 @@ def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done
     if not planned:
         return 0
     shard = store.directory / "shard.json"
-    atomic.write(shard, json.dumps(campaign.shard(planned), ensure_ascii=False, indent=1))
+    atomic.write_json_lines(shard, campaign.shard(planned))
     command = [str(engine()), "run", str(shard), "--out", str(store.cells)]
     if jobs:
         command += ["--jobs", str(jobs)]

@@ -27,6 +27,5 @@ def resamples(n: int, count: int, stream: int = 0) -> Resamples:
     """`stream` keeps independent groups independent."""
     generator = np.random.default_rng([_SEED, n, count, stream])
     picks = generator.integers(0, n, size=(count, n))
-    drawn = np.zeros((count, n))
-    np.add.at(drawn, (np.arange(count)[:, None], picks), 1)
-    return Resamples(np.ones((1, n)), drawn, 1 - np.eye(n))
+    drawn = np.bincount((np.arange(count)[:, None] * n + picks).ravel(), minlength=count * n).reshape(count, n)
+    return Resamples(np.ones((1, n)), drawn.astype(float), 1 - np.eye(n))
