@@ -33,8 +33,9 @@ WORDS = {
     "Apache 2.0": "Apache-2.0",
 }
 
-# Packages that only bring a program for the developer: nothing imports them.
-PROGRAMS = frozenset({"clang-format", "pip", "setuptools"})
+# Packages that only bring a program for the developer: nothing imports them. perfetto (Apache-2.0) is one because the
+# tests run it as a program of its own, which prints the schema of Perfetto's traces (lab/tests/test_trace.py).
+PROGRAMS = frozenset({"clang-format", "perfetto", "pip", "setuptools"})
 
 
 def compatible(expression: str) -> bool:
