@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from schedlab import doctor
-from schedlab.doctor import report, sim, vm
+from schedlab.doctor import applications, report, sim, vm
 from schedlab.doctor.build import COMMANDS, HEADERS
 from schedlab.doctor.check import Check
 from schedlab.doctor.distribution import detect
@@ -73,6 +73,12 @@ class Machine:
             self.program(name)
         for header in HEADERS.values():
             self.file(f"/usr/include/{header}")
+        for tools in applications.needs().values():
+            for tool in tools:
+                if tool.startswith("/"):
+                    self.file(tool.replace("*", "17"))
+                else:
+                    self.program(tool)
         self.program("cargo", "cargo 1.96.0")
         self.program("rustc", "rustc 1.96.0")
         self.program("clang-19", "Debian clang version 19.1.7")
@@ -366,3 +372,13 @@ def test_apt_knows_the_packages_of_debian() -> None:
     packages = {name for need in (*COMMON, "rust", "python", "qemu") for name in distribution.package(need).split()}
     shown = system.output("apt-cache", "show", "--no-all-versions", *sorted(packages))
     assert packages == {line.removeprefix("Package: ") for line in shown.splitlines() if line.startswith("Package: ")}
+
+
+def test_a_missing_application_is_a_gap_of_its_own(machine: Callable[[str], Machine]) -> None:
+    made = machine("debian 13")
+    made.complete()
+    (made.bin / "sysbench").unlink()
+    checks = made.examine()
+    assert mends(checks) == {"oltp": "apt-get install -y sysbench"}
+    assert checks["oltp"].detail == "lacks sysbench"
+    assert report.places(list(checks.values())) == {"sim": True, "vm": True, "host": True}

@@ -126,6 +126,8 @@ case " $* " in
 *" update "*) [ -z "$UPDATE_FAILS" ] ;;
 *" install "*)
 	if [ -n "$FIRST_FAILS" ] && ! grep -q update "$CALLS"; then echo "E: 404 Not Found" >&2; exit 100; fi
+	[ -z "$SCHEDLAB_CREATECLUSTER" ] || cat "$SCHEDLAB_CREATECLUSTER"/* >>"$CALLS"
+	[ -z "$ALWAYS_FAILS" ] || exit 100
 	for name in stress-ng zstd; do
 		printf '#!/bin/bash\\n' >"$(dirname "$0")/$name" && chmod +x "$(dirname "$0")/$name"
 	done ;;
@@ -184,6 +186,33 @@ def test_a_failed_installation_is_mended_once(checkout: Checkout) -> None:
     done, asked = as_root(checkout, FIRST_FAILS="1")
     assert done.returncode == 0
     assert asked == [INSTALL, "dpkg --configure -a", "update", INSTALL]
+
+
+# Stands for the lab, which knows what the workloads need.
+LACKING = """
+class System: pass
+class applications:
+    packages = staticmethod(lambda _: ["postgresql", "sysbench"])
+"""
+
+
+@pytest.mark.parametrize("fails", ["", "1"])
+def test_what_only_tests_need_may_be_missing_and_no_database_server_is_started(checkout: Checkout, fails: str) -> None:
+    doctor = checkout.path / "lab/schedlab/doctor"
+    (doctor / "applications.py").touch()
+    (doctor / "__init__.py").write_text(LACKING)
+    folder = checkout.path / "createcluster.d"
+    checkout.without("chromium")
+    checkout.program("apt-get", APT)
+    checkout.program("apt-cache", "exit 0")
+    checkout.program("dpkg", "exit 0")
+    done = checkout.run(FAKE_UID="0", SCHEDLAB_CREATECLUSTER=str(folder), ALWAYS_FAILS=fails)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "set-up: ready")
+    wanted = "postgresql sysbench chromium"
+    assert f"set-up: apt: installing {wanted}" in done.stdout
+    assert (f"going on without these, whose tests are skipped: {wanted}" in done.stdout) is bool(fails)
+    assert "create_main_cluster = false" in checkout.called()
+    assert list(folder.iterdir()) == []
 
 
 def test_the_doctor_needs_no_set_up(checkout: Checkout) -> None:

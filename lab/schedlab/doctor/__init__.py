@@ -4,7 +4,7 @@
 import argparse
 from collections.abc import Sequence
 
-from schedlab.doctor import build, host, report, sim, vm
+from schedlab.doctor import applications, build, host, report, sim, vm
 from schedlab.doctor.check import Check
 from schedlab.doctor.distribution import Distribution, detect
 from schedlab.doctor.system import System
@@ -19,6 +19,7 @@ def examine(system: System, guest: vm.Guest) -> tuple[Distribution, list[Check]]
         *sim.checks(system),
         *vm.checks(system, distribution, guest),
         *host.checks(system, distribution),
+        *applications.checks(system, distribution),
     ]
     return distribution, checks
 

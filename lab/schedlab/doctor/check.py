@@ -3,8 +3,8 @@
 
 from dataclasses import dataclass
 
-# Where what is checked is needed. `build` is needed by all three.
-PLACES = ("build", "sim", "vm", "host")
+# Where what is checked is needed. `build` is needed by the three places, `applications` by those workloads alone.
+PLACES = ("build", "sim", "vm", "host", "applications")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ TITLES = {
     "sim": "simulator",
     "vm": "real kernel in a virtual machine",
     "host": "this machine's own kernel",
+    "applications": "real applications, on a real kernel",
 }
 
 # What the simulator uses of what the checkout is built with.
