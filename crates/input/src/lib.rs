@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What people write: TOML whose every value knows its file, line and key, so that each error is one line that says
+//! What people write: TOML (or JSON, where others wrote it) whose every value knows its file, line and key, so that each error is one line that says
 //! where, what was expected and what stood there.
 
+mod json;
 mod node;
 mod table;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! One value of a TOML file, with where it stands.
+//! One value of a file, with where it stands.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ pub enum Kind {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    file: Arc<str>,
-    line: u32,
-    path: String,
+    pub(crate) file: Arc<str>,
+    pub(crate) line: u32,
+    pub(crate) path: String,
     pub kind: Kind,
 }
 
@@ -101,6 +101,15 @@ impl Node {
         }
     }
 
+    /// Another value that was made from this one: errors about it name the place of this one.
+    #[must_use]
+    pub fn made(&self, kind: Kind) -> Self {
+        Self {
+            kind,
+            ..self.clone()
+        }
+    }
+
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -162,14 +171,14 @@ impl Node {
 }
 
 /// Where lines end, to turn offsets into line numbers.
-struct Lines(Vec<usize>);
+pub(crate) struct Lines(Vec<usize>);
 
 impl Lines {
-    fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         Self(text.match_indices('\n').map(|(offset, _)| offset).collect())
     }
 
-    fn at(&self, offset: usize) -> u32 {
+    pub(crate) fn at(&self, offset: usize) -> u32 {
         1 + self.0.partition_point(|&end| end < offset) as u32
     }
 }

@@ -178,6 +178,16 @@ impl Sim<'_> {
                 self.sleep_until(id, due);
                 Step::Asleep(Wait::Sleep)
             }
+            Inst::Until { ns } => {
+                let due = eval!(ns).max(0) as u64;
+                self.charge(syscall_ns);
+                if due <= self.op_at_ns {
+                    self.tasks[id as usize].due_ns = due;
+                    return Step::Next;
+                }
+                self.sleep_until(id, due);
+                Step::Asleep(Wait::Sleep)
+            }
             Inst::Send { queue, bytes } => {
                 self.charge(enter);
                 let bytes = eval!(bytes).max(0) as u32;
@@ -227,6 +237,23 @@ impl Sim<'_> {
             Inst::Post { sem, index } => {
                 let index = eval!(index);
                 self.post_semaphore(id, *sem, index)
+            }
+            Inst::Await {
+                condition,
+                index,
+                releases,
+            } => {
+                let index = eval!(index);
+                let held = releases.as_ref().map(|(lock, index)| (*lock, eval!(index)));
+                self.await_condition(id, (*condition, index), held)
+            }
+            Inst::Signal {
+                condition,
+                index,
+                all,
+            } => {
+                let index = eval!(index);
+                self.signal_condition(id, *condition, index, *all)
             }
             Inst::Disk {
                 bytes,
@@ -366,6 +393,7 @@ impl Sim<'_> {
             Since::Stamp => task.stamp_ns,
             Since::Message => task.message_stamp_ns,
             Since::Due => task.due_ns,
+            Since::Start => 0,
         };
         self.op_at_ns.saturating_sub(since_ns)
     }

@@ -206,6 +206,7 @@ fn plan(tasks: u32, ns: u64) -> Plan {
         queues: Vec::new(),
         locks: Vec::new(),
         semaphores: Vec::new(),
+        conditions: Vec::new(),
         end: End::After { ns },
         distributions: Vec::new(),
         counters: Vec::new(),

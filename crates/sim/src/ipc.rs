@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Queues, locks and semaphores between tasks.
+//! Queues, locks, semaphores and conditions between tasks.
 //!
 //! Who is woken tries again: another task may have been faster, as in the kernel. Locks and semaphores are futexes:
 //! only who has to wait, or wakes another, makes a system call.
@@ -69,6 +69,9 @@ pub struct Ipc {
     semaphore_arrays: Vec<(u32, u32)>,
     /// Who waits for any semaphore of an array.
     any_waiters: Vec<VecDeque<TaskId>>,
+    /// Who awaits each condition.
+    conditions: Vec<VecDeque<TaskId>>,
+    condition_arrays: Vec<(u32, u32)>,
 }
 
 impl Ipc {
@@ -81,6 +84,8 @@ impl Ipc {
             semaphores: Vec::new(),
             semaphore_arrays: Vec::new(),
             any_waiters: vec![VecDeque::new(); plan.semaphores.len()],
+            conditions: Vec::new(),
+            condition_arrays: Vec::new(),
         };
         for array in &plan.queues {
             ipc.queue_arrays
@@ -100,6 +105,11 @@ impl Ipc {
         for count in &plan.locks {
             ipc.lock_arrays.push((ipc.locks.len() as u32, *count));
             ipc.locks.extend((0..*count).map(|_| Mutex::default()));
+        }
+        for count in &plan.conditions {
+            ipc.condition_arrays
+                .push((ipc.conditions.len() as u32, *count));
+            ipc.conditions.extend((0..*count).map(|_| VecDeque::new()));
         }
         for (count, initial) in &plan.semaphores {
             ipc.semaphore_arrays
@@ -341,6 +351,53 @@ impl Sim<'_> {
         let waiter = semaphore.waiters.pop_front();
         if let Some(waiter) = waiter.or_else(|| self.ipc.any_waiters[array as usize].pop_front()) {
             self.charge(self.machine.costs.syscall_ns);
+            self.wake(waiter, false);
+        }
+        Step::Next
+    }
+
+    /// The lock, if any, goes in the same instant; the task takes it again with its next instruction.
+    pub(crate) fn await_condition(
+        &mut self,
+        id: TaskId,
+        (array, index): (u32, i64),
+        held: Option<(u32, i64)>,
+    ) -> Step {
+        let condition = element(&self.ipc.condition_arrays, array, index) as usize;
+        if condition >= self.ipc.conditions.len() {
+            return self.out_of_range(id, "condition");
+        }
+        if let Some((lock, index)) = held
+            && let step @ Step::Pause = self.drop_lock(id, lock, index)
+        {
+            return step;
+        }
+        self.ipc.conditions[condition].push_back(id);
+        self.charge(self.machine.costs.syscall_ns);
+        Step::Asleep(Wait::Condition)
+    }
+
+    pub(crate) fn signal_condition(
+        &mut self,
+        id: TaskId,
+        array: u32,
+        index: i64,
+        all: bool,
+    ) -> Step {
+        let condition = element(&self.ipc.condition_arrays, array, index);
+        let Some(waiters) = self.ipc.conditions.get_mut(condition as usize) else {
+            return self.out_of_range(id, "condition");
+        };
+        let count = if all {
+            waiters.len()
+        } else {
+            waiters.len().min(1)
+        };
+        let woken: Vec<TaskId> = waiters.drain(..count).collect();
+        if !woken.is_empty() {
+            self.charge(self.machine.costs.syscall_ns);
+        }
+        for waiter in woken {
             self.wake(waiter, false);
         }
         Step::Next

@@ -67,6 +67,7 @@ pub enum Wait {
     Poll,
     Lock,
     Semaphore,
+    Condition,
     Disk,
     Child,
 }

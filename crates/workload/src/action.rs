@@ -23,6 +23,10 @@ pub const ACTIONS: &[&str] = &[
     "timer_us",
     "timer_ms",
     "timer_s",
+    "until_ns",
+    "until_us",
+    "until_ms",
+    "until_s",
     "elapsed_ns",
     "elapsed_us",
     "elapsed_ms",
@@ -35,6 +39,8 @@ pub const ACTIONS: &[&str] = &[
     "unlock",
     "wait",
     "post",
+    "await",
+    "signal",
     "read",
     "write",
     "fork",
@@ -62,23 +68,7 @@ const MAX_MESSAGE: i64 = 65_536;
 
 pub fn compile(compiler: &mut Compiler, action: &str, node: &Node, table: &Table) -> Result<Inst> {
     if let Some((action, unit_ns)) = split_unit(action) {
-        return Ok(match action {
-            "run" => Inst::Run {
-                ns: draw(compiler, node, unit_ns)?,
-            },
-            "sleep" => Inst::Sleep {
-                ns: draw(compiler, node, unit_ns)?,
-            },
-            "elapsed" => Inst::Elapsed {
-                since: since(compiler, node, table)?,
-                unit_ns,
-                into: compiler.target(node)?,
-            },
-            _ => Inst::Timer {
-                period_ns: duration(compiler, node, unit_ns, 1)?,
-                skip: table.optional("skip").map_or(Ok(true), Node::bool)?,
-            },
-        });
+        return timed(compiler, action, unit_ns, node, table);
     }
     let arrays = compiler.arrays;
     Ok(match action {
@@ -108,6 +98,16 @@ pub fn compile(compiler: &mut Compiler, action: &str, node: &Node, table: &Table
         "post" => {
             let (sem, index) = compiler.element(node, "semaphore", &arrays.semaphores)?;
             Inst::Post { sem, index }
+        }
+        "await" => wait_condition(compiler, node, table)?,
+        "signal" => {
+            let (condition, index) = compiler.element(node, "condition", &arrays.conditions)?;
+            let all = table.optional("all").map_or(Ok(false), Node::bool)?;
+            Inst::Signal {
+                condition,
+                index,
+                all,
+            }
         }
         "read" | "write" => Inst::Disk {
             bytes: compiler.value(node)?,
@@ -156,6 +156,36 @@ pub fn compile(compiler: &mut Compiler, action: &str, node: &Node, table: &Table
                 _ => return Err(node.error("unknown action")),
             }
         }
+    })
+}
+
+/// What carries its unit in its name.
+fn timed(
+    compiler: &mut Compiler,
+    action: &str,
+    unit_ns: i64,
+    node: &Node,
+    table: &Table,
+) -> Result<Inst> {
+    Ok(match action {
+        "run" => Inst::Run {
+            ns: draw(compiler, node, unit_ns)?,
+        },
+        "sleep" => Inst::Sleep {
+            ns: draw(compiler, node, unit_ns)?,
+        },
+        "elapsed" => Inst::Elapsed {
+            since: since(compiler, node, table)?,
+            unit_ns,
+            into: compiler.target(node)?,
+        },
+        "until" => Inst::Until {
+            ns: duration(compiler, node, unit_ns, 0)?,
+        },
+        _ => Inst::Timer {
+            period_ns: duration(compiler, node, unit_ns, 1)?,
+            skip: table.optional("skip").map_or(Ok(true), Node::bool)?,
+        },
     })
 }
 
@@ -307,6 +337,20 @@ fn wait(compiler: &mut Compiler, node: &Node, table: &Table) -> Result<Inst> {
     Ok(Inst::WaitAny { sem, into })
 }
 
+fn wait_condition(compiler: &Compiler, node: &Node, table: &Table) -> Result<Inst> {
+    let arrays = compiler.arrays;
+    let (condition, index) = compiler.element(node, "condition", &arrays.conditions)?;
+    let releases = match table.optional("holding") {
+        None => None,
+        Some(lock) => Some(compiler.element(lock, "lock", &arrays.locks)?),
+    };
+    Ok(Inst::Await {
+        condition,
+        index,
+        releases,
+    })
+}
+
 fn cpu(compiler: &mut Compiler, node: &Node) -> Result<Inst> {
     let last = i64::from(compiler.scope.cpus) - 1;
     let into = compiler.target(node)?;
@@ -402,10 +446,16 @@ fn since(compiler: &Compiler, node: &Node, table: &Table) -> Result<Since> {
             (Since::Message, "recv or wait", compiler.has(brings))
         }
         "due" => {
-            let waits = |inst: &_| matches!(inst, Inst::Sleep { .. } | Inst::Timer { .. });
+            let waits = |inst: &_| {
+                matches!(
+                    inst,
+                    Inst::Sleep { .. } | Inst::Timer { .. } | Inst::Until { .. }
+                )
+            };
             (Since::Due, "sleep or timer", compiler.has(waits))
         }
-        _ => return Err(since.expected("stamp, message or due")),
+        "start" => (Since::Start, "", true),
+        _ => return Err(since.expected("stamp, message, due or start")),
     };
     ensure!(
         found,

@@ -13,7 +13,15 @@ use crate::scope::Scope;
 use crate::{expr, queues};
 
 /// Keys of the file that this reads.
-pub const SECTIONS: &[&str] = &["queue", "lock", "semaphore", "task", "end", "metrics"];
+pub const SECTIONS: &[&str] = &[
+    "queue",
+    "lock",
+    "semaphore",
+    "condition",
+    "task",
+    "end",
+    "metrics",
+];
 
 /// Most tasks, queues, locks and semaphores of one plan.
 const MAX_COUNT: i64 = 1_000_000;
@@ -44,6 +52,13 @@ pub fn plan(workload: &Workload, scope: &Scope, seed: u64) -> Result<Plan> {
         let lock = node.table()?;
         arrays.locks.push(named(&lock, scope, &arrays.locks)?);
         lock.finish()?;
+    }
+    for node in section(&table, "condition")? {
+        let condition = node.table()?;
+        arrays
+            .conditions
+            .push(named(&condition, scope, &arrays.conditions)?);
+        condition.finish()?;
     }
     let mut initial = Vec::new();
     for node in section(&table, "semaphore")? {
@@ -97,6 +112,7 @@ pub fn plan(workload: &Workload, scope: &Scope, seed: u64) -> Result<Plan> {
             .zip(&initial)
             .map(|((_, n), i)| (*n, *i))
             .collect(),
+        conditions: arrays.conditions.iter().map(|(_, len)| *len).collect(),
         end: table
             .optional("end")
             .map_or(Ok(End::All), |node| end(node, scope, &arrays))?,

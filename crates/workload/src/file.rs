@@ -10,7 +10,7 @@ use input::{Kind, Node, one_line, suggest};
 use crate::command::{self, Command};
 use crate::plan::Plan;
 use crate::scope::{Scope, Setting};
-use crate::{build, expr};
+use crate::{build, expr, rtapp};
 
 /// The CPU count a file is tried with when it is read.
 const TRIAL_CPUS: u32 = 4;
@@ -45,12 +45,18 @@ pub enum Domain {
 impl Workload {
     pub fn read(path: &Path) -> Result<Self> {
         let text = input::read(path, "a workload file")?;
+        if path.extension().is_some_and(|end| end == "json") {
+            return Self::from_root(&rtapp::workload(&text, path)?);
+        }
         Self::from_toml(&text, &path.display().to_string())
     }
 
     /// Reads a workload's text; `file` is what errors call it.
     pub fn from_toml(text: &str, file: &str) -> Result<Self> {
-        let root = Node::parse(text, file)?;
+        Self::from_root(&Node::parse(text, file)?)
+    }
+
+    fn from_root(root: &Node) -> Result<Self> {
         let table = root.table()?;
         let name = table.required("name")?;
         ensure!(

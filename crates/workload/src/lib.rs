@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The workload language: one description, executed by real processes and by simulated tasks.
 //!
-//! `file` reads a TOML workload, `plan` fixes it at a load and a CPU count, and what comes out, a [`plan::Plan`], is
+//! `file` reads a TOML workload (`rtapp` makes one of rt-app's JSON), `plan` fixes it at a load and a CPU count, and what comes out, a [`plan::Plan`], is
 //! all that the simulator and the real executor see. What every place writes, cells and records, is here too.
 
 mod action;
@@ -18,6 +18,7 @@ pub mod plan;
 mod program;
 mod queues;
 pub mod record;
+mod rtapp;
 mod scope;
 
 pub use file::Workload;

@@ -82,6 +82,8 @@ pub enum Since {
     Message,
     /// When the last sleep or timer was due.
     Due,
+    /// The start signal.
+    Start,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,6 +110,10 @@ pub enum Inst {
     Timer {
         period_ns: Value,
         skip: bool,
+    },
+    /// Block until so long after the start signal; at once if that is over.
+    Until {
+        ns: Value,
     },
     /// Write `bytes` to a queue, with the task's stamp; blocks while it is full.
     Send {
@@ -151,6 +157,18 @@ pub enum Inst {
     Post {
         sem: u32,
         index: Value,
+    },
+    /// Let the lock go, if any, and wait for a signal that comes from then on. A `Lock` that takes it again follows.
+    Await {
+        condition: u32,
+        index: Value,
+        releases: Option<(u32, Value)>,
+    },
+    /// Wake who has awaited the condition longest, or all who do; nobody remembers it otherwise.
+    Signal {
+        condition: u32,
+        index: Value,
+        all: bool,
     },
     /// Read or write; `sync` waits for the device, otherwise the page cache takes it.
     Disk {
@@ -298,6 +316,8 @@ pub struct Plan {
     /// Lengths of the lock and semaphore arrays, and the semaphores' initial counts.
     pub locks: Vec<u32>,
     pub semaphores: Vec<(u32, u32)>,
+    /// Lengths of the arrays of conditions.
+    pub conditions: Vec<u32>,
     pub end: End,
     /// Names of distributions (`…_us`) and counters that `Log` and `Count` refer to.
     pub distributions: Vec<String>,

@@ -15,6 +15,7 @@ pub struct Arrays {
     pub queues: Vec<(String, u32)>,
     pub locks: Vec<(String, u32)>,
     pub semaphores: Vec<(String, u32)>,
+    pub conditions: Vec<(String, u32)>,
     /// With whether the group is started by forking.
     pub groups: Vec<(String, u32, bool)>,
     /// Counters that [metrics] names.
@@ -81,7 +82,18 @@ impl Compiler<'_> {
             self.flow(action, value, &table)?;
         } else {
             let inst = action::compile(self, action, value, &table)?;
+            let taken_again = match &inst {
+                Inst::Await {
+                    releases: Some((lock, index)),
+                    ..
+                } => Some(Inst::Lock {
+                    lock: *lock,
+                    index: index.clone(),
+                }),
+                _ => None,
+            };
             self.program.push(inst);
+            self.program.extend(taken_again);
         }
         table.finish()
     }

@@ -136,6 +136,16 @@ fn sound(plan: &Plan) -> Result<(), TestCaseError> {
                 Inst::Wait { sem, .. } | Inst::Post { sem, .. } => {
                     (*sem as usize) < plan.semaphores.len()
                 }
+                Inst::Await {
+                    condition,
+                    releases,
+                    ..
+                } => {
+                    let held = releases.as_ref().map_or(0, |(lock, _)| *lock + 1);
+                    (*condition as usize) < plan.conditions.len()
+                        && held as usize <= plan.locks.len()
+                }
+                Inst::Signal { condition, .. } => (*condition as usize) < plan.conditions.len(),
                 Inst::WaitAny { sem, into } => {
                     (*sem as usize) < plan.semaphores.len() && *into < group.locals
                 }

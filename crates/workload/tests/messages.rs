@@ -537,7 +537,7 @@ const METRICS: Messages = &[
     (
         "since = \"message\"",
         "since = \"massage\"",
-        "38: task[1].program[1].since: expected stamp, message or due, found \"massage\"",
+        "38: task[1].program[1].since: expected stamp, message, due or start, found \"massage\"",
     ),
     (
         "since = \"message\"",

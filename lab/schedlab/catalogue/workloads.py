@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Workloads: one TOML file each in workloads/, or a file by its path."""
+"""Workloads: one TOML file each in workloads/, or a file by its path, also rt-app's JSON."""
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,6 +9,9 @@ from schedlab import checkout
 from schedlab.catalogue import toml
 from schedlab.errors import InputError
 from schedlab.names import unknown
+
+# What ends so is rt-app's.
+RT_APP = ".json"
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ def files() -> dict[str, Path]:
 
 
 def find(name: str) -> Workload:
-    if toml.is_path(name):
+    if toml.is_path(name) or name.endswith(RT_APP):
         path = Path(name)
         if not path.is_file():
             raise InputError(f"{path}: no such workload file")
@@ -39,6 +43,8 @@ def find(name: str) -> Workload:
 
 
 def read(path: Path) -> Workload:
+    if path.suffix == RT_APP:
+        return _rt_app(path)
     data = toml.read(path)
     name = toml.text(data, "name", path)
     if name != path.stem:
@@ -61,4 +67,20 @@ def read(path: Path) -> Workload:
         loads=loads,
         params=list(params),
         promises=promises,
+    )
+
+
+def _rt_app(path: Path) -> Workload:
+    """The runners make a workload of it (crates/workload/src/rtapp): this is what all of these have."""
+    name = re.sub(r"[^a-z0-9]", "-", path.stem.lower())
+    if not name[:1].isalpha():
+        raise InputError(f"{path}: expected a file name that begins with a letter, the workload is called after it")
+    return Workload(
+        name=name,
+        path=path,
+        title=f"{name}: tasks as rt-app describes them",
+        load="copies",
+        loads=[1],
+        params=["copies", "duration_s"],
+        promises=["wakeup_latency_us", "elapsed_s", "cpu_s", "throughput_per_s"],
     )

@@ -14,6 +14,7 @@ from schedlab.catalogue import toml, workloads
 from schedlab.catalogue.workloads import Workload
 from schedlab.cli.guest import guest
 from schedlab.errors import CHECK_FAILED, InputError
+from schedlab.places import applications
 from schedlab.record import accounting, capture, follow, profile, trace
 from schedlab.record.capture import Guest
 from schedlab.record.kinds import Kind, kinds
@@ -29,7 +30,7 @@ def calibrate(options: argparse.Namespace) -> int:
     made: dict[str, Any] = {"workload": workload.name, "load": load}
     if params:
         made["params"] = ", ".join(f"{name}={value}" for name, value in sorted(params.items()))
-    packages = toml.read(workload.path).get("command", {}).get("packages", [])
+    packages = (applications.command(workload.path) or {}).get("packages", [])
     if packages:
         made["packages"] = _versions(packages)
     made["date"] = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
@@ -90,8 +91,6 @@ def _command(runner: str, workload: Path, load: int, params: dict[str, str]) -> 
 
 def _equipped(place: Guest, workload: Workload, load: int, params: dict[str, str]) -> Guest:
     """The guest with the runner, the workload and, for a real application, its programs and inputs."""
-    from schedlab.places import applications
-
     engine = checkout.need_binary(_RUNNER)
     real = applications.command(workload.path) is not None
     return Guest(
@@ -111,10 +110,9 @@ def _equipped(place: Guest, workload: Workload, load: int, params: dict[str, str
 
 def _of_the_workload(found: dict[str, Kind], workload: Workload) -> dict[str, Kind]:
     """Without the runner's own processes; where tasks are described, those and no others."""
-    data = toml.read(workload.path)
-    if "command" in data:
+    if workload.path.suffix == workloads.RT_APP or applications.command(workload.path) is not None:
         return {name: kind for name, kind in found.items() if not name.startswith(_RUNNER[:15])}
-    described = {str(task.get("name", ""))[:15] for task in data.get("task", [])}
+    described = {str(task.get("name", ""))[:15] for task in toml.read(workload.path).get("task", [])}
     return {name: kind for name, kind in found.items() if name in described}
 
 

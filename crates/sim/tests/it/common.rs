@@ -130,6 +130,7 @@ pub fn plan(groups: Vec<Group>, end: End) -> Plan {
         queues: Vec::new(),
         locks: Vec::new(),
         semaphores: Vec::new(),
+        conditions: Vec::new(),
         end,
         distributions: Vec::new(),
         counters: Vec::new(),

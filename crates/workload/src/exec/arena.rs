@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
 use anyhow::{Result, bail};
 
-use super::futex::{Posts, Semaphore};
+use super::futex::{Condition, Posts, Semaphore};
 use super::tally::{self, Tally};
 use crate::plan::{Plan, Start};
 
@@ -21,6 +21,8 @@ pub struct Shared {
     /// Tasks wait at the gate, are counted while they are moved to `go`, and run when `go` is 1.
     pub gate: AtomicU32,
     pub go: AtomicU32,
+    /// When the gate opened, by the monotonic clock.
+    pub start_ns: AtomicU64,
     /// Tasks that began, or are about to, and have not ended.
     pub live: AtomicU32,
     /// The first fault, if any: see `fault`.
@@ -66,6 +68,8 @@ pub struct Arena {
     semaphores_at: usize,
     semaphore_first: Vec<usize>,
     posts_at: usize,
+    conditions_at: usize,
+    condition_first: Vec<usize>,
 }
 
 // SAFETY: everything in the mapping is atomic, and the rest does not change.
@@ -100,6 +104,7 @@ impl Arena {
         let first = sums(plan.groups.iter().map(|group| group.count));
         let lock_first = sums(plan.locks.iter().copied());
         let semaphore_first = sums(plan.semaphores.iter().map(|(len, _)| *len));
+        let condition_first = sums(plan.conditions.iter().copied());
         let tasks = *first.last().unwrap_or(&0);
         let counters = plan.counters.len();
         // Whole cache lines per task.
@@ -119,6 +124,7 @@ impl Arena {
         let locks_at = part(lock_first.last().unwrap_or(&0) * 4);
         let semaphores_at = part(semaphore_first.last().unwrap_or(&0) * size_of::<Semaphore>());
         let posts_at = part(plan.semaphores.len() * size_of::<Posts>());
+        let conditions_at = part(condition_first.last().unwrap_or(&0) * size_of::<Condition>());
         // SAFETY: a mapping of its own, of memory that is as large as that.
         let base = unsafe {
             libc::ftruncate(memory.as_raw_fd(), bytes as libc::off_t);
@@ -152,6 +158,8 @@ impl Arena {
             semaphores_at,
             semaphore_first,
             posts_at,
+            conditions_at,
+            condition_first,
         })
     }
 
@@ -252,6 +260,10 @@ impl Arena {
         range
             .map(|index| self.at(self.semaphores_at, index))
             .collect()
+    }
+
+    pub fn condition(&self, array: usize, index: usize) -> &Condition {
+        self.at(self.conditions_at, self.condition_first[array] + index)
     }
 
     pub fn posts(&self, array: usize) -> &Posts {

@@ -80,6 +80,27 @@ pub struct Semaphore {
     stamp_ns: AtomicU64,
 }
 
+/// Counts its signals; nobody waits for those that were before.
+#[repr(C)]
+pub struct Condition(AtomicU32);
+
+impl Condition {
+    /// May return early, as the kernel's futexes do.
+    pub fn wait(&self, releases: Option<&AtomicU32>) {
+        let seen = self.0.load(Ordering::SeqCst);
+        // Whoever takes the lock now and signals makes the wait below end at once.
+        if let Some(held) = releases {
+            unlock(held);
+        }
+        wait(&self.0, seen);
+    }
+
+    pub fn signal(&self, all: bool) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        wake(&self.0, if all { i32::MAX as u32 } else { 1 });
+    }
+}
+
 /// Posts to any semaphore of an array, for those who wait for whichever comes.
 #[repr(C)]
 pub struct Posts {

@@ -64,6 +64,7 @@ pub fn run(plan: &Plan, options: &ExecOptions) -> Result<Outcome> {
     watch.gather()?;
     let shared = arena.shared();
     let start_ns = now_ns();
+    shared.start_ns.store(start_ns, SeqCst);
     shared.go.store(1, SeqCst);
     futex::wake(&shared.go, i32::MAX as u32);
     let now_ns = watch.until_over(start_ns)?;

@@ -2,6 +2,7 @@
 //! One task: waits at the gate, interprets its program, leaves what it used.
 
 use std::ffi::CString;
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use serde::{Deserialize, Serialize};
@@ -241,20 +242,17 @@ impl<'a> Task<'a> {
                 self.state.timer_ns = Some(self.state.due_ns);
                 sleep_until(self.state.due_ns);
             }
+            Inst::Until { ns } => {
+                let ns = self.value(ns).max(0) as u64;
+                self.state.due_ns = arena.shared().start_ns.load(Relaxed) + ns;
+                sleep_until(self.state.due_ns);
+            }
             Inst::Send { queue, .. } => self.send(queue)?,
             Inst::Recv { queue } => self.receive(queue)?,
             Inst::Poll { first, count, into } => self.poll(first, count, *into)?,
-            Inst::Lock { lock, index }
-            | Inst::Spin { lock, index }
-            | Inst::Unlock { lock, index } => {
-                let index = self.element(index, plan.locks[*lock as usize])?;
-                let word = arena.lock(*lock as usize, index);
-                match inst {
-                    Inst::Lock { .. } => futex::lock(word),
-                    Inst::Spin { .. } => futex::spin(word),
-                    _ => futex::unlock(word),
-                }
-            }
+            Inst::Lock { lock, index } => futex::lock(self.lock(*lock, index)?),
+            Inst::Spin { lock, index } => futex::spin(self.lock(*lock, index)?),
+            Inst::Unlock { lock, index } => futex::unlock(self.lock(*lock, index)?),
             Inst::Wait { sem, index } => {
                 let index = self.element(index, plan.semaphores[*sem as usize].0)?;
                 self.state.message_ns = arena.semaphore(*sem as usize, index).wait();
@@ -270,6 +268,7 @@ impl<'a> Task<'a> {
                 let semaphore = arena.semaphore(*sem as usize, index);
                 semaphore.post(self.state.stamp_ns, arena.posts(*sem as usize));
             }
+            Inst::Await { .. } | Inst::Signal { .. } => self.condition(inst)?,
             Inst::Disk { bytes, write, sync } => {
                 let bytes = self.value(bytes).max(0) as u64;
                 self.files.transfer(bytes, *write, *sync)?;
@@ -316,11 +315,46 @@ impl<'a> Task<'a> {
         Ok(())
     }
 
+    fn lock(&self, array: u32, index: &Value) -> Result<&AtomicU32, Fault> {
+        let array = array as usize;
+        let index = self.element(index, self.context.plan.locks[array])?;
+        Ok(self.context.arena.lock(array, index))
+    }
+
+    fn condition(&self, inst: &Inst) -> Result<(), Fault> {
+        let find = |array: u32, index| {
+            let array = array as usize;
+            let index = self.element(index, self.context.plan.conditions[array])?;
+            Ok(self.context.arena.condition(array, index))
+        };
+        match inst {
+            Inst::Await {
+                condition,
+                index,
+                releases,
+            } => {
+                let held = releases
+                    .as_ref()
+                    .map(|(lock, index)| self.lock(*lock, index))
+                    .transpose()?;
+                find(*condition, index)?.wait(held);
+            }
+            Inst::Signal {
+                condition,
+                index,
+                all,
+            } => find(*condition, index)?.signal(*all),
+            _ => {}
+        }
+        Ok(())
+    }
+
     fn since_ns(&self, since: Since) -> u64 {
         let since = match since {
             Since::Stamp => self.state.stamp_ns,
             Since::Message => self.state.message_ns,
             Since::Due => self.state.due_ns,
+            Since::Start => self.context.arena.shared().start_ns.load(Relaxed),
         };
         now_ns().saturating_sub(since)
     }

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Tasks as groups: events as actions.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, ensure};
+use input::{Kind, Node};
+
+use super::attributes::Class;
+use super::forks::{Forks, target};
+use super::read::{Event, File, MAX_US, Phase, Task};
+use super::{Shared, flag, int, list, named, table, text};
+
+/// What rt-app does between two looks at the clock.
+const RUNTIME_STEP_US: i64 = 32;
+const LATENCY: &str = "wakeup_latency_us";
+
+/// The group of a task: of those that begin with the start, or of those that are forked.
+pub fn group(
+    file: &File,
+    task: &Task,
+    forks: &Forks,
+    forked: Option<i64>,
+    shared: &mut Shared,
+) -> Result<Node> {
+    let count = forked.unwrap_or(task.instances);
+    let mut events = Events {
+        file,
+        task,
+        forks,
+        forked: forked.is_some(),
+        count,
+        shared,
+        timers: timers(file, task, count)?,
+        held: Vec::new(),
+    };
+    let program = events.program()?;
+    let at = task.node;
+    let label = if forked.is_some() {
+        format!("{}_forked", task.label)
+    } else {
+        task.label.clone()
+    };
+    let mut keys = vec![
+        ("name", text(at, &label)),
+        ("count", text(at, &format!("copies * {count}"))),
+    ];
+    keys.push(match forked {
+        None => ("threads", flag(at)),
+        Some(_) => ("start", text(at, "fork")),
+    });
+    keys.extend(task.attributes.of_group(at, first_class(task)?));
+    if let Some(cpus) = task.phases[0].cpus.or(task.cpus) {
+        keys.push(("cpus", allowed(cpus)?));
+    }
+    keys.push(("program", list(at, program)));
+    Ok(table(at, keys))
+}
+
+/// What the task is started with; that of its only phase is the task's own.
+fn first_class(task: &Task) -> Result<Class> {
+    let own = task
+        .attributes
+        .class(task.node, None)?
+        .expect("a task has a default");
+    match task.phases.as_slice() {
+        [only] => Ok(only.attributes.class(only.node, Some(own))?.unwrap_or(own)),
+        _ => Ok(own),
+    }
+}
+
+fn allowed(cpus: &Node) -> Result<Node> {
+    ensure!(!cpus.list()?.is_empty(), cpus.expected("at least one CPU"));
+    Ok(cpus.clone())
+}
+
+/// Which timers of a task are absolute, by their names.
+fn timers(file: &File, task: &Task, count: i64) -> Result<BTreeMap<String, bool>> {
+    let mut absolute = BTreeMap::new();
+    for (name, node, is_absolute) in timers_of(task)? {
+        let mut others = file.tasks.iter().filter(|other| other.name != task.name);
+        let elsewhere = others.any(|other| {
+            timers_of(other).is_ok_and(|all| all.iter().any(|(same, ..)| *same == name))
+        });
+        ensure!(
+            name.starts_with("unique") || (count == 1 && !elsewhere),
+            node.error(format!(
+                "one timer for several threads has no counterpart here, expected a name that begins with \
+                 unique, found {name:?}"
+            ))
+        );
+        *absolute.entry(name.to_string()).or_default() |= is_absolute;
+    }
+    Ok(absolute)
+}
+
+/// Name of each timer event, with its place and whether it is absolute.
+fn timers_of<'a>(task: &Task<'a>) -> Result<Vec<(&'a str, &'a Node, bool)>> {
+    let all = task.phases.iter().flat_map(|phase| &phase.events);
+    let timers = all.filter(|event| event.kind == "timer").map(|event| {
+        let timer = event.node.table()?;
+        let mode = timer.text_or("mode", "relative")?;
+        if !matches!(mode, "relative" | "absolute") {
+            return Err(timer.required("mode")?.expected("relative or absolute"));
+        }
+        let name = timer.required("ref")?;
+        Ok((name.text()?, name, mode == "absolute"))
+    });
+    timers.collect()
+}
+
+struct Events<'f, 'a> {
+    file: &'f File<'a>,
+    task: &'f Task<'a>,
+    forks: &'f Forks,
+    forked: bool,
+    /// Tasks of this group in each copy of the file.
+    count: i64,
+    shared: &'f mut Shared,
+    timers: BTreeMap<String, bool>,
+    /// Locks held at this point of a phase.
+    held: Vec<String>,
+}
+
+impl Events<'_, '_> {
+    fn program(&mut self) -> Result<Vec<Node>> {
+        let (task, at) = (self.task, self.task.node);
+        let mut program = Vec::new();
+        if task.delay_us > 0 {
+            program.push(table(at, vec![("until_us", int(at, task.delay_us))]));
+        }
+        // Timers count from where the task begins.
+        for index in 0..self.timers.len() {
+            let from = int(at, task.delay_us * 1_000);
+            program.push(set(at, &format!("timer_{index}"), from));
+        }
+        let mut body = Vec::new();
+        let mut class = task.attributes.class(at, None)?;
+        for (index, phase) in task.phases.iter().enumerate() {
+            if task.phases.len() > 1 {
+                if let Some(next) = phase.attributes.class(phase.node, class)? {
+                    body.extend(next.actions(phase.node));
+                    class = Some(next);
+                }
+                body.extend(self.moved(index)?);
+            }
+            body.extend(repeated(
+                phase.node,
+                "turn",
+                phase.loops,
+                self.events(phase)?,
+            ));
+        }
+        program.extend(repeated(at, "pass", task.loops, body));
+        Ok(program)
+    }
+
+    /// The change of CPUs between a phase and the one before it, which for the first is the last.
+    fn moved(&self, index: usize) -> Result<Option<Node>> {
+        let phases = &self.task.phases;
+        let cpus = |phase: &Phase| phase.cpus.or(self.task.cpus).map(|node| node.kind.clone());
+        let before = &phases[(index + phases.len() - 1) % phases.len()];
+        let at = phases[index].node;
+        if cpus(&phases[index]).map(numbers) == cpus(before).map(numbers) {
+            return Ok(None);
+        }
+        let cpus = match phases[index].cpus.or(self.task.cpus) {
+            Some(cpus) => allowed(cpus)?,
+            None => list(at, Vec::new()),
+        };
+        Ok(Some(table(at, vec![("affinity", cpus)])))
+    }
+
+    fn events(&mut self, phase: &Phase) -> Result<Vec<Node>> {
+        let mut actions = Vec::new();
+        for event in &phase.events {
+            self.event(phase, event, &mut actions)?;
+        }
+        if let Some(lock) = self.held.first() {
+            return Err(phase.node.error(format!(
+                "expected lock {lock} to be unlocked in the same phase"
+            )));
+        }
+        let at = phase.node;
+        actions.push(table(at, vec![("count", text(at, "loops"))]));
+        Ok(actions)
+    }
+
+    fn event(&mut self, phase: &Phase, event: &Event, actions: &mut Vec<Node>) -> Result<()> {
+        let at = event.node;
+        let mut act = |entries| actions.push(table(at, entries));
+        match event.kind {
+            "run" => act(vec![("run_us", int(at, at.integer(0..=MAX_US)?))]),
+            "runtime" => runtime(at, actions)?,
+            "sleep" => {
+                act(vec![("sleep_us", int(at, at.integer(0..=MAX_US)?))]);
+                act(logged(at));
+            }
+            "timer" => self.timer(at, actions)?,
+            "lock" => {
+                let lock = self.lock(at)?;
+                ensure!(
+                    !self.held.contains(&lock),
+                    at.error("expected a lock that the task does not hold")
+                );
+                act(vec![("lock", self.element(at, &lock))]);
+                self.held.push(lock);
+            }
+            "unlock" => {
+                let lock = self.lock(at)?;
+                let held = self.held.iter().position(|held| *held == lock);
+                let Some(held) = held else {
+                    return Err(
+                        at.error("expected a lock that the task took earlier in this phase")
+                    );
+                };
+                self.held.remove(held);
+                act(vec![("unlock", self.element(at, &lock))]);
+            }
+            "wait" | "sync" => self.wait(event, actions)?,
+            "signal" | "broad" => {
+                let name = at.text()?;
+                let condition = self.condition(at, name);
+                let mut entries = vec![("signal", condition)];
+                if event.kind == "broad" {
+                    entries.push(("all", flag(at)));
+                }
+                act(entries);
+            }
+            "suspend" => act(vec![("await", self.condition(at, self.task.name))]),
+            "resume" => {
+                let name = target(self.file, at)?.name;
+                act(vec![
+                    ("signal", self.condition(at, name)),
+                    ("all", flag(at)),
+                ]);
+            }
+            "sem_post" | "sem_wait" => {
+                let semaphore = named(&mut self.shared.semaphores, at.text()?);
+                let action = if event.kind == "sem_post" {
+                    "post"
+                } else {
+                    "wait"
+                };
+                act(vec![(action, self.element(at, &semaphore))]);
+            }
+            "yield" => act(vec![("yield", flag(at))]),
+            _ => act(vec![("fork", self.fork(phase, at)?)]),
+        }
+        Ok(())
+    }
+
+    /// Name of the resource of this copy of the file.
+    fn element(&self, at: &Node, name: &str) -> Node {
+        let index = if self.count == 1 {
+            "me".to_string()
+        } else {
+            format!("me / {}", self.count)
+        };
+        text(at, &format!("{name}[{index}]"))
+    }
+
+    fn condition(&mut self, at: &Node, name: &str) -> Node {
+        let condition = named(&mut self.shared.conditions, name);
+        self.element(at, &condition)
+    }
+
+    fn lock(&mut self, at: &Node) -> Result<String> {
+        Ok(named(&mut self.shared.locks, at.text()?))
+    }
+
+    /// `sync` signals first. rt-app's manual has it take the mutex itself; where the task holds it already, it does not.
+    fn wait(&mut self, event: &Event, actions: &mut Vec<Node>) -> Result<()> {
+        let at = event.node;
+        let keys = at.table()?;
+        let (condition, mutex) = (keys.required("ref")?, keys.required("mutex")?);
+        keys.finish()?;
+        let lock = self.lock(mutex)?;
+        let own = event.kind == "sync" && !self.held.contains(&lock);
+        ensure!(
+            own || self.held.contains(&lock),
+            mutex.error("expected a mutex that the task took earlier in this phase")
+        );
+        let (name, lock) = (condition.text()?, self.element(mutex, &lock));
+        let condition = self.condition(condition, name);
+        let mut act = |entries| actions.push(table(at, entries));
+        if own {
+            act(vec![("lock", lock.clone())]);
+        }
+        if event.kind == "sync" {
+            act(vec![("signal", condition.clone())]);
+        }
+        act(vec![("await", condition), ("holding", lock.clone())]);
+        if own {
+            act(vec![("unlock", lock)]);
+        }
+        Ok(())
+    }
+
+    /// A timer is due its period after it last was; where that is over, it goes on from now, unless it is absolute.
+    fn timer(&self, at: &Node, actions: &mut Vec<Node>) -> Result<()> {
+        let keys = at.table()?;
+        let name = keys.required("ref")?.text()?;
+        keys.optional("mode");
+        let period = keys.required("period")?.integer(0..=MAX_US)?;
+        keys.finish()?;
+        let index = self.timers.keys().position(|known| known == name);
+        let timer = format!("timer_{}", index.expect("collected before"));
+        let next = text(at, &format!("{timer} + {}", period * 1_000));
+        actions.push(set(at, &timer, next));
+        actions.push(table(
+            at,
+            vec![
+                ("elapsed_ns", text(at, "now")),
+                ("since", text(at, "start")),
+            ],
+        ));
+        let sleep = vec![
+            table(at, vec![("until_ns", text(at, &timer))]),
+            table(at, logged(at)),
+        ];
+        let mut branch = vec![
+            ("if", text(at, &format!("{timer} - now"))),
+            ("do", list(at, sleep)),
+        ];
+        if !self.timers[name] {
+            branch.push(("else", list(at, vec![set(at, &timer, text(at, "now"))])));
+        }
+        actions.push(table(at, branch));
+        Ok(())
+    }
+
+    /// Each turn of each task starts an instance of its own.
+    fn fork(&self, phase: &Phase, at: &Node) -> Result<Node> {
+        let target = target(self.file, at)?;
+        let site = self.forks.site(at, self.forked);
+        let (count, all, each, turns) = (self.count, self.forks.of(target), site.each, site.turns);
+        let mut index = format!(
+            "me / {count} * {all} + me % {count} * {each} + {}",
+            site.base
+        );
+        if self.task.loops.is_some_and(|passes| passes > 1) {
+            index = format!("{index} + pass * {turns}");
+        }
+        if phase.loops.is_some_and(|turns| turns > 1) {
+            index += " + turn";
+        }
+        Ok(text(at, &format!("{}_forked[{index}]", target.label)))
+    }
+}
+
+fn numbers(kind: Kind) -> Vec<i64> {
+    let Kind::List(items) = kind else {
+        return Vec::new();
+    };
+    let number = |node: Node| node.integer(i64::MIN..=i64::MAX).ok();
+    items.into_iter().filter_map(number).collect()
+}
+
+fn set(at: &Node, local: &str, value: Node) -> Node {
+    table(at, vec![("set", text(at, local)), ("value", value)])
+}
+
+fn logged(at: &Node) -> Vec<(&'static str, Node)> {
+    vec![("log", text(at, LATENCY)), ("since", text(at, "due"))]
+}
+
+/// Runs until so much time has passed, whoever had the CPU meanwhile.
+fn runtime(at: &Node, actions: &mut Vec<Node>) -> Result<()> {
+    let length_us = at.integer(0..=MAX_US)?;
+    let step = || {
+        vec![
+            table(at, vec![("run_us", int(at, RUNTIME_STEP_US))]),
+            table(
+                at,
+                vec![
+                    ("elapsed_us", text(at, "spent")),
+                    ("since", text(at, "stamp")),
+                ],
+            ),
+        ]
+    };
+    actions.push(table(at, vec![("stamp", flag(at))]));
+    actions.extend(step());
+    let rest = text(at, &format!("{length_us} - spent"));
+    actions.push(table(at, vec![("while", rest), ("do", list(at, step()))]));
+    Ok(())
+}
+
+fn repeated(at: &Node, counter: &str, loops: Option<i64>, body: Vec<Node>) -> Vec<Node> {
+    match loops {
+        Some(1) => body,
+        None => vec![table(at, vec![("loop", list(at, body))])],
+        Some(loops) => {
+            let to = int(at, loops);
+            let entries = vec![
+                ("for", text(at, counter)),
+                ("to", to),
+                ("do", list(at, body)),
+            ];
+            vec![table(at, entries)]
+        }
+    }
+}

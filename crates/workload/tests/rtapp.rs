@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! rt-app's JSON: what typical files become, that they run as processes, and every message about what is not taken.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use workload::Workload;
+use workload::exec::{Calibration, ExecOptions, run};
+use workload::plan::{End, Inst, Plan, Policy, Start};
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/rtapp/{name}.json"))
+}
+
+fn plan(name: &str, copies: i64) -> Plan {
+    let workload = Workload::read(&file(name)).unwrap();
+    assert_eq!(
+        (workload.name.as_str(), workload.load.as_str()),
+        (name, "copies")
+    );
+    workload.plan(copies, &BTreeMap::new(), 4, 1).unwrap()
+}
+
+/// Forks, or other instructions, with their index evaluated for a task of the group and two counters.
+fn forks(plan: &Plan, group: usize, me: i64, locals: &[i64]) -> Vec<(String, i64)> {
+    let program = &plan.groups[group].program;
+    let of = |inst: &Inst| match inst {
+        Inst::Fork { group, index } => {
+            let name = plan.groups[*group as usize].name.clone();
+            Some((name, index.eval(me, locals)))
+        }
+        _ => None,
+    };
+    program.iter().filter_map(of).collect()
+}
+
+#[test]
+fn attributes_and_timers() {
+    let plan = plan("periodic", 3);
+    assert_eq!(plan.end, End::After { ns: 1_000_000_000 });
+    let groups: Vec<_> = plan
+        .groups
+        .iter()
+        .map(|g| {
+            (
+                g.name.as_str(),
+                g.count,
+                g.threads,
+                g.nice,
+                g.policy,
+                g.cpus.clone(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        groups,
+        [
+            ("control", 3, true, -5, Policy::Other, vec![0, 1]),
+            ("sampler", 6, true, 0, Policy::Other, vec![]),
+            ("batch", 3, true, 10, Policy::Batch, vec![]),
+        ]
+    );
+    let sampler = &plan.groups[1].program;
+    let set: Vec<_> = sampler
+        .iter()
+        .filter_map(|inst| match inst {
+            Inst::SetPolicy { policy } => Some(*policy),
+            _ => None,
+        })
+        .collect();
+    // The first phase says nothing, so it keeps what the last one set.
+    assert_eq!(set, [Policy::Fifo(20), Policy::Other]);
+    let moves: Vec<_> = sampler
+        .iter()
+        .filter_map(|inst| match inst {
+            Inst::Affinity { cpus } => Some(cpus.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(moves, [vec![1], vec![]]);
+    // After its delay; absolute timers are never put off, relative ones are.
+    assert!(matches!(sampler[0], Inst::Until { .. }));
+    let puts_off = |program: &[Inst]| {
+        program
+            .iter()
+            .filter(|inst| matches!(inst, Inst::Set { .. }))
+            .count()
+    };
+    assert_eq!(puts_off(&plan.groups[0].program), 3);
+}
+
+#[test]
+fn every_fork_starts_an_instance_of_its_own() {
+    let plan = plan("forks", 2);
+    let counts: Vec<_> = plan
+        .groups
+        .iter()
+        .map(|g| (g.name.as_str(), g.count, g.start))
+        .collect();
+    // 2 parents x 2 passes x (3 + 1) forks, and as many grandchildren, in 2 copies; one grandchild is there before.
+    assert_eq!(
+        counts,
+        [
+            ("parent", 4, Start::Signal),
+            ("child_forked", 32, Start::Fork),
+            ("grandchild", 2, Start::Signal),
+            ("grandchild_forked", 32, Start::Fork),
+        ]
+    );
+    let mut started = Vec::new();
+    for me in 0..4 {
+        for pass in 0..2 {
+            for turn in 0..3 {
+                let [spawned, rested] = &forks(&plan, 0, me, &[pass, turn])[..] else {
+                    panic!("two forks");
+                };
+                started.push(spawned.1);
+                if turn == 0 {
+                    started.push(rested.1);
+                }
+            }
+        }
+    }
+    started.sort_unstable();
+    assert_eq!(started, (0..32).collect::<Vec<_>>());
+    let grandchildren: Vec<_> = (0..32).map(|me| forks(&plan, 1, me, &[])[0].1).collect();
+    assert_eq!(grandchildren, (0..32).collect::<Vec<_>>());
+}
+
+#[test]
+fn they_run_as_processes() {
+    let options = ExecOptions {
+        limit: Duration::from_secs(60),
+        ..ExecOptions::new(Calibration::measure())
+    };
+    let loops = |name| {
+        let outcome = run(&plan(name, 1), &options).unwrap();
+        outcome.metrics["throughput_per_s"] * outcome.metrics["elapsed_s"]
+    };
+    let forks = loops("forks");
+    assert!(
+        (forks - (2.0 * 2.0 * 4.0 + 16.0 + 17.0 * 4.0)).abs() < 0.5,
+        "{forks}"
+    );
+    // A resume that comes while the stage still works is lost, on a busy machine.
+    let pipeline = loops("pipeline");
+    assert!((90.0..=150.5).contains(&pipeline), "{pipeline}");
+}
+
+const GOOD: &str = r#"{
+"global": {"duration": 5, "default_policy": "SCHED_OTHER"},
+"tasks": {
+ "a": {"run": 10, "lock": "m", "wait": {"ref": "c", "mutex": "m"}, "unlock": "m",
+  "timer": {"ref": "unique", "period": 100}},
+ "b": {"instance": 2, "loop": 3, "cpus": [0],
+  "phases": {"p": {"loop": 2, "resume": "a", "sleep": 10}, "q": {"fork": "d"}}},
+ "d": {"instance": 0, "loop": 1, "signal": "c"}
+}}"#;
+
+/// What to change in the good file, into what, and how the message begins.
+const MESSAGES: &[(&str, &str, &str)] = &[
+    (
+        "\"sleep\": 10",
+        "\"mem\": 10",
+        "f.json:7: tasks.b.phases.p.mem: mem has no counterpart here, expected one of lock, ",
+    ),
+    (
+        "\"sleep\": 10",
+        "\"barrier1\": \"x\"",
+        "f.json:7: tasks.b.phases.p.barrier1: barrier has no counterpart",
+    ),
+    (
+        "\"sleep\": 10",
+        "\"iorun\": 1",
+        "f.json:7: tasks.b.phases.p.iorun: iorun has no counterpart",
+    ),
+    (
+        "\"sleep\": 10",
+        "\"slep\": 10",
+        "f.json:7: tasks.b.phases.p.slep: unknown key, did you mean sleep?",
+    ),
+    (
+        "\"sleep\": 10",
+        "\"sleep\": \"10\"",
+        "f.json:7: tasks.b.phases.p.sleep: expected an integer from 0 to 2147483647, found \"10\"",
+    ),
+    (
+        "\"sleep\": 10",
+        "\"util_min\": 10",
+        "f.json:7: tasks.b.phases.p.util_min: utilization clamps",
+    ),
+    (
+        "\"sleep\": 10",
+        "\"nodes_membind\": [0]",
+        "f.json:7: tasks.b.phases.p.nodes_membind: memory bound",
+    ),
+    (
+        "\"sleep\": 10",
+        "\"taskgroup\": \"/a\"",
+        "f.json:7: tasks.b.phases.p.taskgroup: task groups",
+    ),
+    (
+        "\"sleep\": 10",
+        "\"dl-period\": 9",
+        "f.json:7: tasks.b.phases.p.dl-period: deadline scheduling",
+    ),
+    (
+        "\"sleep\": 10",
+        "\"dl-runtime\": 9",
+        "f.json:7: tasks.b.phases.p.dl-runtime: expected at the task",
+    ),
+    (
+        "SCHED_OTHER",
+        "SCHED_DEADLINE",
+        "f.json:4: tasks.a: SCHED_DEADLINE has no counterpart here",
+    ),
+    (
+        "SCHED_OTHER",
+        "SCHED_FAIR",
+        "f.json:4: tasks.a: unknown policy SCHED_FAIR, expected SCHED_OTHER, ",
+    ),
+    (
+        "\"loop\": 2",
+        "\"loop\": 0",
+        "f.json:7: tasks.b.phases.p.loop: expected -1 or a number from 1, found 0",
+    ),
+    (
+        "\"loop\": 3",
+        "\"loop\": -1",
+        "f.json:7: tasks.b.phases.q.fork: expected a fork that happens a known number",
+    ),
+    (
+        "\"fork\": \"d\"",
+        "\"fork\": \"b\"",
+        "f.json:6: tasks.b: tasks that fork each other in a circle",
+    ),
+    (
+        "\"fork\": \"d\"",
+        "\"fork\": \"e\"",
+        "f.json:7: tasks.b.phases.q.fork: unknown task e, expected one of",
+    ),
+    (
+        "\"resume\": \"a\"",
+        "\"resume\": \"c\"",
+        "f.json:7: tasks.b.phases.p.resume: unknown task c",
+    ),
+    (
+        "\"lock\": \"m\"",
+        "\"run1\": 1",
+        "f.json:4: tasks.a.wait.mutex: expected a mutex that the task took",
+    ),
+    (
+        ", \"unlock\": \"m\"",
+        "",
+        "f.json:4: tasks.a: expected lock m to be unlocked in the same phase",
+    ),
+    (
+        "\"ref\": \"unique\"",
+        "\"ref\": \"tick\"}, \"timer\": {\"ref\": \"tick\", \"mode\": \"late\"",
+        "f.json:5: tasks.a.timer.mode: expected relative or absolute, found \"late\"",
+    ),
+    (
+        "\"instance\": 0, ",
+        "\"instance\": 2, \"timer\": {\"ref\": \"tick\", \"period\": 5}, ",
+        "f.json:8: tasks.d.timer.ref: one timer for several threads has no counterpart here",
+    ),
+    (
+        "\"cpus\": [0]",
+        "\"cpus\": []",
+        "f.json:6: tasks.b.cpus: expected at least one CPU, found a list of 0",
+    ),
+    (
+        "\"cpus\": [0]",
+        "\"cpus\": [5000]",
+        "f.json:6: tasks.b.cpus[0]: expected 0 to 1023, found 5000",
+    ),
+    (
+        "\"cpus\": [0]",
+        "\"run\": 5",
+        "f.json:6: tasks.b.run: expected in a phase, as the task has phases",
+    ),
+    (
+        "\"cpus\": [0]",
+        "\"priority\": 20",
+        "f.json:6: tasks.b.priority: expected an integer from -20 to 19",
+    ),
+    (
+        "\"duration\": 5",
+        "\"duration\": -1",
+        "f.json:2: global.duration: expected global.duration in seconds, as a",
+    ),
+    (
+        "\"duration\": 5",
+        "\"pi_enabled\": true",
+        "f.json:2: global.pi_enabled: expected false",
+    ),
+    (
+        "\"duration\": 5",
+        "\"durations\": 5",
+        "f.json:2: global.durations: unknown key, did you mean duration?",
+    ),
+    (
+        "\"instance\": 2",
+        "\"loop\": 3",
+        "f.json:6: tasks.b.loop: expected once, found twice",
+    ),
+    (
+        "\"signal\": \"c\"",
+        "\"delay\": 1",
+        "f.json:8: tasks.d: expected at least one event, found none",
+    ),
+    (
+        "\"tasks\"",
+        "\"task\"",
+        "f.json:3: task: unknown key, did you mean tasks?",
+    ),
+    ("\"run\": 10", "\"run\" 10", "f.json:4: expected JSON: "),
+];
+
+#[test]
+fn every_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.json");
+    let read = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        Workload::read(&path).map_err(|error| {
+            error
+                .to_string()
+                .replace(&path.display().to_string(), "f.json")
+        })
+    };
+    read(GOOD).unwrap();
+    for (from, to, expected) in MESSAGES {
+        assert!(GOOD.contains(from), "{from}");
+        let error = read(&GOOD.replacen(from, to, 1)).unwrap_err();
+        assert!(error.starts_with(expected), "{error}\n{expected}");
+        assert_eq!(error.lines().count(), 1);
+    }
+}
