@@ -159,6 +159,14 @@ static __always_inline u64 queue_clock(const struct cfs_rq *rq, u64 now)
 	return cfs_min_vruntime(rq->min_vr, runs, curr.vr, rq->has_left, rq->left_vr);
 }
 
+/* A task of that vruntime counts in the queue's clock, until the DSQ is looked at again. */
+static __always_inline void count_as_left(struct cfs_rq *rq, u64 vr)
+{
+	if (!rq->has_left || before64(vr, rq->left_vr))
+		rq->left_vr = vr;
+	rq->has_left = true;
+}
+
 /* Look at the head of the CPU's DSQ. */
 static __always_inline void refresh_left(u32 cpu)
 {

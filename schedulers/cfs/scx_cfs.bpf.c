@@ -196,9 +196,7 @@ void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
 	if (is_new && prm.child_runs_first)
 		swap_with_parent(rq, t, cpu);
 	scx_bpf_dsq_insert_vtime(p, cpu, SLICE_BACKSTOP_NS, t->vr, enq_flags);
-	if (!rq->has_left || before64(t->vr, rq->left_vr))
-		rq->left_vr = t->vr;
-	rq->has_left = true;
+	count_as_left(rq, t->vr);
 	if (is_new || t->reniced || (enq_flags & SCX_ENQ_WAKEUP))
 		check_preempt(cpu, p, t);
 	t->reniced = false;
@@ -263,6 +261,10 @@ static __always_inline bool take(u32 cpu, s32 pid)
 	return false;
 }
 
+/*
+ * What is taken from the DSQ here counts as the leftmost until it runs: the
+ * queue's clock must not pass it meanwhile.
+ */
 void BPF_STRUCT_OPS(cfs_dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct cfs_rq *rq = rq_of(cpu);
@@ -278,13 +280,15 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 cpu, struct task_struct *prev)
 		charge(rq, pt, now);
 		/* Wanted elsewhere: put it back, whoever comes next. */
 		if (rq->push_pid == prev->pid) {
-			scx_bpf_dsq_move_to_local(cpu);
 			refresh_left(cpu);
+			scx_bpf_dsq_move_to_local(cpu);
 			return;
 		}
 	}
 	pid = pick(cpu, rq, prev, pt);
 	left = rq->pick.left;
+	rq->has_left = rq->pick.fed;
+	rq->left_vr = rq->pick.left_vr;
 	if (pt && pid == prev->pid) {
 		set_current(rq, prev, pt, now);
 		refresh_left(cpu);
@@ -292,20 +296,22 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 cpu, struct task_struct *prev)
 	}
 	if (pid && pid != left)
 		STAT_INC(buddy_picks);
-	if (!(pid && pid != left && take(cpu, pid)) && !scx_bpf_dsq_move_to_local(cpu)) {
-		if (pid)
-			send_back(cpu, false);
-		if (pt) {
-			set_current(rq, prev, pt, now);
-		} else {
-			got = newidle_balance(cpu);
-			if (got > 0) {
-				__sync_fetch_and_add(&stat_newidle_pulls[cpu_index(cpu) * 8], got);
-				scx_bpf_dsq_move_to_local(cpu);
-			} else if (nohz_owner < 0) {
-				nohz_owner = cpu;
-			}
+	if ((pid && pid != left && take(cpu, pid)) || scx_bpf_dsq_move_to_local(cpu))
+		return;
+	if (pid)
+		send_back(cpu, false);
+	if (pt) {
+		set_current(rq, prev, pt, now);
+	} else {
+		got = newidle_balance(cpu);
+		if (got > 0) {
+			__sync_fetch_and_add(&stat_newidle_pulls[cpu_index(cpu) * 8], got);
+			refresh_left(cpu);
+			scx_bpf_dsq_move_to_local(cpu);
+			return;
 		}
+		if (nohz_owner < 0)
+			nohz_owner = cpu;
 	}
 	refresh_left(cpu);
 	rq->min_vr = queue_clock(rq, now);
@@ -322,6 +328,7 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
 	change_queue(t, cpu, vruntime_on(t, cpu));
 	rq->idle_since_ns = 0;
 	set_current(rq, p, t, scx_bpf_now());
+	refresh_left(cpu);
 	/* Spec 2.2.7: reniced for the worse while running. */
 	if (t->worsened)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
@@ -369,6 +376,8 @@ void BPF_STRUCT_OPS(cfs_stopping, struct task_struct *p, bool runnable)
 		t->avg_overlap = cfs_avg(t->avg_overlap, min_u64(ran, 2 * prm.migration_cost_ns));
 	rq->min_vr = queue_clock(rq, now);
 	rq->curr_pid = 0;
+	/* The clock does not pass it before another runs: it may have to go by it to another queue. */
+	count_as_left(rq, t->vr);
 }
 
 void BPF_STRUCT_OPS(cfs_quiescent, struct task_struct *p, u64 deq_flags)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.policies import programs
+from tests.policies.schedules import HOG, ONE_CPU, simulate
 
 ROOT = Path(__file__).resolve().parents[2]
 ERAS = ("2.6.31", "2.6.32", "3.6")
@@ -133,3 +134,27 @@ promises = ["elapsed_s"]
 def test_tasks_survive_cpus_that_come_and_go(rules: str) -> None:
     record = cell(rules, "hackbench", 3, "desktop-4", "--hotplug", "1ms:-3,2ms:-2,4ms:+3,5ms:-1,6ms:+2,7ms:+1")
     assert record["metrics"]["starvation_max_us"] < 1_000_000
+
+
+@pytest.mark.parametrize("rules", ERAS)
+def test_a_weak_task_does_not_carry_the_clock_away(rules: str, tmp_path: Path) -> None:
+    """One tick of nice 19 is 680 ms of vruntime: who wakes while another is switched in does not owe that."""
+    tasks = (
+        f'[[task]]\nname = "strong"\nnice = -5\n{HOG}[[task]]\nname = "weak"\nnice = 19\n{HOG}'
+        '[[task]]\nname = "writer"\nprogram = [{ loop = [{ write = 4096, sync = true }, { run_us = 100 }] }]\n'
+    )
+    schedule = simulate(tmp_path, f"cfs:rules={rules}", tasks, 2, hz=100)
+    assert max(schedule.gaps_ms("writer")) < 200
+
+
+@pytest.mark.parametrize("rules", ERAS)
+def test_who_leaves_a_cpu_offline_keeps_his_distance_to_the_clock(rules: str, tmp_path: Path) -> None:
+    """Behind him a task of nice 19, far ahead: the clock of the queue that he left must not be its vruntime."""
+    machine = tmp_path / "two.toml"
+    machine.write_text(ONE_CPU.format(hz=100).replace("cores_per_llc = 1", "cores_per_llc = 2"), "utf-8")
+    tasks = f'[[task]]\nname = "strong"\ncount = 3\nnice = -5\n{HOG}[[task]]\nname = "weak"\nnice = 19\n{HOG}'
+    gone = ["--hotplug", "1000ms:-1"]
+    schedule = simulate(tmp_path, f"cfs:rules={rules}", tasks, 3, str(machine), *gone, hz=100)
+    for name in schedule.tasks("strong"):
+        starts = [start for start, _ in schedule.stints[name] if start > 1000]
+        assert max(after - before for before, after in zip([1000.0, *starts], [*starts, 3000.0], strict=True)) < 300
