@@ -25,3 +25,7 @@ class Figure:
 
 def at_most(what: str, value: float, unit: str, limit: float, detail: str = "") -> Figure:
     return Figure(what, value, unit, f"<= {limit:g}", value <= limit, detail)
+
+
+def at_least(what: str, value: float, unit: str, limit: float, detail: str = "") -> Figure:
+    return Figure(what, value, unit, f">= {limit:g}", value >= limit, detail)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Measures every budget and prints it with its figure and `hit` or `miss`. Results stay in build/bench.
 
-run.py [sim|run|vm]…    these alone
+run.py [sim|run|campaign|vm]…    these alone
 """
 
 import json
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+import campaign
 import exact
 from figures import Figure, NotMeasured, at_most
 
@@ -32,11 +33,11 @@ def output(*command: str, may_end: tuple[int, ...] = (0,)) -> str:
     return done.stdout
 
 
-def compare(name: str, *arguments: str) -> list[Record]:
-    """All records of a comparison that is run anew."""
+def records_of(name: str, *command: str) -> list[Record]:
+    """All records of a comparison or campaign that is run anew."""
     folder = OUT / name
     shutil.rmtree(folder, ignore_errors=True)
-    output("./schedlab", "compare", *arguments, "-o", str(folder))
+    output("./schedlab", *command, "-o", str(folder))
     found = [records.read(path, path.stem) for path in sorted((folder / "cells").glob("*.json"))]
     failed = [record.reason for record in found if record.status != records.OK]
     if failed or not found:
@@ -58,13 +59,17 @@ def main_job() -> Iterator[Figure]:
     lines = (ROOT / "Makefile").read_text("utf-8").splitlines()
     arguments = [line.split()[2:] for line in lines if line.startswith("\t./schedlab compare ")]
     start = time.monotonic()
-    compare("run", *arguments[0])
+    records_of("run", "compare", *arguments[0])
     yield at_most("make run after set-up", time.monotonic() - start, "s", 120)
 
 
 GROUPS: dict[str, tuple[str, Sequence[Callable[[], Iterator[Figure]]]]] = {
     "sim": ("simulator, one core", [simulator]),
     "run": ("the main job", [main_job]),
+    "campaign": (
+        "a large campaign in the simulator",
+        [partial(campaign.figures, partial(records_of, "campaign", "run"))],
+    ),
     "vm": (
         "real kernel, exact virtual machine",
         [partial(exact.figures, cpus) for cpus in exact.BUDGETS],

@@ -94,7 +94,8 @@ def write_table(store: Store, name: str, columns: dict[str, str], content: Itera
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([row.get(name) for name in columns] for row in content)
+    blank = dict.fromkeys(columns)
+    writer.writerows((blank | row).values() for row in content)
     source = store.directory / f"{name}.csv"
     atomic.write(source, text.getvalue())
     try:

@@ -15,11 +15,15 @@ from schedlab.statistics.export import as_json
 from schedlab.statistics.summary import Summary
 from schedlab.terminal import closing
 
+# More would hardly fit: what is drawn in vain takes time.
+_MOST_CELLS = 3_000
+
 
 def write(summary: Summary, found: dict[str, Record], store: Store) -> None:
     booted = guests.read(store)
-    text = render(summary, found, booted)
-    if len(text.encode()) > MOST_BYTES:
+    whole = len(summary.manifest.cells) <= _MOST_CELLS
+    text = render(summary, found, booted, whole)
+    if whole and len(text.encode()) > MOST_BYTES:
         text = render(summary, found, booted, whole=False)
     atomic.write(store.directory / "report.html", text)
 
