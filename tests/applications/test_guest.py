@@ -10,12 +10,10 @@ from schedlab import vm
 from schedlab.errors import PlaceError
 from schedlab.places import applications
 from schedlab.vm import kernel, qemu
-from tests.applications.conftest import APPLICATIONS, LARGE, TINY, WORKLOADS, check_promises, options, skip_if_not_here
+from tests.applications.conftest import APPLICATIONS, TINY, WORKLOADS, check_promises, options, skip_if_not_here
 from tests.vm_policies import shards
 
 SCHEDULER = "bfs"
-# The two with large inputs are tried on this machine alone.
-NAMES = [name for name in APPLICATIONS if name not in LARGE]
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +29,7 @@ def can_boot() -> None:
 def here(can_boot: None, runner: Path) -> dict[str, dict[str, Path]]:
     """The files of each application whose programs are here."""
     found = {}
-    for name in NAMES:
+    for name in APPLICATIONS:
         try:
             skip_if_not_here(runner, name)
             load, params = TINY[name]
@@ -63,14 +61,15 @@ def lines(here: dict[str, dict[str, Path]], runner: Path, tmp_path_factory: pyte
         cpus=2,
         memory_mib=applications.MEMORY_MIB,
         environment={"SCHEDLAB_CACHE": applications.CACHE},
-        limit_s=600,
+        on_disk=True,
+        limit_s=900,
         on_line=said.append,
         on_error_line=lambda line: said.append(f"stderr: {line}"),
     )
     return said
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", APPLICATIONS)
 def test_an_application_keeps_its_promises_in_a_guest(
     runner: Path, here: dict[str, dict[str, Path]], lines: list[str], name: str
 ):

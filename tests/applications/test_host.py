@@ -20,6 +20,8 @@ from tests.applications.conftest import (
     skip_if_not_here,
 )
 
+CPUS = len(os.sched_getaffinity(0))
+
 
 def processes_in(folder: Path) -> list[str]:
     """Processes that work below a folder or were told of it."""
@@ -74,6 +76,19 @@ def test_an_application_keeps_its_promises_and_leaves_nothing(runner: Path, name
 def test_every_frame_is_shown_or_not(runner: Path, runs: Path):
     metrics = ran(runner, "mplayer", runs).record["metrics"]
     assert metrics["frames_shown"] + metrics["frames_not_shown"] == 80
+
+
+@pytest.mark.parametrize("read_write", [0, 1])
+@pytest.mark.parametrize("clients", [1, 32 * CPUS])
+def test_a_database_serves_one_client_and_many(runner: Path, runs: Path, clients: int, read_write: int):
+    skip_if_not_here(runner, "oltp")
+    done = run(runner, "oltp", runs, "--param", f"read_write={read_write}", load=clients)
+    assert done.status == 0, done.said
+    cell, metrics = done.record["cell"], done.record["metrics"]
+    assert (cell["load"], cell["params"]["read_write"]) == (clients, str(read_write))
+    assert metrics["throughput_per_s"] > 0
+    check_promises("oltp", done.record)
+    nothing_is_left(runs)
 
 
 def test_an_interrupted_database_is_stopped_and_removed(runner: Path, runs: Path):

@@ -66,16 +66,16 @@ def test_image_ignores_dates_and_names_of_the_host(kernel: Kernel, tmp_path: Pat
         for name in ("b", "a") if number == 1 else ("a", "b"):
             (source / name).write_text(name)
             os.utime(source / name, (number, number))
-        images.append(initramfs.build(kernel, ["true"], {"/data": source}, {"X": "1"}))
+        images.append(initramfs.build(initramfs.contents(kernel, ["true"], {"/data": source}, {"X": "1"})))
     assert images[0] == images[1]
     assert images[0].path.read_bytes() == images[1].path.read_bytes()
-    other = initramfs.build(kernel, ["false"], {"/data": tmp_path / "host-1"}, {"X": "1"})
+    other = initramfs.build(initramfs.contents(kernel, ["false"], {"/data": tmp_path / "host-1"}, {"X": "1"}))
     assert other.sha256 != images[0].sha256
 
 
 def test_executables_bring_their_libraries(kernel: Kernel) -> None:
     program = Path(shutil.which("bash") or "/bin/bash")
-    listed = listing(initramfs.build(kernel, ["true"], {"/bin/bash": program}, {}).path)
+    listed = listing(initramfs.build(initramfs.contents(kernel, ["true"], {"/bin/bash": program}, {})).path)
     assert any(path.endswith("/libc.so.6") for path in listed)
     assert any("ld-linux" in path for path in listed)
     assert f"boot/config-{kernel.release}" in listed
@@ -91,5 +91,5 @@ def test_executables_bring_their_libraries(kernel: Kernel) -> None:
 )
 def test_bad_files_are_one_line(kernel: Kernel, guest_path: str, host_path: str, expected: str) -> None:
     with pytest.raises(InputError) as caught:
-        initramfs.build(kernel, ["true"], {guest_path: Path(host_path)}, {})
+        initramfs.build(initramfs.contents(kernel, ["true"], {guest_path: Path(host_path)}, {}))
     assert str(caught.value) == expected

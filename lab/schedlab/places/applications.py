@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.catalogue import toml
+from schedlab.catalogue.workloads import RT_APP
 from schedlab.errors import InputError, InterruptedRun, LabError, PlaceError
 from schedlab.vm import tools
 
 # Where the runner in the guest looks for inputs.
 CACHE = "/lab/cache"
-# Files of the guest lie in its memory, as do the folders of runs. A workload may ask for more.
+# The folders of runs lie in the guest's memory, and where it has no disk all other files, too. A workload may ask for
+# more.
 MEMORY_MIB = 3072
 # A real build under software emulation.
 CELL_LIMIT_S = 1800.0
@@ -20,8 +22,23 @@ CELL_LIMIT_S = 1800.0
 
 def command(workload: Path) -> dict[str, Any] | None:
     """The workload's `[command]`, which the runner has checked or will; None where its tasks are the workload."""
+    if workload.suffix == RT_APP:
+        return None
     table = toml.read(workload).get("command")
     return table if isinstance(table, dict) else None
+
+
+def wants_disk(workloads: Iterable[Path]) -> bool:
+    """Whether a guest is better off with its files on a disk: for applications, and for tasks that write to one."""
+    described = [path for path in workloads if path.suffix != RT_APP]
+    return any(command(path) is not None or _names(toml.read(path).get("task"), "write") for path in described)
+
+
+def _names(part: Any, action: str) -> bool:
+    """Whether an action is somewhere in a program."""
+    if isinstance(part, dict):
+        return action in part or any(_names(value, action) for value in part.values())
+    return isinstance(part, list) and any(_names(value, action) for value in part)
 
 
 def memory_mib(workloads: Iterable[Path]) -> int | None:

@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Runs in the guest: every cell in a process of its own, its record printed as soon as it is there, so that a guest
 # that breaks later loses none.
+# What is on a disk is read once, so that the first cell finds it where all others do.
+if [ -e /schedlab/command ] && grep -q ' / ext4 ' /proc/mounts; then
+	find /bin /lib* /sbin /usr /lab -xdev -type f -exec cat {} + >/dev/null
+fi
 # The kernel has work left over from booting, and would do it beside the first cells.
 sleep 5
 status=0

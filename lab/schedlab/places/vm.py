@@ -60,7 +60,8 @@ def _boot(
         else:
             done(record.id, record.status)
 
-    memory_mib = applications.memory_mib(workload.path for workload in campaign.request.workloads)
+    workloads = [workload.path for workload in campaign.request.workloads]
+    memory_mib = applications.memory_mib(workloads)
     cell_limit_s = applications.CELL_LIMIT_S if memory_mib else _CELL_LIMIT_S
     with tempfile.TemporaryDirectory(prefix="schedlab-shards-") as folder:
         try:
@@ -71,6 +72,7 @@ def _boot(
                 cpus=cpus,
                 memory_mib=memory_mib or _MEMORY_MIB,
                 environment={"SCHEDLAB_CACHE": applications.CACHE},
+                on_disk=applications.wants_disk(workloads),
                 limit_s=_BOOT_LIMIT_S + cell_limit_s * len(cells),
                 on_line=take,
                 on_error_line=messages.append,

@@ -41,6 +41,7 @@ def _exec(options: argparse.Namespace) -> int:
         topology=options.topology and tiers.topology(options.topology),
         kernel_spec=options.kernel,
         append=options.append,
+        on_disk=options.disk,
         limit_s=options.limit,
         on_line=lambda line: print(line, flush=True),
         on_error_line=lambda line: print(line, file=sys.stderr, flush=True),
@@ -59,7 +60,8 @@ def _shell(options: argparse.Namespace) -> int:
         options.cpus, tiers.memory_mib(options.memory), options.topology and tiers.topology(options.topology)
     )
     append = f"{shell.append()} {options.append}"
-    guest = command.prepare(None, dict(map(_file, options.file)), {}, options.tier, shape, options.kernel, append)
+    files = dict(map(_file, options.file))
+    guest = command.prepare(None, files, {}, options.tier, shape, options.kernel, append, options.disk)
     return shell.interact(guest)
 
 
@@ -97,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
         help="bring a file or folder along, executables with their libraries (default place: /NAME, where commands "
         "are looked for as well)",
     )
-
+    guest.add_argument("--disk", action="store_true", help="files on a disk, not in memory (not in the exact tier)")
     guest.add_argument("--append", default="", metavar="TEXT", help="more for the kernel's command line")
 
     run = commands.add_parser("exec", parents=[guest], help="run a command in a guest; its exit status is ours")

@@ -4,7 +4,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from schedlab.vm import initramfs, kernel, probe, qemu
+from schedlab.vm import disk, initramfs, kernel, probe, qemu
 from schedlab.vm.machine import Guest, OnLine, Result, boot
 from schedlab.vm.tiers import Shape
 
@@ -19,13 +19,20 @@ def prepare(
     shape: Shape,
     kernel_spec: str,
     append: str,
+    on_disk: bool = False,
 ) -> Guest:
-    """Settle emulator, kernel, tier and image."""
+    """Settle emulator, kernel, tier and image.
+
+    In the exact tier no guest may wait for the host's disk, and a kernel whose drivers are modules cannot start from
+    one: then the files are in memory all the same.
+    """
     emulator = qemu.find()
     booted = kernel.resolve(kernel_spec)
     tier = probe.choose(tier, emulator, booted)
-    image = initramfs.build(booted, command, files, environment)
-    return Guest(emulator, booted, image, tier, shape, append)
+    tree = initramfs.contents(booted, command, files, environment)
+    device = disk.device(booted) if on_disk and tier != "exact" else None
+    root = disk.build(tree, device) if device else initramfs.build(tree)
+    return Guest(emulator, booted, root, tier, shape, append)
 
 
 def run(
@@ -39,6 +46,7 @@ def run(
     environment: Mapping[str, str] | None = None,
     kernel_spec: str = kernel.SERIES,
     append: str = "",
+    on_disk: bool = False,
     limit_s: float = DEFAULT_LIMIT_S,
     on_line: OnLine = lambda line: None,
     on_error_line: OnLine = lambda line: None,
@@ -46,10 +54,11 @@ def run(
     """Run a command in a guest of its own, with its standard input empty.
 
     `files` maps paths in the guest to paths here. `tier` is one of TIERS, or `auto`: virtual where KVM really boots
-    a guest, else emulated. `append` goes to the kernel's command line. `limit_s` bounds the wall-clock time. Lines
+    a guest, else emulated. `append` goes to the kernel's command line. `on_disk` puts the files on a disk, where the
+    tier and the kernel allow it, else they are in the guest's memory. `limit_s` bounds the wall-clock time. Lines
     come as the command prints them.
     Raises GuestFailed, InputError, PlaceError; QEMU is gone in every case.
     """
     shape = Shape(cpus, memory_mib, topology)
-    guest = prepare(command, files or {}, environment or {}, tier, shape, kernel_spec, append)
+    guest = prepare(command, files or {}, environment or {}, tier, shape, kernel_spec, append, on_disk)
     return boot(guest, limit_s, on_line, on_error_line)

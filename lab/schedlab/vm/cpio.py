@@ -54,6 +54,23 @@ class Tree:
         out += _entry(_TRAILER, 0, _Node(0))
         return bytes(out)
 
+    def unpack(self, folder: Path) -> None:
+        """The same files below a folder, without devices, which a kernel makes by itself."""
+        folder.mkdir()
+        folder.chmod(0o755)
+        for path, node in sorted(self.nodes.items()):
+            place = folder / str(path).lstrip("/")
+            if stat.S_ISDIR(node.mode):
+                place.mkdir()
+            elif stat.S_ISLNK(node.mode):
+                place.symlink_to(node.data.decode())
+                continue
+            elif stat.S_ISREG(node.mode):
+                place.write_bytes(node.data)
+            else:
+                continue
+            place.chmod(stat.S_IMODE(node.mode))
+
     def _add(self, path: str, node: _Node) -> None:
         place = PurePosixPath("/", path)
         for parent in place.parents:

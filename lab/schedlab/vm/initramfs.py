@@ -32,12 +32,21 @@ class Initramfs:
 
     path: Path
     sha256: str
+    kind: str = "initramfs"
+
+    def arguments(self) -> list[str]:
+        """QEMU's, to give it to the kernel."""
+        return ["-initrd", str(self.path)]
+
+    def kernel_arguments(self) -> str:
+        """None: a kernel with an initramfs starts what is in it."""
+        return ""
 
 
-def build(
+def contents(
     kernel: Kernel, command: Sequence[str] | None, files: Mapping[str, Path], environment: Mapping[str, str]
-) -> Initramfs:
-    """The image that runs `command` (None: a shell on the console) with `files` (guest path: host path) in place.
+) -> Tree:
+    """What runs `command` (None: a shell on the console) with `files` (guest path: host path) in place.
 
     A folder is taken with all that is in it. Dynamic executables bring their shared libraries.
     Raises InputError for files that are not there, PlaceError without a static busybox.
@@ -60,7 +69,7 @@ def build(
     else:
         lines = [f"export {name}={shlex.quote(value)}\n" for name, value in sorted(environment.items())]
         tree.file("/schedlab/command", f"{''.join(lines)}exec {shlex.join(command)}\n".encode())
-    return _keep(tree.pack())
+    return tree
 
 
 def _add_busybox(tree: Tree) -> None:
@@ -106,7 +115,9 @@ def _libraries(program: Path) -> list[str]:
     return re.findall(r"^\s*(?:\S+ => )?(/\S+) \(0x", done.stdout, re.MULTILINE)
 
 
-def _keep(image: bytes) -> Initramfs:
+def build(tree: Tree) -> Initramfs:
+    """The image with this tree, from the cache where it is there."""
+    image = tree.pack()
     digest = hashlib.sha256(image).hexdigest()
     kind = "initramfs-large" if len(image) > _LARGE else "initramfs"
     folder = cache.directory(kind)

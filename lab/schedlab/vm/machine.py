@@ -15,6 +15,7 @@ from pathlib import Path
 
 from schedlab.errors import LabError
 from schedlab.vm import cache, tiers
+from schedlab.vm.disk import Disk
 from schedlab.vm.initramfs import Initramfs
 from schedlab.vm.kernel import Kernel
 from schedlab.vm.qemu import Qemu
@@ -45,7 +46,7 @@ class Result:
     """How a command in a guest ended, and what it ran on.
 
     `boot_s` is the wall-clock time from QEMU's start to the command's. `hashes` are SHA-256 of what decides an
-    exact run: `kernel`, `initramfs` and `qemu`.
+    exact run: `kernel`, `initramfs` (`disk`, where the files are on one) and `qemu`.
     """
 
     exit_code: int
@@ -64,18 +65,18 @@ class Guest:
 
     emulator: Qemu
     kernel: Kernel
-    initramfs: Initramfs
+    root: Initramfs | Disk
     tier: str
     shape: Shape
     append: str = ""
 
     def kernel_arguments(self) -> str:
-        """The kernel's command line: the tier's, then what the caller appends."""
-        return f"{tiers.kernel_arguments(self.tier)} {self.append}".rstrip()
+        """The kernel's command line: the tier's, where its root is, then what the caller appends."""
+        return f"{tiers.kernel_arguments(self.tier)}{self.root.kernel_arguments()} {self.append}".rstrip()
 
     def command(self, chardevs: Sequence[str]) -> list[str]:
         """QEMU's command line; `chardevs` are the arguments for the console and the ports."""
-        boot = ["-kernel", str(self.kernel.image), "-initrd", str(self.initramfs.path)]
+        boot = ["-kernel", str(self.kernel.image), *self.root.arguments()]
         arguments = ["-append", self.kernel_arguments()]
         machine = tiers.qemu_arguments(self.tier, self.shape)
         # setpriv ends QEMU with us, even where we are ended in a way that nobody can catch.
@@ -124,7 +125,7 @@ def boot(guest: Guest, limit_s: float, on_line: OnLine, on_error_line: OnLine) -
         qemu_version=guest.emulator.version,
         hashes={
             "kernel": guest.kernel.sha256,
-            "initramfs": guest.initramfs.sha256,
+            guest.root.kind: guest.root.sha256,
             "qemu": guest.emulator.sha256,
         },
         console_path=console,

@@ -45,7 +45,7 @@ def kvm_fault(emulator: Qemu, kernel: Kernel) -> str:
 
 
 def _try(emulator: Qemu, kernel: Kernel) -> str:
-    image = initramfs.build(kernel, ["true"], {}, {})
+    image = initramfs.build(initramfs.contents(kernel, ["true"], {}, {}))
     guest = machine.Guest(emulator, kernel, image, TIERS[1], Shape(cpus=2, memory_mib=512))
     try:
         result = machine.boot(guest, LIMIT_S, lambda line: None, lambda line: None)

@@ -34,26 +34,37 @@ _LEFT_OUT = [
 def files(tools: Iterable[str], packages: Iterable[str]) -> dict[str, Path]:
     """Guest paths and the files here: the programs, and all files of the packages and of what these depend on.
 
-    A program is a name, or a path with `*` for a version. Raises PlaceError for what is not installed.
+    A program is a name. What is no command, or a header, is a path, with `*` for a version, which a package's name may
+    have, too. Raises PlaceError for what is not installed.
     """
     found: dict[str, Path] = {}
     for tool in tools:
         path = _program(tool)
         found[str(path)] = path
-    for package in _with_dependencies(list(packages)):
+    for package in _with_dependencies([_named(package) for package in packages]):
         for path in _listed(package):
             found[str(path)] = path
     return found
 
 
 def _program(tool: str) -> Path:
-    if "*" in tool:
+    if tool.startswith("/"):
         matches = sorted(Path("/").glob(tool.lstrip("/")))
         if matches:
             return matches[-1]
     elif place := shutil.which(tool, path="/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"):
         return Path(place)
     raise PlaceError(f"{tool} is not installed here, and the guest takes it from here")
+
+
+def _named(package: str) -> str:
+    """The newest of those installed, where the name is a pattern."""
+    if not re.search(r"[*?\[]", package):
+        return package
+    form = "${db:Status-Status}\t${Package}\n"
+    lines = [line.split("\t") for line in _query("-W", f"-f={form}", package).splitlines()]
+    names = [name for status, name in lines if status == "installed" and re.fullmatch(r"[a-z-]+\d+", name)]
+    return max(names, key=lambda name: int(re.sub(r"\D", "", name)), default=package)
 
 
 def _with_dependencies(packages: list[str]) -> list[str]:

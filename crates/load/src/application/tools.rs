@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use crate::error::NotHere;
 
-/// Programs that are no command for everybody, such as PostgreSQL's, have their whole path, `*` for a version.
+/// Programs that are no command for everybody, such as PostgreSQL's, and headers have their whole path, `*` for a version.
 pub fn need(name: &str, tools: &BTreeMap<String, String>) -> Result<()> {
     let missing = || tools.iter().filter(|(tool, _)| !is_here(tool));
     let Some((first, _)) = missing().next() else {
@@ -28,10 +28,10 @@ fn is_here(tool: &str) -> bool {
         let versions = std::fs::read_dir(before).into_iter().flatten().flatten();
         return versions
             .map(|entry| entry.path().join(after))
-            .any(|path| runs(&path));
+            .any(|path| path.is_file());
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    tool.contains('/') && runs(Path::new(tool))
+    tool.contains('/') && Path::new(tool).is_file()
         || std::env::split_paths(&path)
             .chain(["/usr/sbin".into(), "/sbin".into()])
             .any(|folder| runs(&folder.join(tool)))
