@@ -7,7 +7,7 @@ from typing import Any
 
 from schedlab.metrics import metric
 from schedlab.report import palette
-from schedlab.report.figure import figure
+from schedlab.report.figure import drawing, figure
 from schedlab.report.html import Markup
 from schedlab.statistics.row import Row
 from schedlab.terminal.numbers import decimals, number, percent, scale
@@ -34,6 +34,12 @@ def draw(caption: Markup, rows: list[Row], labels: list[str], load_name: str) ->
             ends = value.interval.low * factor, value.interval.high * factor
             points.append(_point(row, index, label, value.value * factor, *ends, value.n, shown))
     return _chart(caption, points, labels, load_name, unit)
+
+
+def plain(points: list[dict[str, Any]], unit: str, labels: list[str], load_name: str) -> tuple[str, float, float]:
+    """A chart by itself: SVG, width and height. The fields of a point: scheduler, index, load, value, low, high."""
+    _set_aside(points, len(labels))
+    return drawing(_against_load(points, labels, load_name, unit, False))
 
 
 def draw_changes(caption: Markup, rows: list[Row], labels: list[str], load_name: str) -> Markup:
@@ -116,7 +122,7 @@ class _Axis:
 
     def scale(self) -> dict[str, Any]:
         return (
-            {"type": "log", "base": 2, "padding": 14}
+            {"type": "log", "base": 2, "nice": False, "padding": 14}
             if self.logarithmic
             else {"zero": False, "nice": False, "padding": 14}
         )

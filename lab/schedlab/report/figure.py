@@ -27,6 +27,17 @@ def figure(caption: Markup, spec: dict[str, Any], live: dict[str, Any] | None = 
     return element("figure", element("figcaption", caption), chart)
 
 
+def drawing(spec: dict[str, Any]) -> tuple[str, float, float]:
+    """The drawing alone, with its width and height."""
+    import vl_convert
+
+    svg, _ = _responsive(vl_convert.vegalite_to_svg(spec | frame()))
+    found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
+    if not found:
+        raise ValueError("a chart without a size")
+    return re.sub(r"^<svg[^>]*>|</svg>$", "", svg), float(found[1]), float(found[2])
+
+
 def frame() -> dict[str, Any]:
     ink, soft, line = palette.INK[0], palette.SOFT[0], palette.LINE[0]
     return {

@@ -43,10 +43,14 @@ def _title(workload: dict[str, Any]) -> str:
 def legend(labels: list[str], names: dict[str, str] | None = None) -> Markup:
     """`names`: what to say instead of a label."""
     entries = [
-        element("span", _swatch(i), (names or {}).get(label, label), data_scheduler=label)
+        element("span", _boxed(swatch(i)), (names or {}).get(label, label), data_scheduler=label)
         for i, label in enumerate(labels)
     ]
     return element("p", *entries, class_="legend")
+
+
+def _boxed(drawn: str) -> Markup:
+    return Markup(f'<svg viewBox="0 0 12 12" aria-hidden="true">{drawn}</svg>')
 
 
 _OUTLINES = {
@@ -59,9 +63,9 @@ _OUTLINES = {
 }
 
 
-def _swatch(index: int) -> Markup:
-    outline = _OUTLINES[palette.shape(index)].format(palette.colour(index))
-    return Markup(f'<svg viewBox="0 0 12 12" aria-hidden="true">{outline}</svg>')
+def swatch(index: int) -> str:
+    """A scheduler's sign, twelve units wide and high."""
+    return _OUTLINES[palette.shape(index)].format(palette.colour(index))
 
 
 def _machine(
