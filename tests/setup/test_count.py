@@ -30,6 +30,11 @@ def test_all_pass(checkout: Checkout) -> None:
     assert said == (0, "16 passed, 0 failed, 3 skipped\n")
 
 
+def test_a_known_failure_is_counted_apart(checkout: Checkout) -> None:
+    said = run(checkout, CARGO.format("ok", 5, 0), 0, "==== 7 passed, 2 xfailed in 0.12s ====", 0)
+    assert said == (0, "16 passed, 0 failed, 1 skipped, 2 expected failures\n")
+
+
 @pytest.mark.parametrize(
     ("cargo", "cargo_status", "pytest_line", "pytest_status", "closing"),
     [
