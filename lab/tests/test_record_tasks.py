@@ -10,7 +10,7 @@ import pytest
 
 from schedlab.errors import InputError
 from schedlab.record import follow, trace, workload
-from schedlab.record.tasks import Nice, Post, Recording, Run, Sleep, Start, Step, Task, Wait
+from schedlab.record.tasks import Affinity, Nice, Policy, Post, Recording, Run, Sleep, Start, Step, Task, Wait
 
 ROOT = Path(__file__).resolve().parents[2]
 MS = 1_000_000
@@ -23,7 +23,10 @@ class Script:
         self.lines = ["# schedlab: root=10\n", "# schedlab: cpus=2\n"]
 
     def add(self, ms: float, cpu: int, task: int, event: str, flags: str = "d..2.") -> "Script":
-        self.lines.append(f"  t-{task} [{cpu:03}] {flags} {ms / 1000:.6f}: sched_{event}\n")
+        return self.line(ms, cpu, task, f"sched_{event}", flags)
+
+    def line(self, ms: float, cpu: int, task: int, event: str, flags: str = "d..2.") -> "Script":
+        self.lines.append(f"  t-{task} [{cpu:03}] {flags} {ms / 1000:.6f}: {event}\n")
         return self
 
     def switch(self, ms: float, cpu: int, prev: int, state: str, new: int, prio: int = 120) -> "Script":
@@ -184,3 +187,64 @@ def test_own_costs_are_the_simulators() -> None:
         found = re.search(rf"^ +{name.lower()}: ([\d_]+),", source, re.MULTILINE)
         assert found, name
         assert int(found[1]) == getattr(workload, name)
+
+
+def asked(script: Script, ms: float, task: int, what: str, ret: int = 0) -> Script:
+    name = "attr" if "policy" in what else "affinity"
+    script.line(ms, 0, task, f"schedlab_{name}: (syscalls.sys_enter_sched_set) {what}")
+    return script.line(ms, 0, task, f"schedlab_asked: (syscalls.sys_exit_sched_set) ret={ret}")
+
+
+def test_what_a_task_asks_for_is_asked_for_again() -> None:
+    """For itself and for its child, which has its policy from its parent; what was refused is not there."""
+    script = Script().exec(0, 0, 10)
+    script.lines.insert(0, "# schedlab: attributes=yes\n")
+    asked(script, 1, 10, "pid=0 len=8 m0=0x2")
+    asked(script, 2, 10, "pid=0 policy=2 priority=7")
+    script.fork(3, 0, 10, 11).switch(4, 0, 10, "R", 11, 92)
+    asked(script, 5, 11, "pid=10 len=4 m0=0xffffffff00000003")
+    asked(script, 6, 11, "pid=0 len=16 m0=0x1 m8=0x1", -22)
+    script.switch(7, 0, 11, "Z", 10, 92)
+    asked(script, 8, 10, "pid=0 policy=0 priority=0").switch(9, 0, 10, "Z", 0)
+    recording = script.follow()
+    assert recording.remarks == []
+    child = recording.tasks[1]
+    assert steps(recording.root) == [
+        *(Run(MS), Affinity((1,)), Run(MS), Policy("rr:7"), Run(MS), Start(child), Run(MS)),
+        *(Affinity((0, 1)), Run(MS), Policy("other"), Run(MS)),
+    ]
+    assert steps(child) == [Run(3 * MS)]
+    text = workload.text(recording, "asked", "a program")
+    # Both CPUs are all there were.
+    assert "{ affinity = [1] }" in text
+    assert "{ affinity = [] }" in text
+    assert '{ policy = "rr:7" }' in text
+    assert '\npolicy = "rr:7"' in text
+    script.lines.pop(0)
+    assert ["SCHED_RR" in remark for remark in script.follow().remarks] == [True]
+
+
+def test_who_waits_for_a_packet_over_loopback_waits_for_its_sender() -> None:
+    def packets(device: str, vector: int) -> Recording:
+        script = Script().exec(0, 0, 10).fork(1, 0, 10, 11).switch(2, 0, 10, "S", 11)
+        script.line(5, 0, 11, f"net_dev_queue: dev={device} skbaddr=00000000deadbeef len=67", "b....")
+        script.line(5, 0, 11, f"softirq_entry: vec={vector} [action=X]", "..s1.")
+        script.waking(5, 0, 11, 10, "d.s5.").wakeup(5, 0, 11, 10)
+        script.line(5, 0, 11, f"softirq_exit: vec={vector} [action=X]", "..s1.")
+        return script.switch(6, 0, 11, "Z", 10).switch(8, 0, 10, "Z", 0).follow()
+
+    assert Wait(3 * MS) in packets("lo", 3).root.steps
+    assert Sleep(3 * MS) in packets("eth0", 3).root.steps
+    assert Sleep(3 * MS) in packets("lo", 1).root.steps
+
+
+def test_a_packet_that_was_taken_in_wakes_nobody_later() -> None:
+    script = Script().exec(0, 0, 10).fork(1, 0, 10, 11).switch(2, 0, 10, "S", 11)
+    script.line(3, 0, 11, "net_dev_queue: dev=lo skbaddr=00000000deadbeef len=67", "b....")
+    for ms in (3, 5):
+        script.line(ms, 0, 11, "softirq_entry: vec=3 [action=NET_RX]", "..s1.")
+        if ms == 5:  # from elsewhere
+            script.waking(ms, 0, 11, 10, "d.s5.").wakeup(ms, 0, 11, 10)
+        script.line(ms, 0, 11, "softirq_exit: vec=3 [action=NET_RX]", "..s1.")
+    recording = script.switch(6, 0, 11, "Z", 10).switch(8, 0, 10, "Z", 0).follow()
+    assert Sleep(3 * MS) in recording.root.steps

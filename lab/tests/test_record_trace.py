@@ -2,11 +2,14 @@
 # ruff: noqa: E501 - lines as the kernel and perf write them
 """Scheduling traces: what is read, and what is refused with its line."""
 
+from pathlib import Path
+
 import pytest
 
-from schedlab.errors import InputError
-from schedlab.record.events import Exec, Exit, Fork, Migrate, Switch, Wakeup, Waking
+from schedlab.errors import InputError, PlaceError
+from schedlab.record.events import Exec, Exit, Fork, Migrate, Softirq, Switch, Wakeup, Waking
 from schedlab.record.trace import Trace, parse
+from schedlab.record.trace import read as read_file
 
 FTRACE = """\
 # tracer: nop
@@ -46,8 +49,8 @@ def test_ftrace() -> None:
     assert trace.events == [
         Exec(second, 120, 120, "make", "/usr/bin/make"),
         Fork(second + 100_000, 120, 121, "make"),
-        Waking(second + 200_000, 0, 121, interrupt=True),
-        Wakeup(second + 300_000, 7, 121, interrupt=False),
+        Waking(second + 200_000, 1, 0, 121, interrupt=True),
+        Wakeup(second + 300_000, 0, 7, 121, interrupt=False),
         Switch(second + 400_000, 0, 120, 120, "R+", 121, 100, "a => b"),
         Migrate(1_000_000 * second + 500_000, 120, 1),
         Exit(1_000_000 * second + 600_000, 121),
@@ -61,10 +64,12 @@ def test_perf_script() -> None:
     assert trace.events == [
         Exec(second, 120, 120, "make", "/usr/bin/make"),
         Fork(second + 100_123, 120, 121, "make"),
-        Waking(second + 200_000, 0, 121, interrupt=True),
-        Wakeup(second + 300_000, 7, 121, interrupt=False),
+        Softirq(second + 150_000, 1, 1, begins=True),
+        Waking(second + 200_000, 1, 0, 121, interrupt=True),
+        Softirq(second + 250_000, 1, 1, begins=False),
+        Wakeup(second + 300_000, 0, 7, 121, interrupt=False),
         Switch(second + 400_000, 0, 120, 120, "S", 121, 100, "a:b c"),
-        Waking(second + 500_000, 121, 120, interrupt=False),
+        Waking(second + 500_000, 0, 121, 120, interrupt=False),
     ]
     assert trace.tells_interrupts
 
@@ -120,3 +125,22 @@ def test_perf_tells_lost_events_too() -> None:
 def test_nothing_to_read() -> None:
     with pytest.raises(InputError, match="found none"):
         read("# tracer: nop\n")
+
+
+def test_perfs_own_files_are_read_by_perf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = tmp_path / "perf.data"
+    data.write_bytes(b"PERFILE2\0\0\0")
+    (tmp_path / "text").write_text(PERF)
+    perf = tmp_path / "bin" / "perf"
+    perf.parent.mkdir()
+    monkeypatch.setenv("PATH", f"{perf.parent}:/usr/bin:/bin")
+    perf.write_text(f'#!/bin/sh\n[ "$1" = script ] && [ "$7" = {data} ] && cat {tmp_path}/text\n')
+    perf.chmod(0o755)
+    assert read_file(data).events == read(PERF).events
+    perf.write_text("#!/bin/sh\necho 'incompatible file format' >&2\nexit 255\n")
+    with pytest.raises(InputError, match=r"perf\.data: perf cannot read it: incompatible file format"):
+        read_file(data)
+    perf.unlink()
+    monkeypatch.setenv("PATH", str(perf.parent))
+    with pytest.raises(PlaceError, match=r"perf\.data: perf is not here to read it"):
+        read_file(data)

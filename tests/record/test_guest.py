@@ -11,7 +11,7 @@ import pytest
 from schedlab import vm
 from schedlab.errors import PlaceError
 from schedlab.record import capture, follow, trace, workload
-from schedlab.record.tasks import Sleep, Start, Wait
+from schedlab.record.tasks import Affinity, Policy, Sleep, Start, Wait
 
 ROOT = Path(__file__).resolve().parents[2]
 INSTANCES = "/sys/kernel/tracing/instances"
@@ -19,14 +19,18 @@ INSTANCES = "/sys/kernel/tracing/instances"
 
 @pytest.mark.usefixtures("guest")
 def test_a_pipeline_in_the_guest() -> None:
-    """The shell waits for its two children; one of them sleeps on a timer first."""
-    command = ["sh", "-c", "(sleep 0.2; echo out) | cat >&2"]
-    lines, status = capture.capture(command, capture.Guest(tier="emulated", cpus=2), buffer_kib=2048)
+    """The shell waits for two children, one of which sleeps on a timer first; then it asks for a CPU and a policy."""
+    line = "(sleep 0.2; echo out) | cat >&2; taskset -p 1 $$ >&2; chrt -r 5 true"
+    command = ["sh", "-c", line]
+    lines, status = capture.capture(
+        command, capture.Guest(tier="emulated", cpus=2, files={"/bin/chrt": Path("/usr/bin/chrt")}), buffer_kib=2048
+    )
     assert status == 0
     read = trace.parse(lines, "the trace")
     assert read.lost == 0
     assert read.notes["cpus"] == "2"
-    assert read.notes["command"] == "sh -c '(sleep 0.2; echo out) | cat >&2'"
+    assert read.notes["command"] == f"sh -c '{line}'"
+    assert read.notes["attributes"] == "yes"
     recording = follow.follow(read)
     assert recording.remarks == []
     assert all(task.ended for task in recording.tasks)
@@ -38,6 +42,8 @@ def test_a_pipeline_in_the_guest() -> None:
     (reader,) = [task for task in recording.tasks if task.comm == "cat"]
     assert any(isinstance(step, Wait) and step.ns > 100e6 for step in reader.steps)
     assert any(isinstance(step, Wait) for step in recording.root.steps)
+    assert Affinity((0,)) in recording.root.steps
+    assert [task.comm for task in recording.tasks if Policy("rr:5") in task.steps] == ["true"]
     assert f'fork = "cat_{reader.number}[me]"' in workload.text(recording, "pipeline", "a pipeline")
 
 

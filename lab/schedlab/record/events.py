@@ -29,6 +29,7 @@ class Waking:
     """Somebody begins to wake a task (sched_waking): in the waker's own context, which sched_wakeup need not be."""
 
     at_ns: int
+    cpu: int
     waker: int
     task: int
     interrupt: bool  # an interrupt woke it, and `waker` is only who was interrupted
@@ -39,6 +40,7 @@ class Wakeup:
     """The task is runnable (sched_wakeup)."""
 
     at_ns: int
+    cpu: int
     waker: int
     task: int
     interrupt: bool
@@ -74,4 +76,54 @@ class Migrate:
     cpu: int
 
 
-Event = Switch | Waking | Wakeup | Fork | Exec | Exit | Migrate
+@dataclass(frozen=True, slots=True)
+class Affinity:
+    """A task asks for CPUs, for itself or (`target` above 0) for another."""
+
+    at_ns: int
+    task: int
+    target: int
+    cpus: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A task asks for a policy, by the kernel's number."""
+
+    at_ns: int
+    task: int
+    target: int
+    policy: int
+    rt_priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the task asked for last was granted, or was not."""
+
+    at_ns: int
+    task: int
+    granted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """A task gives a packet to a network device."""
+
+    at_ns: int
+    cpu: int
+    task: int
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
+class Softirq:
+    """A CPU begins or ends a soft interrupt."""
+
+    at_ns: int
+    cpu: int
+    vector: int
+    begins: bool
+
+
+Event = Switch | Waking | Wakeup | Fork | Exec | Exit | Migrate | Affinity | Policy | Asked | Packet | Softirq

@@ -4,7 +4,21 @@
 import re
 from collections.abc import Callable
 
-from schedlab.record.events import Event, Exec, Exit, Fork, Migrate, Switch, Wakeup, Waking
+from schedlab.record.events import (
+    Affinity,
+    Asked,
+    Event,
+    Exec,
+    Exit,
+    Fork,
+    Migrate,
+    Packet,
+    Policy,
+    Softirq,
+    Switch,
+    Wakeup,
+    Waking,
+)
 
 
 class Prefix:
@@ -30,6 +44,16 @@ _EXIT = re.compile(r"comm=.* pid=(\d+) prio=-?\d+(?: group_dead=\w+)?")
 _MIGRATE = re.compile(r"comm=.* pid=(\d+) prio=-?\d+ orig_cpu=\d+ dest_cpu=(\d+)")
 
 
+# Of probes that record.sh sets: who they attach to stands before.
+_AFFINITY = re.compile(r"\(\S+\) pid=(-?\d+) len=(\d+)((?: m\d+=0x[0-9a-f]+)+)")
+_POLICY = re.compile(r"\(\S+\) pid=(-?\d+) policy=(\d+) priority=(\d+)")
+_ASKED = re.compile(r"\(\S+\) ret=(-?\d+)")
+_DEVICE = re.compile(r"dev=(\S+) .*")
+_VECTOR = re.compile(r"vec=(\d+) .*")
+# A flag beside the policy: children begin without it.
+_RESET_ON_FORK = 0x4000_0000
+
+
 def _switch(prefix: Prefix, text: str) -> Event | None:
     found = _SWITCH.fullmatch(text) or _SWITCH_SHORT.fullmatch(text)
     if not found:
@@ -40,12 +64,12 @@ def _switch(prefix: Prefix, text: str) -> Event | None:
 
 def _waking(prefix: Prefix, text: str) -> Event | None:
     found = _WAKE.fullmatch(text) or _WAKE_SHORT.fullmatch(text)
-    return found and Waking(prefix.at_ns, prefix.task, int(found[1]), prefix.interrupt)
+    return found and Waking(prefix.at_ns, prefix.cpu, prefix.task, int(found[1]), prefix.interrupt)
 
 
 def _wakeup(prefix: Prefix, text: str) -> Event | None:
     found = _WAKE.fullmatch(text) or _WAKE_SHORT.fullmatch(text)
-    return found and Wakeup(prefix.at_ns, prefix.task, int(found[1]), prefix.interrupt)
+    return found and Wakeup(prefix.at_ns, prefix.cpu, prefix.task, int(found[1]), prefix.interrupt)
 
 
 def _fork(prefix: Prefix, text: str) -> Event | None:
@@ -68,6 +92,44 @@ def _migrate(prefix: Prefix, text: str) -> Event | None:
     return found and Migrate(prefix.at_ns, int(found[1]), int(found[2]))
 
 
+def _affinity(prefix: Prefix, text: str) -> Event | None:
+    found = _AFFINITY.fullmatch(text)
+    if not found:
+        return None
+    # Words of the mask, by their offset in bytes; what lies beyond its length is not part of it.
+    words = (word.partition("=") for word in found[3].split())
+    mask = sum(int(value, 16) << 8 * int(name[1:]) for name, _, value in words)
+    mask &= (1 << 8 * int(found[2])) - 1
+    cpus = tuple(cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1)
+    return Affinity(prefix.at_ns, prefix.task, int(found[1]), cpus)
+
+
+def _policy(prefix: Prefix, text: str) -> Event | None:
+    found = _POLICY.fullmatch(text)
+    if not found:
+        return None
+    target, policy, rt_priority = map(int, found.groups())
+    return Policy(prefix.at_ns, prefix.task, target, policy & ~_RESET_ON_FORK, rt_priority)
+
+
+def _asked(prefix: Prefix, text: str) -> Event | None:
+    found = _ASKED.fullmatch(text)
+    return found and Asked(prefix.at_ns, prefix.task, int(found[1]) >= 0)
+
+
+def _packet(prefix: Prefix, text: str) -> Event | None:
+    found = _DEVICE.fullmatch(text)
+    return found and Packet(prefix.at_ns, prefix.cpu, prefix.task, found[1])
+
+
+def _softirq(begins: bool) -> Callable[[Prefix, str], Event | None]:
+    def read(prefix: Prefix, text: str) -> Event | None:
+        found = _VECTOR.fullmatch(text)
+        return found and Softirq(prefix.at_ns, prefix.cpu, int(found[1]), begins)
+
+    return read
+
+
 READERS: dict[str, Callable[[Prefix, str], Event | None]] = {
     "sched_switch": _switch,
     "sched_waking": _waking,
@@ -76,6 +138,15 @@ READERS: dict[str, Callable[[Prefix, str], Event | None]] = {
     "sched_process_exec": _exec,
     "sched_process_exit": _exit,
     "sched_migrate_task": _migrate,
+    "schedlab_affinity": _affinity,
+    "schedlab_attr": _policy,
+    "schedlab_policy": _policy,
+    "schedlab_asked": _asked,
+    "schedlab_asked2": _asked,
+    "schedlab_asked3": _asked,
+    "net_dev_queue": _packet,
+    "softirq_entry": _softirq(True),
+    "softirq_exit": _softirq(False),
 }
 
 # Where the prefix does not say whether an interrupt runs (perf's does not), these do.

@@ -5,11 +5,17 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from schedlab.errors import InputError
-from schedlab.record.events import Event, Exec, Fork, Migrate, Switch, Wakeup, Waking
-from schedlab.record.tasks import Nice, Post, Recording, Sleep, Start, Task, Wait, nice
+from schedlab.record import events as seen
+from schedlab.record.events import Asked, Event, Exec, Fork, Migrate, Packet, Softirq, Switch, Wakeup, Waking
+from schedlab.record.tasks import Affinity, Nice, Policy, Post, Recording, Sleep, Start, Task, Wait, nice
 from schedlab.record.trace import Trace
 
 _ITSELF = "/proc/self/exe"
+# The kernel's numbers; ordinary tasks of sched_ext (7) are ordinary tasks.
+_POLICIES = {0: "other", 1: "fifo:{}", 2: "rr:{}", 3: "batch", 5: "idle", 7: "other"}
+_ROUND_ROBIN = 2
+# The soft interrupt that takes packets in.
+_NET_RX = 3
 
 
 @dataclass
@@ -28,6 +34,7 @@ class _Live:
     # It was about to block when this came.
     early: _Waker | None = None
     prio: int | None = None
+    round_robin: bool = False
 
 
 def follow(trace: Trace, root: str | None = None) -> Recording:
@@ -58,11 +65,16 @@ def _find_root(trace: Trace, root: str | None) -> tuple[int, int]:
 class _Follower:
     def __init__(self, trace: Trace, root: int) -> None:
         self.trace = trace
-        self.task = Task(0, root, "")
+        round_robin = trace.notes.get("policy") == str(_ROUND_ROBIN)
+        self.task = Task(0, root, "", round_robin=round_robin)
         self.tasks = [self.task]
-        self.live = {root: _Live(self.task)}
+        self.live = {root: _Live(self.task, round_robin=round_robin)}
         self.voluntary = self.involuntary = self.interrupted = self.migrations = 0
         self.displaced: dict[int, int] = {}  # by CPU
+        self.asking: dict[int, seen.Affinity | seen.Policy] = {}  # by task
+        self.senders: dict[int, int] = {}  # who gave a packet to the loopback device last, by CPU
+        self.receiving: set[int] = set()  # CPUs
+        self.unknown_policies = 0
         self.unexplained = 0
         self.ended_at_ns: int | None = None
         self.now_ns = 0
@@ -106,6 +118,37 @@ class _Follower:
                 self._exec(event)
             case Migrate():
                 self.migrations += event.task in self.live
+            case seen.Affinity() | seen.Policy():
+                self.asking[event.task] = event
+            case Asked():
+                asked = self.asking.pop(event.task, None)
+                if asked and event.granted:
+                    self._granted(asked)
+            case Packet(device="lo"):
+                self.senders[event.cpu] = event.task
+            case Softirq() if event.vector == _NET_RX:
+                self._receive(event)
+
+    def _granted(self, asked: "seen.Affinity | seen.Policy") -> None:
+        live = self.live.get(asked.target or asked.task)
+        if live is None:
+            return
+        self._ran(live)
+        if isinstance(asked, seen.Affinity):
+            live.task.steps.append(Affinity(asked.cpus))
+        elif asked.policy in _POLICIES:
+            live.task.steps.append(Policy(_POLICIES[asked.policy].format(asked.rt_priority)))
+            live.round_robin = asked.policy == _ROUND_ROBIN
+        else:
+            self.unknown_policies += 1
+
+    def _receive(self, event: Softirq) -> None:
+        """Packets of the loopback device are taken in on the CPU that sent them, mostly in the sender's own call."""
+        if event.begins:
+            self.receiving.add(event.cpu)
+            return
+        self.receiving.discard(event.cpu)
+        self.senders.pop(event.cpu, None)
 
     def _out(self, event: Switch) -> None:
         live = self.live.get(event.prev)
@@ -170,9 +213,10 @@ class _Follower:
             live.early = None  # it had not blocked: nothing came of it
 
     def _waker(self, event: Waking | Wakeup) -> _Waker:
-        by = self.live.get(event.waker)
         live = self.live[event.task]
-        if by is None or by is live or event.interrupt:
+        sender = self.senders.get(event.cpu) if event.cpu in self.receiving else None
+        by = self.live.get(event.waker if sender is None else sender)
+        if by is None or by is live or (event.interrupt and sender is None):
             return _Waker(self.now_ns, None)
         self._ran(by)
         post = Post(live.task)
@@ -194,9 +238,9 @@ class _Follower:
         if parent is None:
             return
         self._ran(parent)
-        child = Task(len(self.tasks), event.child, event.child_comm)
+        child = Task(len(self.tasks), event.child, event.child_comm, round_robin=parent.round_robin)
         self.tasks.append(child)
-        self.live[event.child] = _Live(child)
+        self.live[event.child] = _Live(child, round_robin=parent.round_robin)
         parent.task.steps.append(Start(child))
 
     def _exec(self, event: Exec) -> None:
@@ -228,6 +272,10 @@ class _Follower:
             )
         if self.unexplained:
             remarks.append(f"{self.unexplained} tasks ran again without a wake-up in the trace: taken as sleeps")
+        if self.trace.notes.get("attributes") != "yes" and any(task.rt_priority for task in self.tasks):
+            remarks.append("the trace does not tell SCHED_RR from SCHED_FIFO: real-time tasks are taken for FIFO")
+        if self.unknown_policies:
+            remarks.append(f"{self.unknown_policies} times a task asked for a policy that has no counterpart here")
         if self.ended_at_ns is None:
             remarks.append("the trace ends before the program does")
         if self.trace.lost:

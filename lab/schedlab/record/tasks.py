@@ -43,7 +43,21 @@ class Nice:
     nice: int
 
 
-Step = Run | Sleep | Wait | Post | Start | Nice
+@dataclass
+class Policy:
+    """Asks for a policy, in the words of a workload."""
+
+    policy: str
+
+
+@dataclass
+class Affinity:
+    """Asks for these CPUs."""
+
+    cpus: tuple[int, ...]
+
+
+Step = Run | Sleep | Wait | Post | Start | Nice | Policy | Affinity
 
 _NICE_0_PRIO = 120
 _HIGHEST_OTHER_PRIO = 100
@@ -57,6 +71,8 @@ class Task:
     tid: int
     comm: str
     prio: int | None = None
+    # What it has from its parent, or asked for itself, as far as that was seen.
+    round_robin: bool = False
     steps: list[Step] = field(default_factory=list)
     ended: bool = False
 
@@ -66,7 +82,7 @@ class Task:
 
     @property
     def rt_priority(self) -> int:
-        """Of SCHED_FIFO or RR, which a trace does not tell apart; 0 is an ordinary task."""
+        """Of SCHED_FIFO or RR; 0 is an ordinary task."""
         return max(0, 99 - self.prio) if self.prio is not None and self.prio < _HIGHEST_OTHER_PRIO else 0
 
     def run(self, ns: int) -> None:

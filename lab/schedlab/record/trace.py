@@ -3,13 +3,16 @@
 
 import gzip
 import re
+import shutil
+import subprocess
+import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from schedlab.errors import InputError
+from schedlab.errors import InputError, PlaceError
 from schedlab.record.events import Event
 from schedlab.record.fields import INTERRUPT_BEGINS, INTERRUPT_ENDS, READERS, Prefix
 
@@ -26,6 +29,9 @@ _PERF = re.compile(
 _PERF_FRAME = re.compile(r"\s+[0-9a-f]{4,}\s.*")
 _ENTRIES = re.compile(r"# entries-in-buffer/entries-written: (\d+)/(\d+)\s.*")
 _LOST = re.compile(r"CPU:\s*\d+ \[LOST (?:(\d+) )?EVENTS\]|.*\bPERF_RECORD_LOST(?:_SAMPLES)?\b\s+lost\s+(\d+)")
+# What a file of perf begins with.
+_PERF_DATA = b"PERFILE2"
+_PERF_FIELDS = "comm,pid,tid,cpu,time,event,trace"
 _OWN = re.compile(r"# schedlab: (\w+)=(.*)")
 _INTERRUPT_FLAGS = frozenset("hHsZz")
 
@@ -43,12 +49,49 @@ class Trace:
 
 
 def read(path: Path, allow_lost: bool = False) -> Trace:
+    if _is_perf_data(path):
+        return _read_perf_data(path, allow_lost)
     try:
         opener = gzip.open if path.suffix == ".gz" else open
         with opener(path, "rt", encoding="utf-8", errors="replace") as lines:
             return parse(lines, str(path), allow_lost)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _is_perf_data(path: Path) -> bool:
+    try:
+        with path.open("rb") as data:
+            return data.read(len(_PERF_DATA)) == _PERF_DATA
+    except OSError:
+        return False  # the error comes where it is read as text
+
+
+def _read_perf_data(path: Path, allow_lost: bool) -> Trace:
+    """What perf recorded itself: only perf reads all of its versions."""
+    perf = shutil.which("perf")
+    if perf is None:
+        raise PlaceError(
+            f"{path}: perf is not here to read it: install it (Debian: linux-perf), or give perf script's text"
+        )
+    command = [perf, "script", "--ns", "--show-lost-events", "-F", _PERF_FIELDS, "-i", str(path)]
+    with (
+        tempfile.TemporaryFile("w+", errors="replace") as complaints,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaints, text=True, errors="replace") as child,
+    ):
+        assert child.stdout
+        try:
+            trace = parse(child.stdout, str(path), allow_lost)
+        except InputError:
+            # What perf says itself explains more than that its output has no events.
+            child.stdout.close()
+            if child.wait() == 0:
+                raise
+        if child.wait() == 0:
+            return trace
+        complaints.seek(0)
+        said = (complaints.read().strip().splitlines() or [f"perf ended with status {child.returncode}"])[-1]
+    raise InputError(f"{path}: perf cannot read it: {said}")
 
 
 def parse(lines: Iterable[str], name: str, allow_lost: bool = False) -> Trace:

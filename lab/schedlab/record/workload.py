@@ -9,7 +9,7 @@ woken by anything else sleeps as long as it did.
 import re
 import textwrap
 
-from schedlab.record.tasks import Nice, Post, Recording, Run, Sleep, Start, Step, Task, Wait
+from schedlab.record.tasks import Affinity, Nice, Policy, Post, Recording, Run, Sleep, Start, Step, Task, Wait
 
 # What the simulator charges by itself (crates/machine/src/costs.rs), and the recorded times hold already.
 FORK_NS = 150_000
@@ -69,11 +69,12 @@ def _task(task: Task, names: dict[int, str], recording: Recording) -> str:
     if task.nice:
         lines.append(f"nice = {task.nice}")
     if task.rt_priority:
-        lines.append(f'policy = "fifo:{task.rt_priority}"')
+        lines.append(f'policy = "{"rr" if task.round_robin else "fifo"}:{task.rt_priority}"')
+    cpus = int(recording.notes.get("cpus") or 0)
     allowed = _allowed(recording.notes)
     if allowed and task is recording.root:
         lines.append(f"cpus = {allowed}")
-    actions = [_action(step, task, names) for step in _without_own_costs(task.steps, task.ended)]
+    actions = [_action(step, task, names, cpus) for step in _without_own_costs(task.steps, task.ended)]
     return "\n".join([*lines, *_program(actions or ["{ exit = true }"]), ""])
 
 
@@ -122,7 +123,8 @@ def _merged(steps: "reversed[Step]") -> list[Step]:
     return merged
 
 
-def _action(step: Step, me: Task, names: dict[int, str]) -> str:
+def _action(step: Step, me: Task, names: dict[int, str], here: int) -> str:
+    """`here` is how many CPUs the recording had: who was allowed them all may use all there are."""
     match step:
         case Run(ns):
             return f"{{ run_us = {ns // 1000} }}" if ns % 1000 == 0 else f"{{ run_ns = {ns} }}"
@@ -134,6 +136,10 @@ def _action(step: Step, me: Task, names: dict[int, str]) -> str:
             return f'{{ post = "{names[id(task)]}[me]" }}'
         case Start(task):
             return f'{{ fork = "{names[id(task)]}[me]" }}'
+        case Policy(policy):
+            return f'{{ policy = "{policy}" }}'
+        case Affinity(cpus):
+            return f"{{ affinity = {list(cpus) if len(cpus) < here else []} }}"
         case Nice(nice):
             return f"{{ nice = {nice} }}"
 
