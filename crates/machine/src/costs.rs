@@ -41,6 +41,10 @@ pub struct Costs {
     pub disk_request_ns: u64,
     /// Moving one kibibyte to or from the disk, which serves one request after the other.
     pub disk_kib_ns: u64,
+    /// What the disk's own memory takes before it is written, and how long a kibibyte is on the way there. 0: a request is
+    /// over when it is written.
+    pub disk_cache_kib: u64,
+    pub disk_link_kib_ns: u64,
     /// The kernel's own work for one kibibyte that a task waits for the disk to have.
     pub disk_cpu_kib_ns: u64,
     pub fork_ns: u64,
@@ -85,6 +89,8 @@ impl Default for Costs {
             timer_slack_ns: 50_000,
             disk_request_ns: 50_000,
             disk_kib_ns: 4_551,
+            disk_cache_kib: 0,
+            disk_link_kib_ns: 0,
             disk_cpu_kib_ns: 1_700,
             fork_ns: 150_000,
             exec_ns: 500_000,

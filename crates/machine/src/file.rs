@@ -4,7 +4,7 @@
 use anyhow::{Result, ensure};
 use input::{Node, Table};
 
-use crate::{Costs, MAX_CPUS, Machine, Numbering, RtGuard, Shape, Topology};
+use crate::{Costs, MAX_CPUS, Machine, Numbering, RtGuard, RtKernel, Shape, Topology};
 
 /// A cost of ten seconds is a slip of the pen.
 const MAX_COST: i64 = 10_000_000_000;
@@ -23,6 +23,7 @@ pub(crate) fn machine(text: &str, file: &str) -> Result<Machine> {
         rt_guard: table
             .optional("rt_guard")
             .map_or(Ok(RtGuard::default()), rt_guard)?,
+        rt_kernel: rt_kernel(&table)?,
         topology: topology(table.required("topology")?)?,
         costs: table
             .optional("costs")
@@ -89,6 +90,17 @@ fn rt_guard(node: &Node) -> Result<RtGuard> {
     RtGuard::named(node.text()?).ok_or_else(|| node.expected("none, throttle, share or server"))
 }
 
+fn rt_kernel(table: &Table) -> Result<RtKernel> {
+    let mut kernel = RtKernel::default();
+    if let Some(node) = table.optional("rt_highest_sought") {
+        kernel.highest_sought = node.integer(0..=99)? as u8;
+    }
+    if let Some(node) = table.optional("rt_lockup_look_ms") {
+        kernel.lockup_look_ms = node.integer(0..=60_000)? as u32;
+    }
+    Ok(kernel)
+}
+
 fn numbering(node: &Node) -> Result<Numbering> {
     match node.text()? {
         "adjacent" => Ok(Numbering::Adjacent),
@@ -114,6 +126,8 @@ fn costs(node: &Node) -> Result<Costs> {
         timer_slack_ns,
         disk_request_ns,
         disk_kib_ns,
+        disk_cache_kib,
+        disk_link_kib_ns,
         disk_cpu_kib_ns,
         fork_ns,
         exec_ns,
@@ -143,6 +157,8 @@ fn costs(node: &Node) -> Result<Costs> {
         ("timer_slack_ns", timer_slack_ns),
         ("disk_request_ns", disk_request_ns),
         ("disk_kib_ns", disk_kib_ns),
+        ("disk_cache_kib", disk_cache_kib),
+        ("disk_link_kib_ns", disk_link_kib_ns),
         ("disk_cpu_kib_ns", disk_cpu_kib_ns),
         ("fork_ns", fork_ns),
         ("exec_ns", exec_ns),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a kernel does for ordinary tasks beside a real-time hog.
+//! What a kernel does for ordinary tasks beside a real-time hog, and what of its real-time class differs by its age.
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RtGuard {
@@ -13,6 +13,25 @@ pub enum RtGuard {
     /// Ext tasks get 50 ms of every second of a CPU that they have waited for (kernels from 7.0).
     #[default]
     ExtServer,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RtKernel {
+    /// The highest priority for which another CPU is looked for, at wake-up and after a switch. Kernels from 3.2 to 3.15
+    /// compared with the wrong bound in `cpupri_find`: 97, so that tasks of 98 and 99 moved only when they were pulled.
+    pub highest_sought: u8,
+    /// How often each CPU's watchdog of soft lockups runs, a task of priority 99; 0: not at all. When it is done the CPU
+    /// looks for real-time tasks to pull.
+    pub lockup_look_ms: u32,
+}
+
+impl Default for RtKernel {
+    fn default() -> Self {
+        Self {
+            highest_sought: 99,
+            lockup_look_ms: 0,
+        }
+    }
 }
 
 impl RtGuard {

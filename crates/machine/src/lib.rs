@@ -14,7 +14,7 @@ use std::path::Path;
 use anyhow::Result;
 
 pub use costs::{Costs, Distance};
-pub use guard::RtGuard;
+pub use guard::{RtGuard, RtKernel};
 pub use topology::{Cpu, Numbering, Shape, Topology};
 
 /// Most CPUs a machine may have: the width of the simulator's CPU masks.
@@ -30,6 +30,7 @@ pub struct Machine {
     pub hz: u32,
     /// What its kernel keeps ordinary tasks alive with.
     pub rt_guard: RtGuard,
+    pub rt_kernel: RtKernel,
     pub costs: Costs,
 }
 

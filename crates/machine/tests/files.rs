@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use machine::{Costs, Distance, Machine, RtGuard};
+use machine::{Costs, Distance, Machine, RtGuard, RtKernel};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines")
@@ -91,12 +91,21 @@ fn costs_are_the_defaults_but_for_what_the_file_says() {
         ipi_send_ns: 2000,
         ipi_ns: [500, 2500, 3000, 3500, 4000],
         idle_exit_ns: 5000,
+        disk_kib_ns: 4633,
+        disk_cache_kib: 262_144,
+        disk_link_kib_ns: 1000,
         disk_cpu_kib_ns: 2734,
         ..Costs::default()
     };
     assert_eq!(vm, expected);
     let guards = ["mbp13-vm", "desktop-4"].map(|name| load(name).rt_guard);
     assert_eq!(guards, [RtGuard::Share, RtGuard::ExtServer]);
+    let kernels = ["mbp13-vm", "desktop-4"].map(|name| load(name).rt_kernel);
+    let old = RtKernel {
+        highest_sought: 97,
+        lockup_look_ms: 4_000,
+    };
+    assert_eq!(kernels, [old, RtKernel::default()]);
 }
 
 const GOOD: &str = "\
@@ -150,7 +159,7 @@ const MESSAGES: &[(&str, &str, &str)] = &[
     (
         "hz = 250",
         "hz = 250\nnumberin = 1",
-        "5: numberin: unknown key, expected one of name, title, source, hz, rt_guard, topology, costs",
+        "5: numberin: unknown key, expected one of name, title, source, hz, rt_guard, rt_highest_sought, rt_lockup_look_ms, topology, costs",
     ),
     (
         "hz = 250",
@@ -290,5 +299,5 @@ fn documented_defaults_are_the_defaults() {
     let head = GOOD.split("[costs]").next().unwrap();
     let machine = Machine::from_toml(&format!("{head}[costs]\n{text}"), "table").unwrap();
     assert_eq!(machine.costs, Costs::default());
-    assert_eq!(text.lines().count(), 28);
+    assert_eq!(text.lines().count(), 30);
 }

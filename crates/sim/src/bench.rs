@@ -178,6 +178,7 @@ fn machine(cpus: u32) -> Machine {
         topology: Topology::regular(shape, &[]),
         hz: 250,
         rt_guard: RtGuard::default(),
+        rt_kernel: machine::RtKernel::default(),
         costs: Costs::default(),
     }
 }

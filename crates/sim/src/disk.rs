@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The disk: one server, first come, first served.
+//! The disk: one server, first come, first served; it may have a memory that takes requests before they are written.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,10 @@ use crate::task::TaskId;
 
 #[derive(Default)]
 pub struct Disk {
+    /// When all that it was given is written.
     free_at_ns: u64,
+    /// When the way to it is free.
+    link_free_at_ns: u64,
     waiting: VecDeque<TaskId>,
 }
 
@@ -18,9 +21,18 @@ impl Sim<'_> {
     pub(crate) fn disk_request(&mut self, id: TaskId, bytes: u64) {
         let costs = &self.machine.costs;
         let arrives_ns = self.op_at_ns + costs.disk_request_ns;
-        let start_ns = self.disk.free_at_ns.max(arrives_ns);
-        let done_ns = start_ns + costs.disk_kib_ns.saturating_mul(bytes) / 1024;
-        self.disk.free_at_ns = done_ns;
+        let kib_ns = |cost_ns: u64| cost_ns.saturating_mul(bytes) / 1024;
+        let written_ns = self.disk.free_at_ns.max(arrives_ns) + kib_ns(costs.disk_kib_ns);
+        self.disk.free_at_ns = written_ns;
+        let done_ns = if costs.disk_cache_kib == 0 {
+            written_ns
+        } else {
+            let there_ns =
+                self.disk.link_free_at_ns.max(arrives_ns) + kib_ns(costs.disk_link_kib_ns);
+            self.disk.link_free_at_ns = there_ns;
+            // Whatever is left to write then fits into the memory.
+            there_ns.max(written_ns.saturating_sub(costs.disk_cache_kib * costs.disk_kib_ns))
+        };
         self.disk.waiting.push_back(id);
         self.events.post(done_ns, Kind::Disk, 0);
     }

@@ -7,6 +7,7 @@
 //! affinity lets them. [`budget`] is what keeps ordinary tasks alive beside them.
 
 mod budget;
+pub(crate) mod lockup;
 
 use std::collections::VecDeque;
 
@@ -88,6 +89,9 @@ impl Sim<'_> {
     /// The CPU of lowest real-time priority, below the task's, nearest to where it was.
     fn lowest_cpu(&self, id: TaskId) -> Option<u32> {
         let task = &self.tasks[id as usize];
+        if task.rt_prio > self.machine.rt_kernel.highest_sought {
+            return None;
+        }
         let topology = &self.machine.topology;
         (0..self.cpus.len() as u32)
             .filter(|cpu| self.cpus[*cpu as usize].online && self.may_run_on(id, *cpu))

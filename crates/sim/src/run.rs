@@ -10,6 +10,7 @@ use crate::cpu::NEVER;
 use crate::events::{Event, Kind};
 use crate::mask;
 use crate::outcome::Outcome;
+use crate::rt::lockup::FIRST_LOCKUP;
 use crate::seen::call;
 use crate::sim::{INTERRUPTED, Sim};
 use crate::task::{IDLE, State, TaskId};
@@ -85,7 +86,8 @@ impl Sim<'_> {
             Kind::PolicyTimer => self.policy_timer(event.index, event.seq),
             Kind::Disk => self.disk_done(),
             Kind::Watchdog if event.index == 0 => self.watchdog(),
-            Kind::Watchdog => self.audit_again(),
+            Kind::Watchdog if event.index == 1 => self.audit_again(),
+            Kind::Watchdog => self.look_for_lockup(event.index - FIRST_LOCKUP),
             Kind::End => self.ended = true,
             Kind::Hotplug => self.hotplug(event.index),
             Kind::RtBudget => self.rt_budget(event.index, event.seq),
@@ -141,6 +143,7 @@ impl Sim<'_> {
         if let End::After { ns } = plan.end {
             self.events.post(ns, Kind::End, 0);
         }
+        self.schedule_lockup_looks();
         self.script_hotplug();
         for task in 0..self.tasks.len() as TaskId {
             if self.tasks[task as usize].state == State::Blocked && self.exit.is_none() {

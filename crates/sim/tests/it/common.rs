@@ -32,6 +32,7 @@ pub fn machine_of(shape: Shape, costs: Costs) -> Machine {
         topology: Topology::regular(shape, &[]),
         hz: 250,
         rt_guard: RtGuard::default(),
+        rt_kernel: machine::RtKernel::default(),
         costs,
     }
 }
@@ -60,6 +61,8 @@ pub fn no_costs() -> Costs {
         timer_slack_ns: 0,
         disk_request_ns: 0,
         disk_kib_ns: 4_551,
+        disk_cache_kib: 0,
+        disk_link_kib_ns: 0,
         disk_cpu_kib_ns: 0,
         fork_ns: 0,
         exec_ns: 0,

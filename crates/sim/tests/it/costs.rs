@@ -155,6 +155,16 @@ fn copies_forks_and_disks() {
     );
     assert_eq!(elapsed_ns(&slow, both.clone()), 600 + 50_000 + 4_000);
     assert_eq!(run(&slow, both, "vtime").metrics["cpu_s"], 1_200e-9);
+    // A memory of 4 KiB takes the first two requests as fast as the way there; the third waits until it fits.
+    let mut cached = slow;
+    cached.costs.disk_cache_kib = 4;
+    cached.costs.disk_link_kib_ns = 100;
+    let writes = |count| one(vec![disk(true); count]);
+    let way_ns = 600 + 50_000;
+    assert_eq!(elapsed_ns(&cached, writes(1)), way_ns + 200);
+    cached.costs.disk_kib_ns = 1_000_000;
+    assert_eq!(elapsed_ns(&cached, writes(2)), 2 * (way_ns + 200));
+    assert_eq!(elapsed_ns(&cached, writes(3)), way_ns + 2_000_000);
     let forks = machine_of(
         shape(1, 1, 1, 1),
         Costs {

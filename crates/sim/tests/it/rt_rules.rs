@@ -347,3 +347,53 @@ fn a_wakeup_prefers_the_cpu_it_ran_on_then_the_wakers() {
     let outcome = simulate(&free(3), all, "vtime", guarded(RtGuard::None));
     assert_eq!(outcome.metrics["elapsed_s"].to_bits(), 0.051f64.to_bits());
 }
+
+/// How much of the first `ms` three tasks that want 30 ms each, started on one CPU of two, leave of each CPU.
+fn busy_ms(prio: u8, highest_sought: u8, lockup_look_ms: u32) -> Vec<u64> {
+    let mut machine = free(2);
+    machine.rt_kernel = machine::RtKernel {
+        highest_sought,
+        lockup_look_ms,
+    };
+    let mut child = rt("child", Policy::Other, 3, vec![run_for(30 * MS)]);
+    child.start = Start::Fork;
+    let fork = |index| Inst::Fork {
+        group: 1,
+        index: Value::Const(index),
+    };
+    let parent = rt(
+        "parent",
+        Policy::Fifo(prio),
+        1,
+        vec![fork(0), fork(1), fork(2)],
+    );
+    let (outcome, text) = traced(
+        &machine,
+        plan(vec![parent, child], End::All),
+        "vtime",
+        guarded(RtGuard::None),
+    );
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    (0..2)
+        .map(|cpu| {
+            let seen = switches(&text, cpu);
+            let ends = seen.iter().skip(1).map(|(ns, _)| *ns);
+            seen.iter()
+                .zip(ends)
+                .filter(|((_, who), _)| !who.starts_with("swapper"))
+                .map(|((from, _), to)| (to - from) / MS as u64)
+                .sum()
+        })
+        .collect()
+}
+
+#[test]
+fn kernels_from_3_2_to_3_15_find_no_cpu_for_the_two_highest_priorities() {
+    let spread = |busy: Vec<u64>| busy.iter().all(|ms| *ms >= 30);
+    assert!(spread(busy_ms(99, 99, 0)));
+    assert!(spread(busy_ms(97, 97, 0)));
+    assert_eq!(busy_ms(98, 97, 0), [90, 0]);
+    // The other CPU's watchdog makes it pull, and from then on it goes on by itself.
+    assert!(spread(busy_ms(98, 97, 5)));
+    assert_eq!(busy_ms(99, 99, 5), busy_ms(99, 99, 0));
+}
