@@ -9,7 +9,7 @@ import pytest
 from schedlab.catalogue import machines, workloads
 from schedlab.errors import InputError
 from schedlab.plan import arms
-from schedlab.studies import file, published, score
+from schedlab.studies import file, published, score, why
 from schedlab.studies.file import Study
 from schedlab.studies.measured import Measured
 from schedlab.studies.published import Claim
@@ -204,3 +204,27 @@ def test_nothing_dropped_is_no_division_by_zero(study: Study):
     both, one = (score.judge(study, [claim()], measured(*pair))[0] for pair in ((0.0, 0.0), (0.0, 4.0)))
     assert (both.pct, both.agrees) == (0.0, False)
     assert one.agrees is True
+
+
+def counters(bfs: dict[str, float], cfs: dict[str, float]) -> Measured:
+    sides = {"BFS": bfs, "CFS": cfs}
+    return Measured(
+        {("counter", "t5600", side, 3, name): [value] for side, found in sides.items() for name, value in found.items()}
+    )
+
+
+def test_a_contradicted_claim_says_where_our_runs_differ(study: Study):
+    bfs = {"elapsed_s": 0.3, "cpu_s": 0.404, "cpu_usage_pct": 150.0, "switches_voluntary": 5.0, "migrations": 0.0}
+    cfs = {"elapsed_s": 0.2, "cpu_s": 0.4, "cpu_usage_pct": 200.0, "switches_voluntary": 4.0, "migrations": 8.0}
+    cfs |= {"switches_involuntary": 7.0, "waiting_us": 30.0}
+    bfs |= {"switches_involuntary": 7.0, "waiting_us": 10.0}
+    found = counters(bfs, cfs)
+    verdicts = score.judge(study, [claim(), claim(id="right", sign=-1)], found)
+    assert why.contradicted(study, verdicts, found) == {
+        "c": "BFS : CFS in our runs: CPU time 404 : 400 ms (+1.0 %), CPU usage 150 : 200 % of one CPU (−25.0 %), "
+        "migrations 0 : 8.00, waiting 10.0 : 30.0 µs (−66.7 %)"
+    }
+    # Nothing to tell is told, too.
+    found = counters({"elapsed_s": 0.3, "cpu_s": 0.4}, {"elapsed_s": 0.2, "cpu_s": 0.4001})
+    verdicts = score.judge(study, [claim()], found)
+    assert why.contradicted(study, verdicts, found) == {"c": "our runs of BFS and CFS differ in no counter by 0.5 %"}

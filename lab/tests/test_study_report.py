@@ -61,6 +61,14 @@ def test_a_contradicted_claim_is_shown_as_such(made: Path) -> None:
     assert sorted(rows.values()) == ["agrees", "contradicted"]
     assert rows["c002-999"] == "contradicted"
     assert "agree with 1 and contradict 1" in text
+    with (made.parent / "claims.csv").open(encoding="utf-8", newline="") as source:
+        reasons = {row["id"]: row["why"] for row in csv.DictReader(source)}
+    (right,) = set(rows) - {"c002-999"}
+    assert reasons[right] == ""
+    assert reasons["c002-999"].startswith(
+        ("BFS : CFS 2.6.31 in our runs: ", "our runs of BFS and CFS 2.6.31 differ in no")
+    )
+    assert text.count('class="why"') == 1
     # Two measures: the values and the change; and the picture of all claims.
     assert text.count('class="spec"') == 3
 

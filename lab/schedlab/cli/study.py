@@ -16,7 +16,7 @@ from rich.console import Console
 from schedlab import atomic
 from schedlab.cli.compare import execute
 from schedlab.errors import CHECK_FAILED, InputError
-from schedlab.studies import file, published, run, score
+from schedlab.studies import file, published, run, score, why
 from schedlab.studies.file import Study
 from schedlab.studies.measured import collect
 from schedlab.studies.score import Score, Verdict
@@ -36,25 +36,28 @@ def study(options: argparse.Namespace) -> int:
         return _calibrate(chosen)
     status = 0
     verdicts: dict[str, list[Verdict]] = {}
+    reasons: dict[str, str] = {}
     pages = []
     root = Path(options.output or f"results/studies/{options.on}")
     for one in chosen:
         base = root / one.name
         if not options.no_run:
             status = max(status, _run(one, base, options))
-        verdicts[one.name] = score.judge(one, published.claims(one.seed), collect(one, base, options.on))
-        _write(base, verdicts[one.name])
+        found = collect(one, base, options.on)
+        verdicts[one.name] = score.judge(one, published.claims(one.seed), found)
+        reasons |= why.contradicted(one, verdicts[one.name], found)
+        _write(base, verdicts[one.name], reasons)
         if not options.no_report:
-            pages.append(_report(one, verdicts[one.name], base))
-    _show(verdicts, options)
+            pages.append(_report(one, verdicts[one.name], reasons, base))
+    _show(verdicts, reasons, options)
     _say_where(pages, verdicts, root, options)
     return status
 
 
-def _report(one: Study, verdicts: list[Verdict], base: Path) -> "page.Found":
+def _report(one: Study, verdicts: list[Verdict], reasons: dict[str, str], base: Path) -> "page.Found":
     from schedlab.report import study as page
 
-    found = page.found(one, verdicts, [_row(v) for v in verdicts], score.score(verdicts), base)
+    found = page.found(one, verdicts, [_row(v, reasons) for v in verdicts], score.score(verdicts), base)
     page.write([found], None, base / "report.html", shlex.join(["schedlab", *sys.argv[1:]]))
     return found
 
@@ -88,13 +91,13 @@ def _run(one: Study, base: Path, options: argparse.Namespace) -> int:
     return status
 
 
-def _show(verdicts: dict[str, list[Verdict]], options: argparse.Namespace) -> None:
+def _show(verdicts: dict[str, list[Verdict]], reasons: dict[str, str], options: argparse.Namespace) -> None:
     everything = [v for found in verdicts.values() for v in found]
     scores = [(name, score.score(found)) for name, found in verdicts.items()]
     if len(scores) > 1:
         scores.append(("all", score.score(everything)))
     if options.json:
-        print(json.dumps(_as_json(verdicts, scores), ensure_ascii=False, indent=1))
+        print(json.dumps(_as_json(verdicts, reasons, scores), ensure_ascii=False, indent=1))
         return
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 180)
     for name, found in verdicts.items():
@@ -103,14 +106,16 @@ def _show(verdicts: dict[str, list[Verdict]], options: argparse.Namespace) -> No
     terminal.scores(scores, console)
 
 
-def _as_json(verdicts: dict[str, list[Verdict]], scores: list[tuple[str, Score]]) -> dict[str, Any]:
+def _as_json(
+    verdicts: dict[str, list[Verdict]], reasons: dict[str, str], scores: list[tuple[str, Score]]
+) -> dict[str, Any]:
     return {
         "scores": {name: asdict(found) for name, found in scores},
-        "claims": {name: [_row(v) for v in found] for name, found in verdicts.items()},
+        "claims": {name: [_row(v, reasons) for v in found] for name, found in verdicts.items()},
     }
 
 
-def _row(verdict: Verdict) -> dict[str, Any]:
+def _row(verdict: Verdict, reasons: dict[str, str]) -> dict[str, Any]:
     claim = verdict.claim
     return {
         "id": claim.id,
@@ -133,12 +138,13 @@ def _row(verdict: Verdict) -> dict[str, Any]:
         "ours_pct": verdict.pct,
         "agrees": verdict.agrees,
         "ratio_error": verdict.ratio_error,
+        "why": reasons.get(claim.id, ""),
     }
 
 
-def _write(base: Path, verdicts: list[Verdict]) -> None:
+def _write(base: Path, verdicts: list[Verdict], reasons: dict[str, str]) -> None:
     text = io.StringIO()
-    found = [_row(verdict) for verdict in verdicts]
+    found = [_row(verdict, reasons) for verdict in verdicts]
     writer = csv.DictWriter(text, list(found[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(found)

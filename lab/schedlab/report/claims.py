@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Published claims beside ours: the table, and one picture of all of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from schedlab.report import palette
 from schedlab.report.figure import figure
@@ -39,16 +39,16 @@ def scores(found: Iterable[tuple[str, Score]], linked: bool) -> Markup:
     return table(header, rows, class_="scores")
 
 
-def claims_table(verdicts: Iterable[Verdict]) -> Markup:
-    """In the order of the published file; a contradicted claim is never left out."""
+def claims_table(verdicts: Iterable[Verdict], reasons: Mapping[str, str]) -> Markup:
+    """In the order of the published file; a contradicted claim is never left out, and says why."""
     header = ["claim", "of", "A against B", "published", "ours", ""]
     head = element("thead", element("tr", *[element("th", text, scope="col") for text in header]))
-    body = element("tbody", *[_row(verdict) for verdict in verdicts])
+    body = element("tbody", *[_row(verdict, reasons.get(verdict.claim.id, "")) for verdict in verdicts])
     note = element("caption", "by how much A is better than B; negative: worse; below, the values themselves")
     return element("div", element("table", note, head, body, class_="claims"), class_="scroll")
 
 
-def _row(verdict: Verdict) -> Markup:
+def _row(verdict: Verdict, reason: str) -> Markup:
     claim = verdict.claim
     said = word(verdict)
     published = percent(claim.pct_a_over_b) if claim.pct_a_over_b is not None else _winner(claim.sign)
@@ -60,11 +60,15 @@ def _row(verdict: Verdict) -> Markup:
         element("td", what, Markup("<br>"), element("small", f"{claim.level}; {claim.metric}")),
         element("td", claim.a, Markup("<br>"), element("small", f"against {claim.b}")),
         element("td", published, Markup("<br>"), element("small", _values(claim.value_a, claim.value_b, claim.unit))),
-        element("td", ours, Markup("<br>"), element("small", _values(verdict.a, verdict.b, ""))),
+        element("td", ours, Markup("<br>"), element("small", _values(verdict.a, verdict.b, "")), _reason(reason)),
         element("td", element("b", said), Markup("<br>"), element("small", _weight(claim)), class_=_STYLE[said]),
         id=claim.id,
         data_verdict=said,
     )
+
+
+def _reason(text: str) -> Markup:
+    return join([Markup("<br>"), element("small", text, class_="why")]) if text else Markup("")
 
 
 def _weight(claim: Claim) -> str:

@@ -127,14 +127,15 @@ def _section(one: Found, several: bool, whole: bool) -> Markup:
         element("h2", study.title if several else "Claims"),
         element("p", study.source, class_="lead"),
         element("p", f"Calibrated on {study.calibrated}. What other schedulers do is a prediction.", class_="note"),
-        _claims(one.verdicts, several),
+        _claims(one, several),
         *[_experiment(experiment, one, several, whole) for experiment in study.experiments],
         id=study.name,
     )
 
 
-def _claims(verdicts: list[Verdict], several: bool) -> Markup:
-    shown = claims.claims_table(verdicts)
+def _claims(one: Found, several: bool) -> Markup:
+    verdicts = one.verdicts
+    shown = claims.claims_table(verdicts, {row["id"]: row["why"] for row in one.rows})
     if not several:
         return shown
     words = [claims.word(v) for v in verdicts]

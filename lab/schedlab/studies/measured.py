@@ -30,6 +30,11 @@ class Measured:
             return None
         return float(sum(np.mean(part) for part in parts if part))
 
+    def counter(self, experiment: Experiment, machine: str, scheduler: str, load: int, name: str) -> float | None:
+        """One of our own metrics."""
+        values = self.values.get((experiment.name, machine, scheduler, load, name))
+        return float(np.mean(values)) if values else None
+
 
 def directory(base: Path, experiment: Experiment, machine: str) -> Path:
     return base / experiment.name / machine

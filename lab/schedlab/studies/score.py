@@ -7,7 +7,7 @@ does not outvote the rest. What we did not measure counts as not agreed.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,6 +107,15 @@ def _verdict(claim: Claim, a: list[float], b: list[float]) -> Verdict:
 def _values(study: Study, claim: Claim, scheduler: str, measured: Measured) -> dict[int, float]:
     """Means by load, of the loads that the claim is about."""
     found: dict[int, float] = {}
+    for experiment, name, load in cells(study, claim, scheduler):
+        value = measured.mean(experiment, claim.machine, name, load, claim.metric)
+        if value is not None:
+            found[load] = value
+    return found
+
+
+def cells(study: Study, claim: Claim, scheduler: str) -> Iterator[tuple[Experiment, str, int]]:
+    """Of which cells a claim speaks on one of its sides: experiment, the study's name of the scheduler, load."""
     at = _AT_LOAD.fullmatch(scheduler)
     name = at["name"] if at else scheduler
     for experiment in study.experiments:
@@ -119,10 +128,7 @@ def _values(study: Study, claim: Claim, scheduler: str, measured: Measured) -> d
             said = experiment.level.search(claim.level)
             loads = [int(said[1])] if said else loads
         for load in loads:
-            value = measured.mean(experiment, claim.machine, name, load, claim.metric)
-            if value is not None:
-                found[load] = value
-    return found
+            yield experiment, name, load
 
 
 def _is_about(experiment: Experiment, claim: Claim, scheduler: str) -> bool:
