@@ -36,6 +36,7 @@ typedef u32 __wsum;
 #define BPF_F_TIMER_CPU_PIN 2
 #define EINVAL 22
 #define ENOMEM 12
+#define EBUSY 16
 #define EEXIST 17
 
 #ifndef __ksym
@@ -108,6 +109,7 @@ struct scx_exit_info {
 	s64 exit_code;
 	const char *reason;
 	char *msg;
+	char *dump;
 } __core;
 
 #include "scx_ops.h"
@@ -240,20 +242,31 @@ bool scx_bpf_task_set_dsq_vtime___v1(struct task_struct *p, u64 vtime) __ksym __
 
 /*
  * A CPU that goes offline still wakes tasks after it has given up its
- * interrupts. A kick from there is queued to an interrupt that never comes and,
- * as the kernel raises one for the first of a list only, so are all kicks from
- * that CPU after it is back: tasks then wait beside idle CPUs, and unloading
- * hangs. No kick is lost that matters: the kernel itself interrupts the CPU on
- * whose runqueue a task wakes up.
+ * interrupts. What the kernel leaves to an irq_work from there waits for an
+ * interrupt that never comes and, as one is raised for the first of a list
+ * only, so does all later irq_work of that CPU after it is back: tasks then wait
+ * beside idle CPUs, and unloading hangs. Kicks are left to one, and since 7.0
+ * timers that are started with interrupts off.
  */
-static __always_inline void scx_bpf_kick_cpu(s32 cpu, u64 flags)
+static __always_inline bool has_irq_work(void)
 {
 	const struct cpumask *online = scx_bpf_get_online_cpumask();
+	bool has = bpf_cpumask_test_cpu(bpf_get_smp_processor_id(), online);
 
-	if (bpf_cpumask_test_cpu(bpf_get_smp_processor_id(), online))
-		scx_bpf_kick_cpu___v0(cpu, flags);
 	scx_bpf_put_cpumask(online);
+	return has;
 }
+
+/* No kick is lost that matters: the kernel itself interrupts the CPU on whose runqueue a task wakes up. */
+static __always_inline void scx_bpf_kick_cpu(s32 cpu, u64 flags)
+{
+	if (has_irq_work())
+		scx_bpf_kick_cpu___v0(cpu, flags);
+}
+
+/* -EBUSY: not from a CPU that goes offline. */
+#define bpf_timer_start(timer, ns, flags) \
+	(has_irq_work() ? (bpf_timer_start)((timer), (ns), (flags)) : -EBUSY)
 
 static __always_inline void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice,
 					       u64 enq_flags)
@@ -401,12 +414,14 @@ struct {
 	s64 exit_code;
 	char reason[128];
 	char msg[1024];
+	char dump[32768];
 } exit_info;
 
 void BPF_STRUCT_OPS(record_exit, struct scx_exit_info *ei)
 {
 	bpf_probe_read_kernel_str(exit_info.reason, sizeof(exit_info.reason), ei->reason);
 	bpf_probe_read_kernel_str(exit_info.msg, sizeof(exit_info.msg), ei->msg);
+	bpf_probe_read_kernel_str(exit_info.dump, sizeof(exit_info.dump), ei->dump);
 	exit_info.exit_code = ei->exit_code;
 	__sync_val_compare_and_swap(&exit_info.kind, 0, ei->kind);
 }

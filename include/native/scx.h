@@ -31,6 +31,7 @@ typedef struct cpumask cpumask_t;
 #define BPF_F_TIMER_CPU_PIN 2
 #define EINVAL 22
 #define ENOMEM 12
+#define EBUSY 16
 #define EEXIST 17
 
 #include "../scx_consts.h"

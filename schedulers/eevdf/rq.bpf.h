@@ -309,8 +309,8 @@ static __always_inline void set_hrtick(u32 cpu, struct eevdf_rq *rq, u64 now)
 	timer = bpf_map_lookup_elem(&hrtick_timers, &cpu);
 	if (!timer)
 		return;
-	rq->hrtick_at_ns = now + left;
-	bpf_timer_start(&timer->timer, left, BPF_F_TIMER_CPU_PIN);
+	rq->hrtick_at_ns = bpf_timer_start(&timer->timer, left, BPF_F_TIMER_CPU_PIN) ? 0
+										     : now + left;
 }
 
 static s32 hrtick_fire(void *map, s32 *key, struct bpf_timer *timer)
@@ -324,8 +324,8 @@ static s32 hrtick_fire(void *map, s32 *key, struct bpf_timer *timer)
 		return 0;
 	left = slice_left(rq, now);
 	if (left) {
-		rq->hrtick_at_ns = now + left;
-		bpf_timer_start(timer, left, BPF_F_TIMER_CPU_PIN);
+		rq->hrtick_at_ns = bpf_timer_start(timer, left, BPF_F_TIMER_CPU_PIN) ? 0
+										     : now + left;
 		return 0;
 	}
 	STAT_INC(hrticks);
