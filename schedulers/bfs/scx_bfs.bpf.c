@@ -505,4 +505,5 @@ SCX_OPS_DEFINE(bfs_ops, .select_cpu = (void *)bfs_select_cpu, .enqueue = (void *
 	       .stopping = (void *)bfs_stopping, .tick = (void *)bfs_tick,
 	       .yield = (void *)bfs_yield_cpu, .set_weight = (void *)bfs_set_weight,
 	       .cpu_online = (void *)bfs_cpu_online, .cpu_offline = (void *)bfs_cpu_offline,
-	       .init_task = (void *)bfs_init_task, .init = (void *)bfs_init, .name = "bfs");
+	       .init_task = (void *)bfs_init_task, .init = (void *)bfs_init,
+	       .flags = SCX_OPS_ENQ_EXITING, .name = "bfs");

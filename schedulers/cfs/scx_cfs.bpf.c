@@ -531,4 +531,5 @@ SCX_OPS_DEFINE(cfs_ops, .select_cpu = (void *)cfs_select_cpu, .enqueue = (void *
 	       .yield = (void *)cfs_yield, .set_weight = (void *)cfs_set_weight,
 	       .init_task = (void *)cfs_init_task, .enable = (void *)cfs_enable,
 	       .cpu_online = (void *)cfs_cpu_online, .cpu_offline = (void *)cfs_cpu_offline,
-	       .init = (void *)cfs_init, .flags = SCX_OPS_ENQ_LAST, .name = "cfs");
+	       .init = (void *)cfs_init, .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING,
+	       .name = "cfs");

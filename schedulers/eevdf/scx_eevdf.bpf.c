@@ -554,4 +554,5 @@ SCX_OPS_DEFINE(eevdf_ops, .select_cpu = (void *)eevdf_select_cpu, .enqueue = (vo
 	       .yield = (void *)eevdf_yield, .set_weight = (void *)eevdf_set_weight,
 	       .init_task = (void *)eevdf_init_task, .disable = (void *)eevdf_disable,
 	       .cpu_online = (void *)eevdf_cpu_online, .cpu_offline = (void *)eevdf_cpu_offline,
-	       .init = (void *)eevdf_init, .flags = SCX_OPS_ENQ_LAST, .name = "eevdf");
+	       .init = (void *)eevdf_init, .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING,
+	       .name = "eevdf");

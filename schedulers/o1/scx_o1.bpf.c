@@ -352,4 +352,5 @@ SCX_OPS_DEFINE(o1_ops, .select_cpu = (void *)o1_select_cpu, .enqueue = (void *)o
 	       .yield = (void *)o1_yield, .set_weight = (void *)o1_set_weight,
 	       .init_task = (void *)o1_init_task, .enable = (void *)o1_enable,
 	       .cpu_online = (void *)o1_cpu_online, .cpu_offline = (void *)o1_cpu_offline,
-	       .init = (void *)o1_init, .flags = SCX_OPS_ENQ_LAST, .name = "o1");
+	       .init = (void *)o1_init, .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING,
+	       .name = "o1");

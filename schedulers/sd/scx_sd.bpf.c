@@ -317,4 +317,5 @@ SCX_OPS_DEFINE(sd_ops, .select_cpu = (void *)sd_select_cpu, .enqueue = (void *)s
 	       .yield = (void *)sd_yield, .set_weight = (void *)sd_set_weight,
 	       .init_task = (void *)sd_init_task, .enable = (void *)sd_enable,
 	       .cpu_online = (void *)sd_cpu_online, .cpu_offline = (void *)sd_cpu_offline,
-	       .init = (void *)sd_init, .flags = SCX_OPS_ENQ_LAST, .name = "sd");
+	       .init = (void *)sd_init, .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING,
+	       .name = "sd");

@@ -68,4 +68,4 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(vtime_init)
 SCX_OPS_DEFINE(vtime_ops, .select_cpu = (void *)vtime_select_cpu, .enqueue = (void *)vtime_enqueue,
 	       .dispatch = (void *)vtime_dispatch, .running = (void *)vtime_running,
 	       .stopping = (void *)vtime_stopping, .enable = (void *)vtime_enable,
-	       .init = (void *)vtime_init, .name = "vtime");
+	       .init = (void *)vtime_init, .flags = SCX_OPS_ENQ_EXITING, .name = "vtime");

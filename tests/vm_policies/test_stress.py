@@ -11,21 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.vm import GuestFailed
 from tests.vm_policies.conftest import SCHEDULERS, Said, need_program, run_script
 
 STRESS_S = int(os.environ.get("SCHEDLAB_STRESS_S", "45"))
 STORM_S = 5
 
 
-# Once in some runs the guest comes to rest after CPU 1 is back: CPU 0 idle beside a runnable kernel thread, and no tick
-# to notice. Not understood yet; whatever else goes wrong still fails.
-COMES_TO_REST = pytest.mark.xfail(raises=GuestFailed, strict=False, reason="eevdf: a guest came to rest after hotplug")
-
-
-@pytest.fixture(
-    scope="module", params=[pytest.param(n, marks=COMES_TO_REST) if n == "eevdf" else n for n in SCHEDULERS]
-)
+@pytest.fixture(scope="module", params=SCHEDULERS)
 def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
