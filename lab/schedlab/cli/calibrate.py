@@ -15,7 +15,7 @@ from schedlab.catalogue.workloads import Workload
 from schedlab.cli.guest import guest
 from schedlab.errors import CHECK_FAILED, InputError
 from schedlab.places import applications
-from schedlab.record import accounting, capture, follow, profile, trace
+from schedlab.record import accounting, capture, follow, model, profile, trace
 from schedlab.record.capture import Guest
 from schedlab.record.kinds import Kind, kinds
 
@@ -27,6 +27,8 @@ def calibrate(options: argparse.Namespace) -> int:
     params = dict(_pair(text) for text in options.param)
     load = workload.loads[0] if options.load is None else options.load
     output = Path(options.output) if options.output else checkout.root() / "profiles" / f"{workload.name}.toml"
+    if options.model:
+        return _beside_model(workload, output)
     made: dict[str, Any] = {"workload": workload.name, "load": load}
     if params:
         made["params"] = ", ".join(f"{name}={value}" for name, value in sorted(params.items()))
@@ -114,6 +116,25 @@ def _of_the_workload(found: dict[str, Kind], workload: Workload) -> dict[str, Ki
         return {name: kind for name, kind in found.items() if not name.startswith(_RUNNER[:15])}
     described = {str(task.get("name", ""))[:15] for task in toml.read(workload.path).get("task", [])}
     return {name: kind for name, kind in found.items() if name in described}
+
+
+def _beside_model(workload: Workload, profile: Path) -> int:
+    """What the real tasks were measured to do, and what the simulated ones do at the same load."""
+    measured = toml.read(profile)
+    simulated = model.simulated(workload.path, measured["made"])
+    print(f"{'':<16}{'CPU of a task, us':^36}{'blocks for a second of CPU':^36}")
+    print(f"{'task':<16}" + 2 * f"{'measured':>13}{'model':>13}{'ratio':>10}")
+    for name in {**measured["task"], **simulated}:
+        real = model.of_profile(measured["task"][name]) if name in measured["task"] else None
+        ours = model.of_model(simulated[name]) if name in simulated else None
+        cells = [_pair_of(*(side and getattr(side, of) for side in (real, ours))) for of in ("cpu_us", "blocks_per_s")]
+        print(f"{name:<16}" + "".join(cells))
+    return 0
+
+
+def _pair_of(real: float | None, ours: float | None) -> str:
+    ratio = f"{ours / real:>10.2f}" if real and ours is not None else f"{'-':>10}"
+    return "".join(f"{'-':>13}" if value is None else f"{value:>13.1f}" for value in (real, ours)) + ratio
 
 
 def _versions(packages: list[str]) -> str:

@@ -263,6 +263,9 @@ def _calibrate(commands: argparse._SubParsersAction) -> None:
     _where(parser)
     out = parser.add_argument_group("results")
     out.add_argument("-o", "--output", metavar="FILE", help="(default: profiles/WORKLOAD.toml)")
+    out.add_argument(
+        "--model", action="store_true", help="measure nothing: lay that profile beside the model, simulated"
+    )
 
 
 def _where(parser: argparse.ArgumentParser) -> None:
