@@ -18,6 +18,8 @@ pub struct Exit {
     pub code: i64,
     pub reason: String,
     pub message: String,
+    /// What each CPU and runnable task was at when the kernel threw the scheduler out.
+    pub dump: String,
 }
 
 /// The C structure, byte for byte.
@@ -27,6 +29,7 @@ pub struct RawExitInfo {
     code: i64,
     reason: [u8; 128],
     message: [u8; 1024],
+    dump: [u8; 32_768],
 }
 
 impl Exit {
@@ -48,6 +51,7 @@ impl Exit {
             code: info.code,
             reason: text(&info.reason),
             message: text(&info.message),
+            dump: text(&info.dump),
         })
     }
 
@@ -97,6 +101,7 @@ mod tests {
             code,
             reason: [0; 128],
             message: [0; 1024],
+            dump: [0; 32_768],
         };
         info.reason[..reason.len()].copy_from_slice(reason.as_bytes());
         info.message[..message.len()].copy_from_slice(message.as_bytes());

@@ -92,6 +92,9 @@ fn keep_running(
             return Ok(ExitCode::SUCCESS);
         };
         eprintln!("scx_{name}: EXIT: {exit}");
+        if exit.ejected() && !exit.dump.is_empty() {
+            eprintln!("{}", exit.dump);
+        }
         if signals::caught() || !exit.asks_for_restart() {
             return Ok(if exit.ejected() {
                 ExitCode::FAILURE
