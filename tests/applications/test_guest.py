@@ -62,7 +62,7 @@ def lines(here: dict[str, dict[str, Path]], runner: Path, tmp_path_factory: pyte
         memory_mib=applications.MEMORY_MIB,
         environment={"SCHEDLAB_CACHE": applications.CACHE},
         on_disk=True,
-        limit_s=900,
+        limit_s=1500,
         on_line=said.append,
         on_error_line=lambda line: said.append(f"stderr: {line}"),
     )
