@@ -15,6 +15,7 @@ from schedlab.record.tasks import Affinity, Policy, Sleep, Start, Wait
 
 ROOT = Path(__file__).resolve().parents[2]
 INSTANCES = "/sys/kernel/tracing/instances"
+PROBES = "/sys/kernel/tracing/dynamic_events"
 
 
 @pytest.mark.usefixtures("guest")
@@ -52,14 +53,15 @@ def test_the_instance_is_gone_when_all_is_over_and_when_interrupted() -> None:
     script = Path(capture.__file__).with_name("record.sh")
     lines: list[str] = []
     program = f"""
-sh /record.sh 1024 sh -c 'ls {INSTANCES} >&2; exit 7' >/dev/null 2>/tmp/during
-echo "status $? during $(grep -c schedlab- /tmp/during) after $(ls {INSTANCES} | wc -l)"
+sh /record.sh 1024 sh -c 'ls {INSTANCES} >&2; cat {PROBES} >&2; exit 7' >/dev/null 2>/tmp/during
+echo "status $? during $(grep -c schedlab- /tmp/during) $(grep -c schedlab_asked /tmp/during)" \
+    "after $(ls {INSTANCES} | wc -l) $(wc -l <{PROBES})"
 sh /record.sh 1024 sleep 77 >/dev/null &
 sleep 3
 echo "during $(ls {INSTANCES} | wc -l) sleeping $(pgrep -f 'sleep 77' | wc -l)"
 kill -TERM $!
 wait $!
-echo "status $? after $(ls {INSTANCES} | wc -l)"
+echo "status $? after $(ls {INSTANCES} | wc -l) $(wc -l <{PROBES})"
 sleep 1
 pgrep -x sleep || echo none left
 sh /record.sh 1024 no-such-program
@@ -81,9 +83,9 @@ echo "status $?"
         on_error_line=errors.append,
     )
     whole = [line for line in lines if not line.startswith("#") and "sched_" not in line]
-    assert whole[0] == "status 7 during 1 after 0"
+    assert whole[0] == "status 7 during 1 3 after 0 0"
     assert whole[1].startswith("during 1 sleeping ")
-    assert whole[2:5] == ["status 130 after 0", "none left", "status 127"]
+    assert whole[2:5] == ["status 130 after 0 0", "none left", "status 127"]
     assert whole[5] == "1", "tracefs at its old place"
     assert whole[6] == "status 125"
     assert "no tracefs that can be written" in errors[-1]
