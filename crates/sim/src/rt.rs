@@ -25,6 +25,8 @@ pub struct RtQueue {
     len: u32,
     /// The CPU has served real-time tasks since it last picked one.
     served: bool,
+    /// The running task makes room for the first of its priority, which can run nowhere else.
+    makes_room: bool,
     budget: budget::Budget,
 }
 
@@ -135,7 +137,25 @@ impl Sim<'_> {
         let curr = self.cpus[cpu as usize].curr;
         if curr == IDLE || self.tasks[curr as usize].rt_prio < prio {
             self.resched(cpu);
+        } else if self.tasks[curr as usize].rt_prio == prio {
+            self.make_room(cpu, curr, id);
         }
+    }
+
+    /// The kernel's `check_preempt_equal_prio`: an equal that can run only here goes first, if the running task can go
+    /// elsewhere. It is pushed there when it has been switched away from.
+    fn make_room(&mut self, cpu: u32, curr: TaskId, id: TaskId) {
+        let comes_elsewhere = !self.pinned(id) && self.lowest_cpu(id).is_some();
+        let goes_elsewhere = !self.pinned(curr) && self.lowest_cpu(curr).is_some();
+        let this = &mut self.cpus[cpu as usize];
+        if comes_elsewhere || !goes_elsewhere || this.need_resched {
+            return;
+        }
+        let prio = self.tasks[id as usize].rt_prio;
+        this.rt.remove(id, prio);
+        this.rt.push(id, prio, true);
+        this.rt.makes_room = true;
+        self.resched(cpu);
     }
 
     pub(crate) fn dequeue_rt(&mut self, cpu: u32, id: TaskId) {
@@ -152,7 +172,9 @@ impl Sim<'_> {
     pub(crate) fn pick_rt(&mut self, cpu: u32, prev: TaskId) -> Option<TaskId> {
         let prev_rt = prev != IDLE && self.tasks[prev as usize].class == Class::Rt;
         // Or it was until it changed its policy.
-        let drops = std::mem::take(&mut self.cpus[cpu as usize].rt.served);
+        let rt = &mut self.cpus[cpu as usize].rt;
+        let drops = std::mem::take(&mut rt.served);
+        let makes_room = std::mem::take(&mut rt.makes_room);
         if !prev_rt && !drops && self.cpus[cpu as usize].rt.len == 0 {
             return None;
         }
@@ -186,7 +208,7 @@ impl Sim<'_> {
             let task = &self.tasks[prev as usize];
             let stays = match best {
                 None => true,
-                Some(best) if task.rt_tail => best < task.rt_prio,
+                Some(best) if task.rt_tail || makes_room => best < task.rt_prio,
                 Some(best) => best <= task.rt_prio,
             };
             if stays {

@@ -211,6 +211,53 @@ fn a_lower_priority_of_ones_own_lets_the_higher_go_first() {
     );
 }
 
+/// An equal that runs on CPU 0 and could go to CPU 1, and one that wakes after 10 ms: who runs on either CPU from then.
+fn meets_an_equal(woken_on: &[u32], other: Group) -> [Vec<(u64, String)>; 2] {
+    let movable = rt(
+        "movable",
+        Policy::Fifo(5),
+        1,
+        vec![sleep_for(2 * MS), run_for(30 * MS)],
+    );
+    let woken = Group {
+        cpus: woken_on.to_vec(),
+        ..rt(
+            "woken",
+            Policy::Fifo(5),
+            1,
+            vec![sleep_for(10 * MS), run_for(5 * MS)],
+        )
+    };
+    let other = Group {
+        cpus: vec![1],
+        ..other
+    };
+    [0, 1].map(|cpu| {
+        let groups = vec![movable.clone(), other.clone(), woken.clone()];
+        let mut seen = order(groups, 2, cpu, 60);
+        seen.retain(|(ms, _)| *ms >= 10);
+        seen
+    })
+}
+
+#[test]
+fn who_can_run_nowhere_else_gets_room_from_an_equal_that_can() {
+    let [here, there] = meets_an_equal(&[0], hogs(1));
+    assert_eq!(here, said(&[(10, "woken"), (15, "swapper")]));
+    assert_eq!(there, said(&[(10, "movable"), (32, "hog")]));
+}
+
+#[test]
+fn an_equal_stays_where_there_is_no_room_for_it_or_the_woken_has_a_choice() {
+    let above = rt("above", Policy::Fifo(5), 1, hogs(1).program);
+    let [here, there] = meets_an_equal(&[0], above);
+    assert_eq!(here, said(&[(32, "woken"), (37, "swapper")]));
+    assert_eq!(there, said(&[]));
+    let [here, there] = meets_an_equal(&[], hogs(1));
+    assert_eq!(here, said(&[(32, "swapper")]));
+    assert_eq!(there, said(&[(10, "woken"), (15, "hog")]));
+}
+
 #[test]
 fn a_forked_task_inherits_the_class() {
     let mut child = group("child", 1, vec![run_for(30 * MS)]);
