@@ -31,7 +31,8 @@ impl Sim<'_> {
                 self.disk.link_free_at_ns.max(arrives_ns) + kib_ns(costs.disk_link_kib_ns);
             self.disk.link_free_at_ns = there_ns;
             // Whatever is left to write then fits into the memory.
-            there_ns.max(written_ns.saturating_sub(costs.disk_cache_kib * costs.disk_kib_ns))
+            let ahead_ns = costs.disk_cache_kib.saturating_mul(costs.disk_kib_ns);
+            there_ns.max(written_ns.saturating_sub(ahead_ns))
         };
         self.disk.waiting.push_back(id);
         self.events.post(done_ns, Kind::Disk, 0);
