@@ -10,8 +10,6 @@
 
 #include "select.bpf.h"
 
-#define REFUSE_NS \
-	(100 * NSEC_PER_MSEC) /* a CPU that could not run what it pulled gets nothing for so long */
 #define BALANCE_REDO 4 /* busiest queues tried when all tasks of one are pinned */
 
 u64 balance_passes;

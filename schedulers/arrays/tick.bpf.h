@@ -5,8 +5,6 @@
 
 #include "pull.bpf.h"
 
-u64 next_look; /* ticks; once a second for starved tasks */
-
 /* Once a tick: load averages, then every CPU whose balance is due. Idle CPUs go by their own dates, as if they ticked. */
 __noinline s32 balance_tick(void)
 {
@@ -74,80 +72,26 @@ __noinline s32 boost_starved(u32 cpu)
 	return 0;
 }
 
-/*
- * A CPU that is about to go offline still looks like any other for a while,
- * but what was pulled to it can no longer run there: it goes back to the CPU
- * whose run queue the kernel counts it on. What is counted here goes to this
- * CPU's local DSQ when the CPU is gone for us; the kernel then moves it on.
- */
-static __always_inline void walk_and_send_back(u32 cpu, bool gone)
+/* What was pulled to a CPU that goes offline. */
+static __always_inline bool send_home(struct bpf_iter_scx_dsq *it, struct task_struct *p,
+				      struct task_ctx *t, u32 home)
 {
-	struct task_struct *p;
-	struct task_ctx *t;
-	u32 home;
-
-	for_each_queued(it, p, cpu)
-	{
-		home = scx_bpf_task_cpu(p);
-		t = ctx_of(p);
-		if (t && home != cpu) {
-			change_queue(t, home);
-			scx_bpf_dsq_move_set_vtime(it, key_of(t));
-			if (!scx_bpf_dsq_move_vtime(it, p, home, 0))
-				continue;
-			notify(home, t);
-		} else if (!gone || !scx_bpf_dsq_move(it, p, SCX_DSQ_LOCAL_ON | cpu, 0)) {
-			continue;
-		}
-		STAT_INC(rehomed);
-	}
-	rq_of(cpu)->strays = false;
-	rq_of(cpu)->refuses_until_ns = scx_bpf_now() + REFUSE_NS;
-	if (gone)
-		scx_bpf_kick_cpu(cpu, 0);
+	change_queue(t, home);
+	scx_bpf_dsq_move_set_vtime(it, key_of(t));
+	if (!scx_bpf_dsq_move_vtime(it, p, home, 0))
+		return false;
+	notify(home, t);
+	return true;
 }
 
-__noinline s32 send_back(u32 cpu, bool gone)
-{
-	bpf_rcu_read_lock();
-	walk_and_send_back(cpu, gone);
-	bpf_rcu_read_unlock();
-	return 0;
-}
-
-struct balance_timer {
-	struct bpf_timer timer;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct balance_timer);
-} balance_timers SEC(".maps");
-
-static s32 balance_fire(void *map, s32 *key, struct bpf_timer *timer)
-{
-	s32 cpu;
-
-	balance_tick();
-	if (now_ticks() >= next_look) {
-		next_look = now_ticks() + tick_hz;
-		for_range(cpu, 0, nr_cpus) if (rq_of(cpu)->nr > 0) boost_starved(cpu);
-		for_range(cpu, 0, nr_cpus) if (rq_of(cpu)->strays) send_back(cpu, false);
-	}
-	bpf_timer_start(timer, NSEC_PER_SEC / (tick_hz ? tick_hz : 250), 0);
-	return 0;
-}
+#include "../domains/timer.bpf.h"
 
 /* Queues, domains, the timer: what a policy's init does. */
 static __always_inline s32 arrays_init(void)
 {
 	const struct cpumask *online = scx_bpf_get_online_cpumask();
-	struct balance_timer *b;
 	struct cpu_rq *rq;
 	s32 cpu, level, err = 0;
-	u32 zero = 0;
 
 	map_machine();
 	for_range(cpu, 0, nr_cpus)
@@ -167,14 +111,7 @@ static __always_inline s32 arrays_init(void)
 			break;
 	}
 	scx_bpf_put_cpumask(online);
-	if (err)
-		return err;
-	b = bpf_map_lookup_elem(&balance_timers, &zero);
-	if (!b)
-		return -EINVAL;
-	bpf_timer_init(&b->timer, &balance_timers, CLOCK_MONOTONIC);
-	bpf_timer_set_callback(&b->timer, balance_fire);
-	return bpf_timer_start(&b->timer, NSEC_PER_SEC / (tick_hz ? tick_hz : 250), 0);
+	return err ? err : balance_start();
 }
 
 static __always_inline void arrays_cpu_online(s32 cpu)
