@@ -4,6 +4,8 @@
 //! All tasks are in the process group of the guardian, a process that waits until the supervisor is gone, however it
 //! went, and then kills the group. Orphans come to the supervisor, which reaps the whole group when it is done.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -28,6 +30,8 @@ const INTERRUPTS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP]
 
 pub struct Family {
     guardian: libc::pid_t,
+    /// Forked by the supervisor and not reaped yet; the guardian is not among them.
+    children: RefCell<BTreeSet<libc::pid_t>>,
     supervisor: libc::pid_t,
     /// As long as this is open somewhere, the guardian waits; only the supervisor keeps it.
     lifeline: OwnedFd,
@@ -102,6 +106,7 @@ impl Family {
         };
         let mut family = Self {
             guardian: 0,
+            children: RefCell::default(),
             // SAFETY: no memory.
             supervisor: unsafe { libc::getpid() },
             lifeline: lifeline.into(),
@@ -122,6 +127,7 @@ impl Family {
         // By both sides, as either may come first; the child may even be gone.
         // SAFETY: no memory.
         unsafe { libc::setpgid(child, self.guardian) };
+        self.children.borrow_mut().insert(child);
         Ok(child)
     }
 
@@ -148,7 +154,13 @@ impl Family {
         let mut status = 0;
         // SAFETY: writes to a local.
         let child = unsafe { libc::waitpid(-self.guardian, &raw mut status, libc::WNOHANG) };
+        self.children.borrow_mut().remove(&child);
         (child > 0).then_some((child, status))
+    }
+
+    /// Is every process that the supervisor forked gone?
+    pub fn all_reaped(&self) -> bool {
+        self.children.borrow().is_empty()
     }
 
     pub fn is_guardian(&self, process: libc::pid_t) -> bool {

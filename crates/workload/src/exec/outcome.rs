@@ -28,16 +28,13 @@ pub fn settle_living(arena: &Arena) {
 
 /// When the workload's end condition came true.
 pub fn ended_ns(arena: &Arena, plan: &Plan, now_ns: u64) -> u64 {
-    let last = |slots: std::ops::Range<usize>| {
-        slots
+    match plan.end {
+        End::Group(group) => arena
+            .group_slots(group as usize)
             .map(|slot| arena.slot(slot).ended_ns.load(SeqCst))
             .max()
-            .unwrap_or(0)
-    };
-    match plan.end {
-        End::All => last(0..arena.tasks()),
-        End::Group(group) => last(arena.group_slots(group as usize)),
-        End::After { .. } => now_ns,
+            .unwrap_or(0),
+        End::All | End::After { .. } => now_ns,
     }
 }
 

@@ -121,7 +121,10 @@ impl Watch<'_> {
             .any(|group| group.start == Start::Fork);
         loop {
             let now = now_ns();
-            if self.context.is_over() || now >= after_ns {
+            // All have exited when a parent that waits for them would know.
+            let over = self.context.is_over()
+                && (self.context.plan.end != End::All || self.family.all_reaped());
+            if over || now >= after_ns {
                 self.check_fault()?;
                 return Ok(now);
             }
