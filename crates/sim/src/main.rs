@@ -47,6 +47,9 @@ struct RunArgs {
     /// Cells at a time; default: one a CPU of this machine
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     jobs: Option<u32>,
+    /// Stop when this process, which started the shard, is gone
+    #[arg(long, value_name = "PID")]
+    parent: Option<u32>,
 }
 
 use one::{assignments, find};
@@ -70,7 +73,7 @@ fn main() -> ExitCode {
         }
     };
     let result = match cli.command {
-        Command::Run(args) => shard::run(&args.shard, &args.out, args.jobs),
+        Command::Run(args) => shard::run(&args),
         Command::Cell(args) => one::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Object(args) => check::object(&args),

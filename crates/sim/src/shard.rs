@@ -12,11 +12,17 @@ use sim::cell::{Cache, Sources};
 use workload::cell::{Cell, Files, Shard};
 use workload::record::{Record, Status};
 
+use crate::RunArgs;
 use crate::interrupt::{self, INTERRUPTED};
 
 /// A cell failed.
 const FAILED: u8 = 1;
-pub fn run(path: &Path, out: &Path, jobs: Option<u32>) -> Result<u8> {
+
+pub fn run(args: &RunArgs) -> Result<u8> {
+    let (path, out) = (args.shard.as_path(), args.out.as_path());
+    if let Some(parent) = args.parent {
+        interrupt::with_parent(parent);
+    }
     let shard = Shard::read(path)?;
     let mut work = Vec::new();
     for (index, (id, cell)) in shard.cells.iter().enumerate() {
@@ -35,7 +41,7 @@ pub fn run(path: &Path, out: &Path, jobs: Option<u32>) -> Result<u8> {
     check(&work)?;
     std::fs::create_dir_all(out).with_context(|| out.display().to_string())?;
     interrupt::catch();
-    let jobs = match jobs {
+    let jobs = match args.jobs {
         Some(jobs) => jobs as usize,
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The simulator: one process, threads over cells inside it."""
 
+import os
 from pathlib import Path
 
 from schedlab import atomic, checkout
@@ -21,7 +22,7 @@ def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done
         return 0
     shard = store.directory / "shard.json"
     atomic.write_json_lines(shard, campaign.shard(planned))
-    command = [str(engine()), "run", str(shard), "--out", str(store.cells)]
+    command = [str(engine()), "run", str(shard), "--out", str(store.cells), "--parent", str(os.getpid())]
     if jobs:
         command += ["--jobs", str(jobs)]
     return drive(command, done, say)

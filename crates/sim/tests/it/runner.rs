@@ -265,6 +265,44 @@ fn an_interrupt_leaves_finished_records_and_130() {
     assert!(kept.iter().all(|record| record.status == Status::Ok));
 }
 
+/// `kill -9` of whoever started a shard leaves nobody to stop it but itself.
+#[test]
+fn a_shard_ends_with_its_parent() {
+    let dir = tempfile::tempdir().unwrap();
+    let cells: Vec<(&str, i64, u64)> = (1..400).map(|seed| ("vtime", 64, seed)).collect();
+    let shard = shard(dir.path(), &cells);
+    let out = dir.path().join("out");
+    let mut parent = Command::new("sh")
+        .args(["-c", r#""$0" run "$1" --out "$2" --parent $$; true"#])
+        .arg(env!("CARGO_BIN_EXE_schedlab-sim"))
+        .args([&shard, &out])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = std::io::BufReader::new(parent.stdout.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
+    assert!(line.contains("\"status\":\"ok\""), "{line}");
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    // The pipe ends when the last one who could write to it has left.
+    std::io::Read::read_to_string(&mut stdout, &mut line).unwrap();
+    let kept = records(&out).len();
+    assert!((1..cells.len()).contains(&kept), "{kept}");
+}
+
+#[test]
+fn a_shard_whose_parent_is_gone_already_runs_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let shard = shard(dir.path(), &[("vtime", 2, 1)]);
+    let out = dir.path().join("out");
+    // Process 1 did not start us.
+    let mut run = sim();
+    run.arg("run").arg(&shard).arg("--out").arg(&out);
+    let status = run.args(["--parent", "1"]).status().unwrap();
+    assert_eq!((status.code(), records(&out).len()), (Some(130), 0));
+}
+
 #[test]
 fn the_version_names_the_program() {
     let output = sim().arg("--version").output().unwrap();
