@@ -95,6 +95,7 @@ fn text(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
+    #[expect(clippy::large_stack_arrays, reason = "the policy's structure as it is")]
     fn raw(kind: i32, code: i64, reason: &str, message: &str) -> RawExitInfo {
         let mut info = RawExitInfo {
             kind,
