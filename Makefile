@@ -2,9 +2,11 @@
 # Every target sets up first; where everything is there, that takes a moment.
 .PHONY: run test build bench bench-eevdf check format setup clean
 
-# The main job: BFS against CFS over the four workloads, on two machines, in the simulator.
+# The main job, in the simulator: BFS against CFS over four workloads on two machines, and the five studies.
 run: build
 	./schedlab compare bfs,cfs -m desktop-4,server-2x8-smt
+	@echo
+	./schedlab study all
 	@echo
 	@echo 'The same on a real kernel, in a virtual machine: ./schedlab compare bfs,cfs --on vm'
 

@@ -57,9 +57,12 @@ def simulator() -> Iterator[Figure]:
 
 def main_job() -> Iterator[Figure]:
     lines = (ROOT / "Makefile").read_text("utf-8").splitlines()
-    arguments = [line.split()[2:] for line in lines if line.startswith("\t./schedlab compare ")]
+    commands = [line.split() for line in lines if line.startswith("\t./schedlab ")]
     start = time.monotonic()
-    records_of("run", "compare", *arguments[0])
+    for number, command in enumerate(commands):
+        folder = OUT / f"run-{number}"
+        shutil.rmtree(folder, ignore_errors=True)
+        output(*command, "-o", str(folder))
     yield at_most("make run after set-up", time.monotonic() - start, "s", 120)
 
 

@@ -100,9 +100,11 @@ def _show(verdicts: dict[str, list[Verdict]], reasons: dict[str, str], options: 
         print(json.dumps(_as_json(verdicts, reasons, scores), ensure_ascii=False, indent=1))
         return
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 180)
-    for name, found in verdicts.items():
-        terminal.claims(name, found, console)
-        console.print()
+    # Of several, the claims are in the report.
+    if len(verdicts) == 1:
+        for name, found in verdicts.items():
+            terminal.claims(name, found, console)
+            console.print()
     terminal.scores(scores, console)
 
 
