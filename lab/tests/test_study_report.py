@@ -2,6 +2,7 @@
 """The page of a study: claims published beside ours, and none of those we contradict left out."""
 
 import csv
+import json
 import re
 import shutil
 import subprocess
@@ -24,7 +25,7 @@ published = "python counter"
 schedulers = { BFS = "bfs", "CFS 2.6.31" = "cfs" }
 machines = ["desktop-4"]
 loads = [3, 8]
-level = '(\\\\d+) processes'
+level = '(\\d+) processes'
 repetitions = 5
 metrics = { elapsed = "elapsed_s" }
 """
@@ -71,6 +72,17 @@ def test_a_contradicted_claim_is_shown_as_such(made: Path) -> None:
     assert text.count('class="why"') == 1
     # Two measures: the values and the change; and the picture of all claims.
     assert text.count('class="spec"') == 3
+
+
+def test_published_values_are_drawn_hollow_over_ours(made: Path) -> None:
+    with (made.parent / "claims.csv").open(encoding="utf-8", newline="") as source:
+        (right,) = [row for row in csv.DictReader(source) if row["id"] != "c002-999"]
+    specs = re.findall(r'<script type="application/json" class="spec">(.*?)</script>', made.read_text(), re.S)
+    layers = [layer for text in specs for layer in json.loads(text).get("layer", [])]
+    (hollow,) = [layer for layer in layers if layer["mark"].get("filled") is False]
+    found = {(point["scheduler"], point["load"]): point["value"] for point in hollow["data"]["values"]}
+    published = {"bfs": float(right["published_a"]), "cfs": float(right["published_b"])}
+    assert found == pytest.approx({(name, load): value for name, value in published.items() for load in (3, 8)})
 
 
 def test_its_values_are_those_of_claims_csv(made: Path) -> None:

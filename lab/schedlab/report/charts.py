@@ -2,7 +2,7 @@
 """Metric against load: an interval and a point per scheduler, with what a pointer asks for where JavaScript is on."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from schedlab.metrics import metric
@@ -15,13 +15,20 @@ from schedlab.terminal.numbers import decimals, number, percent, scale
 # Loads or values that span more than this are shown on a logarithmic axis.
 _WIDE_LOADS = 8
 _MANY_LOADS = 12
+_MANY_PRINTED = 24
 _WIDE_VALUES = 30
 _DODGE = 0.012
 _ROW_HEIGHT = 34
 
 
-def draw(caption: Markup, rows: list[Row], labels: list[str], load_name: str) -> Markup:
-    """`rows`: one metric and statistic on one machine, a row per load."""
+def draw(
+    caption: Markup,
+    rows: list[Row],
+    labels: list[str],
+    load_name: str,
+    printed: Mapping[tuple[str, int], float] | None = None,
+) -> Markup:
+    """`rows`: one metric and statistic on one machine, a row per load. `printed`: by label and load, as published."""
     factor, unit = scale(metric(rows[0].metric).unit, [v.value for row in rows for v in row.values.values()])
 
     def shown(value: float, places: int) -> str:
@@ -33,7 +40,11 @@ def draw(caption: Markup, rows: list[Row], labels: list[str], load_name: str) ->
         if value and math.isfinite(value.value):
             ends = value.interval.low * factor, value.interval.high * factor
             points.append(_point(row, index, label, value.value * factor, *ends, value.n, shown))
-    return _chart(caption, points, labels, load_name, unit)
+    others = [
+        {"scheduler": label, "index": labels.index(label), "load": load, "value": value * factor}
+        for (label, load), value in (printed or {}).items()
+    ]
+    return _chart(caption, points, labels, load_name, unit, others)
 
 
 def plain(points: list[dict[str, Any]], unit: str, labels: list[str], load_name: str) -> tuple[str, float, float]:
@@ -57,16 +68,25 @@ def draw_changes(caption: Markup, rows: list[Row], labels: list[str], load_name:
     return _chart(caption, points, labels, load_name, "%")
 
 
-def _chart(caption: Markup, points: list[dict[str, Any]], labels: list[str], load_name: str, unit: str) -> Markup:
+def _chart(
+    caption: Markup,
+    points: list[dict[str, Any]],
+    labels: list[str],
+    load_name: str,
+    unit: str,
+    others: list[dict[str, Any]] | None = None,
+) -> Markup:
     if not points:
         return Markup("")
     for point in points:
         point["shown"] = f"{point['shown']} {unit}".rstrip()
-    _set_aside(points, len(labels))
-    draw_it = _against_load if len({point["load"] for point in points}) > 1 else _side_by_side
-    return figure(
-        caption, draw_it(points, labels, load_name, unit, False), draw_it(points, labels, load_name, unit, True)
-    )
+    loads = {point["load"] for point in points}
+    printed = [point for point in others or [] if point["load"] in loads]
+    for point in printed:
+        point["shown"] = f"{number(point['value'], decimals(point['value']))} {unit}".rstrip()
+    _set_aside(points + printed, len(labels))
+    draw_it = _against_load if len(loads) > 1 else _side_by_side
+    return figure(caption, *(draw_it(points, labels, load_name, unit, live, printed) for live in (False, True)))
 
 
 def _each(rows: list[Row], labels: list[str]) -> Iterator[tuple[Row, int, str]]:
@@ -129,7 +149,12 @@ class _Axis:
 
 
 def _against_load(
-    points: list[dict[str, Any]], labels: list[str], load_name: str, unit: str, live: bool
+    points: list[dict[str, Any]],
+    labels: list[str],
+    load_name: str,
+    unit: str,
+    live: bool,
+    printed: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
     axis = _Axis([point["load"] for point in points])
     x = {
@@ -140,7 +165,7 @@ def _against_load(
         "axis": {"format": "d", "grid": False, "labelOverlap": "greedy"}
         | ({"tickCount": 8} if axis.many else {"values": axis.loads}),
     }
-    y = {"field": "low", "type": "quantitative", **_values(points, unit)}
+    y = {"field": "low", "type": "quantitative", **_values(points, unit, printed)}
     colour = _colours(labels)
     return {
         **_source(points, labels, live),
@@ -157,13 +182,19 @@ def _against_load(
                 "mark": {"type": "point", "filled": True, "size": 24 if axis.many else 52, "opacity": 1},
                 "encoding": {"x": x, "y": y | {"field": "value"}, "color": colour, "shape": _shapes(labels)},
             },
+            *_printed(printed, x, y, labels, live),
             *(_asked(x, y, load_name) if live else []),
         ],
     }
 
 
 def _side_by_side(
-    points: list[dict[str, Any]], labels: list[str], load_name: str, unit: str, live: bool
+    points: list[dict[str, Any]],
+    labels: list[str],
+    load_name: str,
+    unit: str,
+    live: bool,
+    printed: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
     """One load: a point and its interval per scheduler."""
     y = {
@@ -173,7 +204,7 @@ def _side_by_side(
         "title": None,
         "axis": {"labelLimit": 150, "domain": False, "ticks": False, "labelPadding": 8, "grid": False},
     }
-    x = {"field": "low", "type": "quantitative", **_values(points, unit)}
+    x = {"field": "low", "type": "quantitative", **_values(points, unit, printed)}
     colour = _colours(labels)
     return {
         "height": _ROW_HEIGHT * len(labels),
@@ -187,6 +218,7 @@ def _side_by_side(
                 "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
                 "encoding": {"y": y, "x": x | {"field": "value"}, "color": colour, "shape": _shapes(labels)},
             },
+            *_printed(printed, x, y, labels, live),
             *(_asked(x, y, load_name) if live else []),
         ],
     }
@@ -205,15 +237,43 @@ def _asked(x: dict[str, Any], y: dict[str, Any], load_name: str) -> list[dict[st
     """What the pointer meets: a point's surroundings, larger than what is seen of it."""
     fields = {"scheduler": "scheduler", "load": load_name, "shown": "value", "interval": "95 % interval", "n": "n"}
     tooltip = [{"field": f, "title": t, "type": "nominal"} for f, t in fields.items()]
-    where = {key: axis | {"field": "value"} if axis["field"] == "low" else axis for key, axis in (("x", x), ("y", y))}
     mark = {"type": "point", "filled": True, "size": 400, "opacity": 0}
-    return [{"mark": mark, "encoding": where | {"tooltip": tooltip}}]
+    return [{"mark": mark, "encoding": _at_value(x, y) | {"tooltip": tooltip}}]
 
 
-def _values(points: list[dict[str, Any]], unit: str) -> dict[str, Any]:
+def _printed(
+    printed: Sequence[dict[str, Any]], x: dict[str, Any], y: dict[str, Any], labels: list[str], live: bool
+) -> list[dict[str, Any]]:
+    """What was published: hollow, and larger, so that ours is seen within."""
+    if not printed:
+        return []
+    layer: dict[str, Any] = {
+        "data": {"values": list(printed)},
+        "mark": {
+            "type": "point",
+            "filled": False,
+            "size": 40 if len(printed) > _MANY_PRINTED else 110,
+            "strokeWidth": 1.6,
+            "opacity": 1,
+        },
+        "encoding": _at_value(x, y) | {"color": _colours(labels), "shape": _shapes(labels)},
+    }
+    if live:
+        layer["transform"] = [{"filter": "indexof(shown, datum.scheduler) >= 0"}]
+        titles = {"scheduler": "published under", "shown": "value"}
+        layer["encoding"]["tooltip"] = [{"field": f, "title": t, "type": "nominal"} for f, t in titles.items()]
+    return [layer]
+
+
+def _at_value(x: dict[str, Any], y: dict[str, Any]) -> dict[str, Any]:
+    return {key: axis | {"field": "value"} if axis["field"] == "low" else axis for key, axis in (("x", x), ("y", y))}
+
+
+def _values(points: list[dict[str, Any]], unit: str, printed: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
     """Scale and axis of the measured values: from zero, or logarithmic where they span much."""
-    smallest = min(point["low"] for point in points)
-    largest = max(point["high"] for point in points)
+    beside = [point["value"] for point in printed]
+    smallest = min([*beside, *(point["low"] for point in points)])
+    largest = max([*beside, *(point["high"] for point in points)])
     # 20k for 20,000; smaller numbers are left as they are.
     label = "datum.value >= 10000 ? format(datum.value, '~s') : format(datum.value, '~r')"
     axis = {"title": unit or "count", "labelExpr": label, "tickCount": 5}

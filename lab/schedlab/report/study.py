@@ -9,7 +9,7 @@ from typing import Any
 from schedlab import atomic
 from schedlab.collect import manifest as manifests
 from schedlab.collect.store import Store
-from schedlab.report import charts, claims, workload
+from schedlab.report import charts, claims, published, workload
 from schedlab.report import data as raw
 from schedlab.report.document import MOST_BYTES, document
 from schedlab.report.html import Markup, element, join, table
@@ -149,6 +149,7 @@ def _experiment(experiment: Experiment, one: Found, several: bool, whole: bool) 
         return Markup("")
     labels = parts[0][1].manifest.labels
     theirs = dict(zip(labels, experiment.schedulers, strict=False))
+    ours = {name: label for label, name in theirs.items()}
     names = {label: f"{theirs[label]} = {label}" for label in labels if label in theirs}
     load = parts[0][1].manifest.data["workloads"][0]["load"] or "load"
     figures, tables = [], []
@@ -156,7 +157,14 @@ def _experiment(experiment: Experiment, one: Found, several: bool, whole: bool) 
         for rows in _measures(summary):
             where = f" on {machine_name(machine)}" if len(experiment.machines) > 1 else ""
             caption = join([workload.caption(rows), where])
-            figures.append(charts.draw(caption, rows, labels, load))
+            printed = {
+                (ours[name], at): value
+                for (metric, name, at), value in published.points(one.study, experiment, machine, one.verdicts).items()
+                if metric == rows[0].metric
+            }
+            if printed:
+                caption = join([caption, "; hollow: as published"])
+            figures.append(charts.draw(caption, rows, labels, load, printed))
             change = join([element("b", f"{rows[0].title}, change against {theirs[labels[0]]}"), where])
             figures.append(charts.draw_changes(change, rows, labels, load))
             tables.append(workload.numbers(rows, labels, load, where))
