@@ -13,16 +13,20 @@ exec 9<>/tmp/clock
 pause() { read -t "$1" nothing <&9; }
 
 # CPU 1 goes away for a while and comes back, until the file is gone.
+echo 0 >/tmp/offlined
 hotplug() {
 	n=0
 	while [ -e /tmp/hotplug ]; do
 		echo 0 >/sys/devices/system/cpu/cpu1/online && n=$((n + 1))
+		echo $n >/tmp/offlined
 		pause 0.5
 		echo 1 >/sys/devices/system/cpu/cpu1/online
 		pause 0.5
 	done
-	echo $n >/tmp/offlined
 }
+
+# Under turns of 100 ms each step of a hotplug waits for all hogs: some more rounds, where it has not come often enough.
+hotplugged_enough() { [ ! -e /tmp/hotplug ] || [ "$(cat /tmp/offlined)" -ge 5 ] 2>/dev/null; }
 
 # phase NAME SECONDS ARGUMENTS: stress-ng, and what is left of the scheduler afterwards.
 phase() {
@@ -32,6 +36,12 @@ phase() {
 	shift 2
 	stress-ng "$@" --timeout "${seconds}s" >/tmp/stress.log 2>&1
 	stressed=$?
+	rounds=6
+	until hotplugged_enough || [ $stressed != 0 ] || [ $rounds = 0 ] || [ "$seconds" -lt 25 ]; do
+		rounds=$((rounds - 1))
+		stress-ng "$@" --timeout 5s >/tmp/stress.log 2>&1
+		stressed=$?
+	done
 	if [ -e /tmp/hotplug ]; then
 		rm /tmp/hotplug
 		wait $hotplugger
@@ -57,5 +67,5 @@ kill -INT $loader 2>/dev/null
 wait $loader
 ended=$?
 wait_state disabled 10
-echo "{\"event\": \"end\", \"loader\": $ended, \"left\": \"$(state)\", \"offlined\": $(cat /tmp/offlined || echo 0)," \
+echo "{\"event\": \"end\", \"loader\": $ended, \"left\": \"$(state)\", \"offlined\": $(cat /tmp/offlined)," \
 	"\"log\": $(text "$log")}"
