@@ -154,13 +154,12 @@ def _experiment(experiment: Experiment, one: Found, several: bool, whole: bool) 
     load = parts[0][1].manifest.data["workloads"][0]["load"] or "load"
     figures, tables = [], []
     for machine, summary in parts:
+        points = published.points(one.study, experiment, machine, one.verdicts)
         for rows in _measures(summary):
             where = f" on {machine_name(machine)}" if len(experiment.machines) > 1 else ""
             caption = join([workload.caption(rows), where])
             printed = {
-                (ours[name], at): value
-                for (metric, name, at), value in published.points(one.study, experiment, machine, one.verdicts).items()
-                if metric == rows[0].metric
+                (ours[name], at): value for (metric, name, at), value in points.items() if metric == rows[0].metric
             }
             if printed:
                 caption = join([caption, "; hollow: as published"])
