@@ -259,10 +259,9 @@ void BPF_STRUCT_OPS(eevdf_dispatch, s32 cpu, struct task_struct *prev)
 	picked = pick(cpu, curr_runs && rq->push_pid != rq->curr_pid);
 	if (picked == PICK_NONE && !curr_runs && pull_before_idle(cpu) > 0)
 		picked = pick(cpu, false);
-	if (picked == PICK_CURR && prev) {
+	/* Its timer is not set again: the kernel does that when another task is switched in. */
+	if (picked == PICK_CURR && prev)
 		scx_bpf_task_set_slice(prev, SLICE_BACKSTOP_NS);
-		set_hrtick(cpu, rq, now);
-	}
 }
 
 void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)

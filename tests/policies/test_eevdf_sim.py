@@ -29,6 +29,17 @@ def test_equals_take_turns_of_one_slice(version: str, tmp_path: Path) -> None:
         assert schedule.ran_ms(name) == pytest.approx(500, abs=4)
 
 
+def test_a_second_slice_in_a_row_ends_at_a_tick(tmp_path: Path) -> None:
+    """7.2 sets the slice's timer when another task is switched in, not when it picks the running one again."""
+    tasks = f'[[task]]\nname = "favoured"\nnice = -5\n{HOG}[[task]]\nname = "hog"\n{HOG}'
+    schedule = simulate(tmp_path, "eevdf:rules=7.2", tasks, 1, hz=250)
+    (favoured,) = schedule.tasks("favoured")
+    long = [end for start, end in schedule.stints[favoured][1:-1] if end - start > SLICE_MS["7.2"] + 0.1]
+    assert len(long) > 50
+    # What a tick and a switch cost comes on top.
+    assert max(end % 4 for end in long) < 0.05
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_shares_follow_weights_and_nobody_is_far_from_his(version: str, tmp_path: Path) -> None:
     tasks = "".join(
