@@ -6,13 +6,14 @@ import hashlib
 import json
 import shlex
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 from rich.console import Console
 
-from schedlab.cli.outcome import finish
 from schedlab.collect import manifest as manifests
 from schedlab.collect.store import Store
 from schedlab.errors import InterruptedRun
@@ -49,6 +50,8 @@ def _carry_out(asked: Request, options: argparse.Namespace) -> int:
     console = Console(stderr=True, quiet=options.json)
     directory = Path(options.output) if options.output else default_directory(asked)
     with execute(asked, directory, options.jobs, console) as (manifest, store, status):
+        from schedlab.cli.outcome import finish
+
         return finish(manifest, store, options.json, not options.no_report, status)
 
 
@@ -73,6 +76,8 @@ def _run(planned: Campaign, store: Store, todo: set[str], console: Console, jobs
     if len(todo) < total:
         console.print(f"{total - len(todo)} of {total} cells have a record already", highlight=False)
     title = ", ".join(arm.label for arm in planned.request.arms)
+    # The statistics take a while to load: not before the first cell, nor after the last.
+    threading.Thread(target=import_module, args=["schedlab.cli.outcome"], daemon=True).start()
     with CellProgress(console, title, total, total - len(todo)) as progress:
 
         def done(cell_id: str, status: str) -> None:

@@ -3,11 +3,14 @@
 
 import json
 import sys
+from functools import partial
 
 from rich.console import Console
 
+from schedlab import parallel
 from schedlab.collect import comparisons, groups, rows
 from schedlab.collect.manifest import Manifest
+from schedlab.collect.records import Record
 from schedlab.collect.store import Store
 from schedlab.errors import CHECK_FAILED
 from schedlab.statistics.export import as_json
@@ -22,27 +25,33 @@ def finish(manifest: Manifest, store: Store, as_json_only: bool, with_report: bo
     for cell_id, error in bad.items():
         _say(f"{store.path(cell_id)}: corrupt record ({error}): left out; compare runs it again")
     summary = summarise(manifest, found)
-    # All three, whether or not there is a DuckDB for the first.
-    written = [rows.write(manifest, found, store), groups.write(summary, store), comparisons.write(summary, store)]
-    parquet = all(written)
-    if not parquet:
-        _say("no Parquet files were written, because DuckDB is not installed; the CSV files hold the same")
-    files = ["results.csv", "comparisons.csv"]
+    files = [
+        partial(rows.write, manifest, found, store),
+        partial(groups.write, summary, store),
+        partial(comparisons.write, summary, store),
+    ]
     if with_report:
-        from schedlab.report import page
-
-        page.write(summary, found, store)
-        files.insert(0, "report.html")
+        files.insert(0, partial(_report, summary, found, store))
+    if not all(parallel.each(files)):
+        _say("no Parquet files were written, because DuckDB is not installed; the CSV files hold the same")
     if as_json_only:
         print(json.dumps(as_json(summary), ensure_ascii=False, indent=1))
     else:
         console = Console(highlight=False)
         table.show(summary, console)
         closing.show(summary, console)
-        print(f"results: {store.directory}/ ({', '.join(files)}, …)")
+        names = "report.html, " * with_report + "results.csv, comparisons.csv, …"
+        print(f"results: {store.directory}/ ({names})")
     _say_troubles(summary)
     failed = status or bad or any(summary.counts[kind] for kind in ("failed", "void", "missing"))
     return CHECK_FAILED if failed else 0
+
+
+def _report(summary: Summary, found: dict[str, Record], store: Store) -> bool:
+    from schedlab.report import page
+
+    page.write(summary, found, store)
+    return True
 
 
 def _say_troubles(summary: Summary) -> None:

@@ -7,7 +7,6 @@ Percentiles are in groups.csv, where they come from the merged histograms of all
 
 import csv
 import io
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +15,7 @@ from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import Record
 from schedlab.collect.store import Store
 from schedlab.metrics import metric, sort_key
+from schedlab.plan.cells import canonical
 
 COLUMNS: dict[str, str] = {
     "cell": "VARCHAR",
@@ -117,4 +117,4 @@ def write_table(store: Store, name: str, columns: dict[str, str], content: Itera
 
 
 def _compact(data: dict[str, str]) -> str:
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return canonical(data).decode()

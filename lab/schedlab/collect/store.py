@@ -60,7 +60,8 @@ class Store:
 
     def prepare(self, ids: Iterable[str], warn: Callable[[str], None]) -> set[str]:
         """Ids with a result. Corrupt files are set aside, failed and void records removed: those cells run again."""
-        good, bad = self.load(ids)
+        there = {path.stem for path in self.cells.iterdir()}
+        good, bad = self.load(cell_id for cell_id in ids if cell_id in there)
         for cell_id, error in bad.items():
             path = self.path(cell_id)
             warn(f"{path}: corrupt record ({error}): set aside as {path.name}.corrupt, the cell runs again")

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The page of a comparison: verdict, workloads, provenance, raw data."""
 
+from functools import partial
 from typing import Any
 
-from schedlab import atomic
+from schedlab import atomic, parallel
 from schedlab.collect import guests, rows
 from schedlab.collect.records import Record
 from schedlab.collect.store import Store
@@ -32,6 +33,7 @@ def render(summary: Summary, found: dict[str, Record], booted: list[dict[str, An
     """Not whole: without one-way plots and single cells, which a large campaign has too many of for one file."""
     data = summary.manifest.data
     title = f"{_enumerate(summary.manifest.labels)}: {_place(data['place'])}"
+    sections = parallel.each(partial(workload.section, summary, described, whole) for described in data["workloads"])
     body = [
         element("h1", title),
         element("p", _subtitle(summary), class_="lead"),
@@ -39,7 +41,7 @@ def render(summary: Summary, found: dict[str, Record], booted: list[dict[str, An
         glance.glance(summary),
         element("p", " ".join(closing.certainty(summary)), class_="note"),
         provenance.troubles(summary),
-        *[workload.section(summary, described, whole) for described in data["workloads"]],
+        *sections,
         provenance.method(summary),
         provenance.section(summary, found, booted),
         _raw(summary, found, whole),

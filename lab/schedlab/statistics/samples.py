@@ -40,7 +40,8 @@ class Scalars:
         return [MEAN]
 
     def evaluate(self, weights: Weights) -> dict[str, np.ndarray]:
-        return {MEAN: weights @ self.values / weights.sum(axis=1)}
+        # Every row draws the same number.
+        return {MEAN: weights @ self.values / weights[0].sum()}
 
     def only(self, seeds: Sequence[int]) -> "Scalars":
         at = [self.seeds.index(seed) for seed in seeds]

@@ -4,7 +4,9 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
+from schedlab import parallel
 from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import EJECTED, FAILED, OK, VOID, Record
 from schedlab.metrics import FALLBACK_HEADLINES
@@ -65,9 +67,10 @@ def summarise(manifest: Manifest, found: dict[str, Record]) -> Summary:
     everything = list(groups(manifest, found))
     headlines = _headlines(manifest, everything)
     planned = design.of_place(manifest.data["place"])
-    rows = [
-        row for group in everything for row in analysis.rows(group, manifest.labels, planned, headlines[group.workload])
-    ]
+    by_group = parallel.each(
+        partial(analysis.rows, group, manifest.labels, planned, headlines[group.workload]) for group in everything
+    )
+    rows = [row for found_in_group in by_group for row in found_in_group]
     floors = floors_pct((row.measure, row.control) for row in rows)
     rows = _revised(rows, lambda row, c: {"floor_pct": floors.get(row.measure, 0.0)})
     rows, tested = _adjusted(rows, True)

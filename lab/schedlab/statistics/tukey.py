@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The studentized range, as Tukey's methods need it: p and critical values on the scale of Student's t.
 
-For two groups q is t times the root of two, which spares the slow integral. Critical values are computed
-for whole degrees of freedom, rounded down, so that a report computes few of them: intervals of Games and
-Howell come out a trace too wide rather than too narrow.
+SciPy has it, at 15 ms a point, and a test checks this against SciPy's. Critical values are computed for whole degrees
+of freedom, rounded down, so that a report computes few of them: intervals of Games and Howell come out a trace too
+wide rather than too narrow.
 """
 
 import math
 from functools import cache
 
 from scipy import special
+
+from schedlab.statistics import error
+
+_NARROW = 1e-12
 
 
 def p_value(t: float, groups: int, df: float) -> float:
@@ -18,20 +22,33 @@ def p_value(t: float, groups: int, df: float) -> float:
         return math.nan
     if groups == 2:
         return float(2 * special.stdtr(df, -abs(t)))
-    from scipy import stats
-
-    return float(stats.studentized_range.sf(abs(t) * math.sqrt(2), groups, df))
+    spread, weights = error.estimates(df)
+    # z is the highest mean; beyond: the chance that not all others lie within the limit below it.
+    z, chance = error.shared()
+    lower = special.ndtr(z)
+    out_of_reach = special.ndtr(z - math.sqrt(2) * abs(t) * spread[:, None])
+    beyond = lower ** (groups - 1) - (lower - out_of_reach) ** (groups - 1)
+    return min(1.0, max(0.0, float(weights @ (beyond @ chance)) * groups))
 
 
 def critical(groups: int, df: float, level: float) -> float:
     """Half the width of an interval, in standard errors of the difference."""
+    if groups == 2 and df >= 1:
+        return float(special.stdtrit(math.floor(df), (1 + level) / 2))
     return _critical(groups, math.floor(df), level) if df >= 1 else math.nan
 
 
 @cache
 def _critical(groups: int, df: int, level: float) -> float:
-    if groups == 2:
-        return float(special.stdtrit(df, (1 + level) / 2))
-    from scipy import stats
+    """From that of one comparison and Bonferroni's of all pairs, between which it lies, by secants of logarithms."""
 
-    return float(stats.studentized_range.ppf(level, groups, df)) / math.sqrt(2)
+    def above(x: float) -> float:
+        return math.log(p_value(math.exp(x), groups, df) / (1 - level))
+
+    pairs = groups * (groups - 1) / 2
+    before, x = (math.log(special.stdtrit(df, 1 - (1 - level) / 2 / count)) for count in (1, pairs))
+    at_before, at = above(before), above(x)
+    while abs(at) > _NARROW:
+        before, at_before, x = x, at, x - at * (x - before) / (at - at_before)
+        at = above(x)
+    return math.exp(x)
