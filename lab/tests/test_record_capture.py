@@ -16,16 +16,17 @@ def test_an_interrupt_lets_the_script_clean_up(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(capture, "can_trace", lambda: True)
     # Not before the first line: an interrupt while Popen() still forks finds nobody to ask.
     with pytest.raises(KeyboardInterrupt):
-        capture._on_host(["true"], capture.BUFFER_KIB, lambda _line: signal.raise_signal(signal.SIGINT))
+        capture._on_host(["true"], lambda _line: signal.raise_signal(signal.SIGINT))
     assert gone.exists()
 
 
 def test_what_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "record.sh"
-    script.write_text('buffer=$1\nshift\necho "# $buffer"\n"$@" >&2\n')
+    script.write_text('echo "# $1 $2"\nshift 2\n"$@" >&2\n')
     monkeypatch.setattr(capture, "_SCRIPT", script)
     monkeypatch.setattr(capture, "can_trace", lambda: True)
     lines, status = capture.capture(["sh", "-c", "echo out; exit 3"], None, 64)
     assert status == 3
     assert lines[0].startswith("# schedlab: date=2")
-    assert lines[1:] == ["# schedlab: command=sh -c 'echo out; exit 3'", "# 64"]
+    assert lines[1:] == ["# schedlab: command=sh -c 'echo out; exit 3'", "# 64 tree"]
+    assert capture.capture(["true"], None, 64, others=True)[0][-1] == "# 64 all"

@@ -45,8 +45,8 @@ class Script:
     def fork(self, ms: float, cpu: int, task: int, child: int) -> "Script":
         return self.add(ms, cpu, task, f"process_fork: comm=c{task} pid={task} child_comm=c{task} child_pid={child}")
 
-    def follow(self) -> Recording:
-        return follow.follow(trace.parse(self.lines, "t"))
+    def follow(self, others: bool = False) -> Recording:
+        return follow.follow(trace.parse(self.lines, "t"), others=others)
 
 
 def parent_and_child() -> Script:
@@ -73,6 +73,35 @@ def test_who_waits_for_whom() -> None:
     assert recording.elapsed_ns == 24 * MS
     assert (recording.voluntary, recording.involuntary, recording.interrupted) == (5, 0, 0)
     assert recording.remarks == []
+
+
+def interrupted_by_a_kernel_thread() -> Script:
+    """10 wakes 9, a kernel thread, which preempts it and wakes it later, after a sleep of its own."""
+    script = Script().exec(0, 0, 10).waking(2, 0, 10, 9).wakeup(2, 0, 10, 9).switch(2, 0, 10, "R+", 9)
+    script.switch(3, 0, 9, "S", 10).switch(5, 0, 10, "S", 0).waking(6, 0, 0, 9, "d.h2.").wakeup(6, 0, 0, 9)
+    script.switch(6, 0, 0, "R", 9).waking(7, 0, 9, 10).wakeup(7, 0, 9, 10).switch(8, 0, 9, "S", 10)
+    return script.switch(9, 0, 10, "Z", 0)
+
+
+def test_what_else_runs_is_left_out() -> None:
+    recording = interrupted_by_a_kernel_thread().follow()
+    (root,) = recording.tasks
+    assert root.steps == [Run(4 * MS), Sleep(2 * MS), Run(MS)]
+    assert (recording.voluntary, recording.involuntary, recording.interrupted) == (2, 0, 1)
+
+
+def test_what_else_runs_sleeps_in_between_whoever_wakes_it() -> None:
+    recording = interrupted_by_a_kernel_thread().follow(others=True)
+    root, other = recording.tasks
+    assert root.steps == [Run(4 * MS), Sleep(2 * MS), Run(MS)]
+    assert other.steps == [Sleep(2 * MS), Run(MS), Sleep(3 * MS), Run(2 * MS)]
+    assert (recording.voluntary, recording.involuntary, recording.interrupted) == (4, 1, 0)
+    other.comm = "kworker/1:2H"
+    text = tomllib.loads(workload.text(recording, "t", "t"))
+    described = {task["name"]: task for task in text["task"]}
+    assert text["end"] == {"task": "c10_0"}
+    assert described["kworker_1_2h_1"].keys() == {"name", "cpus", "program"}, "once, from the start, where it is bound"
+    assert described["kworker_1_2h_1"]["cpus"] == [1]
 
 
 def test_waking_who_does_not_block_is_nothing() -> None:

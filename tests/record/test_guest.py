@@ -53,10 +53,10 @@ def test_the_instance_is_gone_when_all_is_over_and_when_interrupted() -> None:
     script = Path(capture.__file__).with_name("record.sh")
     lines: list[str] = []
     program = f"""
-sh /record.sh 1024 sh -c 'ls {INSTANCES} >&2; cat {PROBES} >&2; exit 7' >/dev/null 2>/tmp/during
+sh /record.sh 1024 tree sh -c 'ls {INSTANCES} >&2; cat {PROBES} >&2; exit 7' >/dev/null 2>/tmp/during
 echo "status $? during $(grep -c schedlab- /tmp/during) $(grep -c schedlab_asked /tmp/during)" \
     "after $(ls {INSTANCES} | wc -l) $(wc -l <{PROBES})"
-sh /record.sh 1024 sleep 77 >/dev/null &
+sh /record.sh 1024 tree sleep 77 >/dev/null &
 sleep 3
 echo "during $(ls {INSTANCES} | wc -l) sleeping $(pgrep -f 'sleep 77' | wc -l)"
 kill -TERM $!
@@ -64,13 +64,18 @@ wait $!
 echo "status $? after $(ls {INSTANCES} | wc -l) $(wc -l <{PROBES})"
 sleep 1
 pgrep -x sleep || echo none left
-sh /record.sh 1024 no-such-program
+sh /record.sh 1024 tree no-such-program
 echo "status $?"
+while :; do sleep 0.1; done &
+for what in all tree; do sh /record.sh 1024 $what sleep 0.8 >/tmp/$what; done
+kill $!
+echo "of a program beside it in all $(($(grep -c 'sched_process_exit: comm=sleep' /tmp/all) > 1))" \
+    "in tree $(($(grep -c 'sched_process_exit: comm=sleep' /tmp/tree) > 1))"
 umount /sys/kernel/tracing
-sh /record.sh 1024 true | grep -c sched_process_exit
+sh /record.sh 1024 tree true | grep -c sched_process_exit
 umount /sys/kernel/debug/tracing
 umount /sys/kernel/debug
-sh /record.sh 1024 true
+sh /record.sh 1024 tree true
 echo "status $?"
 """
     errors: list[str] = []
@@ -86,8 +91,9 @@ echo "status $?"
     assert whole[0] == "status 7 during 1 3 after 0 0"
     assert whole[1].startswith("during 1 sleeping ")
     assert whole[2:5] == ["status 130 after 0 0", "none left", "status 127"]
-    assert whole[5] == "1", "tracefs at its old place"
-    assert whole[6] == "status 125"
+    assert whole[5] == "of a program beside it in all 1 in tree 0"
+    assert whole[6] == "1", "tracefs at its old place"
+    assert whole[7] == "status 125"
     assert "no tracefs that can be written" in errors[-1]
 
 

@@ -233,6 +233,11 @@ def _record(commands: argparse._SubParsersAction) -> None:
     )
     what.add_argument("--root", metavar="TASK", help="which program of the trace: its PID or name")
     what.add_argument("--allow-lost", action="store_true", help="take a trace that lacks events")
+    what.add_argument(
+        "--others",
+        action="store_true",
+        help="also what else ran, kernel threads and other programs: each sleeps between its runs as long as it did",
+    )
     _where(parser)
     out = parser.add_argument_group("results")
     out.add_argument("-o", "--output", metavar="FILE", default="recorded.toml", help="(default: recorded.toml)")

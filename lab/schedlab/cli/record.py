@@ -25,13 +25,13 @@ def record(options: argparse.Namespace) -> int:
     else:
         if not options.passed_on:
             raise InputError("expected a command after --, or --from TRACE")
-        lines, status = capture.capture(options.passed_on, guest(options), options.buffer_kib)
+        lines, status = capture.capture(options.passed_on, guest(options), options.buffer_kib, options.others)
         if options.trace:
             atomic.write(Path(options.trace), "\n".join(lines) + "\n")
         if status:
             print(f"schedlab: the command ended with status {status}", file=sys.stderr)
         read = trace.parse(lines, options.trace or "the trace", options.allow_lost)
-    recording = follow.follow(read, options.root)
+    recording = follow.follow(read, options.root, options.others)
     text = workload.text(recording, name, read.notes.get("command") or recording.root.comm or "a program")
     atomic.write(output, text)
     _tell(recording, output)

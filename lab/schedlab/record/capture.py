@@ -34,16 +34,19 @@ class Guest:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-def capture(command: Sequence[str], where: Guest | None, buffer_kib: int = BUFFER_KIB) -> tuple[list[str], int]:
-    """The trace's lines, and the command's exit status. What the command prints goes to standard error."""
+def capture(
+    command: Sequence[str], where: Guest | None, buffer_kib: int = BUFFER_KIB, others: bool = False
+) -> tuple[list[str], int]:
+    """The trace's lines, and the command's exit status. What the command prints goes to standard error.
+
+    The trace has the command and its descendants, with `others` everything that runs.
+    """
     lines: list[str] = [
         f"# schedlab: date={datetime.datetime.now(datetime.UTC):%Y-%m-%d}",
         f"# schedlab: command={shlex.join(command).replace(chr(10), ' ')}",
     ]
-    if where is None:
-        status = _on_host(command, buffer_kib, lines.append)
-    else:
-        status = _in_guest(command, where, buffer_kib, lines)
+    arguments = [str(buffer_kib), "all" if others else "tree", *command]
+    status = _on_host(arguments, lines.append) if where is None else _in_guest(arguments, where, lines)
     if status == _TRACING_FAILED:
         raise PlaceError("tracing failed: the lines above say why")
     return lines, status
@@ -53,10 +56,10 @@ def can_trace() -> bool:
     return any(os.access(path, os.W_OK) for path in _TRACING)
 
 
-def _on_host(command: Sequence[str], buffer_kib: int, take: Callable[[str], None]) -> int:
+def _on_host(arguments: Sequence[str], take: Callable[[str], None]) -> int:
     if not can_trace():
         raise PlaceError("no tracefs that can be written here: run as root, on a kernel with tracing; or --on vm")
-    script = ["sh", str(_SCRIPT), str(buffer_kib), *command]
+    script = ["sh", str(_SCRIPT), *arguments]
     # In our process group, so that the command may use the terminal.
     with subprocess.Popen(script, stdout=subprocess.PIPE, text=True, errors="replace") as child:
         try:
@@ -82,12 +85,12 @@ def _end(child: subprocess.Popen) -> None:
             continue
 
 
-def _in_guest(command: Sequence[str], guest: Guest, buffer_kib: int, lines: list[str]) -> int:
+def _in_guest(arguments: Sequence[str], guest: Guest, lines: list[str]) -> int:
     from schedlab import vm
 
     try:
         result = vm.run(
-            ["sh", "/schedlab/record.sh", str(buffer_kib), *command],
+            ["sh", "/schedlab/record.sh", *arguments],
             {**guest.files, "/schedlab/record.sh": _SCRIPT},
             tier=guest.tier,
             cpus=guest.cpus,

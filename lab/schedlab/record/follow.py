@@ -10,6 +10,7 @@ from schedlab.record.events import Asked, Event, Exec, Fork, Migrate, Packet, So
 from schedlab.record.tasks import Affinity, Nice, Policy, Post, Recording, Sleep, Start, Task, Wait, nice
 from schedlab.record.trace import Trace
 
+_IDLE = 0
 _ITSELF = "/proc/self/exe"
 # The kernel's numbers; ordinary tasks of sched_ext (7) are ordinary tasks.
 _POLICIES = {0: "other", 1: "fifo:{}", 2: "rr:{}", 3: "batch", 5: "idle", 7: "other"}
@@ -37,12 +38,12 @@ class _Live:
     round_robin: bool = False
 
 
-def follow(trace: Trace, root: str | None = None) -> Recording:
-    """The tree of `root`, a thread id or a name; None: the one that the recorder noted."""
+def follow(trace: Trace, root: str | None = None, others: bool = False) -> Recording:
+    """The tree of `root`, a thread id or a name; None: as the recorder noted. `others`: with what else ran."""
     if not any(isinstance(event, Switch) for event in trace.events):
         raise InputError(f"{trace.name}: expected sched_switch events, found none")
     tid, start = _find_root(trace, root)
-    return _Follower(trace, tid).follow(trace.events[start:])
+    return _Follower(trace, tid, others).follow(trace.events[start:])
 
 
 def _find_root(trace: Trace, root: str | None) -> tuple[int, int]:
@@ -63,8 +64,9 @@ def _find_root(trace: Trace, root: str | None) -> tuple[int, int]:
 
 
 class _Follower:
-    def __init__(self, trace: Trace, root: int) -> None:
+    def __init__(self, trace: Trace, root: int, others: bool) -> None:
         self.trace = trace
+        self.others = others
         round_robin = trace.notes.get("policy") == str(_ROUND_ROBIN)
         self.task = Task(0, root, "", round_robin=round_robin)
         self.tasks = [self.task]
@@ -81,7 +83,7 @@ class _Follower:
         self.last_cpu = max(event.cpu for event in trace.events if isinstance(event, Switch))
 
     def follow(self, events: list[Event]) -> Recording:
-        began_ns = self.now_ns = events[0].at_ns
+        began_ns = self.began_ns = self.now_ns = events[0].at_ns
         if isinstance(events[0], Exec):
             self.live[self.task.tid].running_since_ns = began_ns
         for event in events:
@@ -106,6 +108,7 @@ class _Follower:
     def _take(self, event: Event) -> None:
         match event:
             case Switch():
+                self._meet(event)
                 self._out(event)
                 self._in(event)
             case Waking():
@@ -128,6 +131,15 @@ class _Follower:
                 self.senders[event.cpu] = event.task
             case Softirq() if event.vector == _NET_RX:
                 self._receive(event)
+
+    def _meet(self, event: Switch) -> None:
+        """What is no part of the tree sleeps until it is first seen."""
+        if not self.others or event.next == _IDLE or event.next in self.live:
+            return
+        task = Task(len(self.tasks), event.next, event.next_comm, other=True)
+        task.steps.append(Sleep(self.now_ns - self.began_ns))
+        self.tasks.append(task)
+        self.live[event.next] = _Live(task)
 
     def _granted(self, asked: "seen.Affinity | seen.Policy") -> None:
         live = self.live.get(asked.target or asked.task)
@@ -216,7 +228,7 @@ class _Follower:
         live = self.live[event.task]
         sender = self.senders.get(event.cpu) if event.cpu in self.receiving else None
         by = self.live.get(event.waker if sender is None else sender)
-        if by is None or by is live or (event.interrupt and sender is None):
+        if by is None or by is live or by.task.other or live.task.other or (event.interrupt and sender is None):
             return _Waker(self.now_ns, None)
         self._ran(by)
         post = Post(live.task)
@@ -235,7 +247,7 @@ class _Follower:
 
     def _fork(self, event: Fork) -> None:
         parent = self.live.get(event.parent)
-        if parent is None:
+        if parent is None or parent.task.other:
             return
         self._ran(parent)
         child = Task(len(self.tasks), event.child, event.child_comm, round_robin=parent.round_robin)

@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Records the scheduling of a command and its descendants in a tracing instance of its own, which is gone afterwards,
-# however this ends. Prints the trace; the command's output goes to standard error.
-# usage: record.sh BUFFER_KIB COMMAND [ARGUMENT...]; ends with the command's status, 125 where tracing failed.
+# Records the scheduling of a command and its descendants (tree), or of everything (all), in a tracing instance of its own,
+# which is gone afterwards, however this ends. Prints the trace; the command's output goes to standard error.
+# usage: record.sh BUFFER_KIB tree|all COMMAND [ARGUMENT...]; ends with the command's status, 125 where tracing failed.
 fail() {
 	echo "record: $1" >&2
 	exit 125
 }
 buffer_kib=$1
-shift
+what=$2
+shift 2
 tracing=/sys/kernel/tracing
 [ -d "$tracing/instances" ] || tracing=/sys/kernel/debug/tracing
 [ -w "$tracing/instances" ] || fail "no tracefs that can be written: run as root, on a kernel with tracing"
@@ -74,7 +75,12 @@ cd "$OLDPWD" || exit 125
 
 # What runs beside a shell would have an empty standard input.
 exec 3<&0
-sh -c 'cd "$0" && echo $$ >set_event_pid && echo 1 >tracing_on && cd "$OLDPWD" && exec "$@"' "$instance" "$@" >&2 <&3 3<&- &
+sh -c '
+	cd "$0"
+	[ "$1" = all ] || echo $$ >set_event_pid
+	shift
+	echo 1 >tracing_on && cd "$OLDPWD" && exec "$@"
+' "$instance" "$what" "$@" >&2 <&3 3<&- &
 child=$!
 wait "$child"
 status=$?

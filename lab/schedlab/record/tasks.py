@@ -65,7 +65,10 @@ _HIGHEST_OTHER_PRIO = 100
 
 @dataclass
 class Task:
-    """`prio` is the kernel's number of the first time it was seen: below 100 real-time, 120 is nice 0."""
+    """`prio` is the kernel's number of the first time it was seen: below 100 real-time, 120 is nice 0.
+
+    `other`: no task of the tree, but one that ran meanwhile. Whoever wakes it, it only sleeps.
+    """
 
     number: int
     tid: int
@@ -75,6 +78,7 @@ class Task:
     round_robin: bool = False
     steps: list[Step] = field(default_factory=list)
     ended: bool = False
+    other: bool = False
 
     @property
     def nice(self) -> int:
@@ -101,7 +105,7 @@ def nice(prio: int | None) -> int:
 
 @dataclass
 class Recording:
-    """A process tree from the start of its root until its end.
+    """A process tree from the start of its root until its end, with or without what else ran meanwhile.
 
     `involuntary` counts preemptions after which another task of the tree ran, `interrupted` those by something outside
     (a kernel thread, another program) that then gave the CPU back.

@@ -3,7 +3,7 @@
 
 Every recorded task is a task with its own program. Who is woken by another of them waits for a semaphore of its own,
 which the waker posts where it did so; that is what keeps the order when another scheduler runs the same work. Who is
-woken by anything else sleeps as long as it did.
+woken by anything else sleeps as long as it did. What else ran is there once, however many copies of the program run.
 """
 
 import re
@@ -17,6 +17,8 @@ EXIT_NS = 100_000
 TIMER_SLACK_NS = 50_000
 
 _WIDTH = 120
+# A kernel thread of one CPU: ksoftirqd/3, kworker/3:1H. Those of unbound pools are called kworker/u8:1.
+_BOUND = re.compile(r"/(\d+)(?::|$)")
 
 
 def text(recording: Recording, name: str, command: str) -> str:
@@ -36,8 +38,10 @@ def _head(recording: Recording, name: str, command: str) -> str:
     cpus = f"{notes['cpus']} CPUs" if notes.get("cpus") else "an unknown number of CPUs"
     under = notes.get("ops") or "the kernel's own scheduler"
     on = f" on {notes['date']}" if notes.get("date") else ""
+    others = sum(task.other for task in recording.tasks)
+    tasks = f"{len(recording.tasks)} tasks" + (f", {others} of them no part of it" if others else "")
     figures = (
-        f"{len(recording.tasks)} tasks, {recording.elapsed_ns / 1e9:.6f} s elapsed, {recording.cpu_ns / 1e9:.6f} s of "
+        f"{tasks}, {recording.elapsed_ns / 1e9:.6f} s elapsed, {recording.cpu_ns / 1e9:.6f} s of "
         f"CPU, {recording.voluntary} voluntary and {recording.involuntary} involuntary switches; interrupted "
         f"{recording.interrupted} times by what is no part of it"
     )
@@ -63,9 +67,13 @@ def _head(recording: Recording, name: str, command: str) -> str:
 
 
 def _task(task: Task, names: dict[int, str], recording: Recording) -> str:
-    lines = ["[[task]]", f'name = "{names[id(task)]}"', 'count = "copies"']
-    if task is not recording.root:
+    lines = ["[[task]]", f'name = "{names[id(task)]}"']
+    if not task.other:
+        lines.append('count = "copies"')
+    if not task.other and task is not recording.root:
         lines.append('start = "fork"')
+    if task.other and (bound := _BOUND.search(task.comm)):
+        lines.append(f"cpus = [{bound[1]}]")
     if task.nice:
         lines.append(f"nice = {task.nice}")
     if task.rt_priority:
