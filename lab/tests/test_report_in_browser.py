@@ -34,7 +34,21 @@ _LAYOUT = """
       });
     });
   }
-  return { scrolls: page.scrollWidth > page.clientWidth, wide: wide.slice(0, 5), overlaps, small };
+  // Tables that are lists on a phone; numbers cut off from their unit at the end of a line.
+  const cut = [...document.querySelectorAll(".scroll:has(> .stacked)")].filter((e) => e.scrollWidth > e.clientWidth + 1)
+    .map((e) => e.firstChild.className);
+  const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  for (let node; (node = texts.nextNode()); ) {
+    if (node.parentElement.closest("script, svg")) continue;
+    for (const found of node.data.matchAll(/\\d\\s(?:%|[mµ]?s\\b|: \\d)/g)) {
+      const range = document.createRange();
+      range.setStart(node, found.index);
+      range.setEnd(node, found.index + found[0].length);
+      if (new Set([...range.getClientRects()].map((box) => box.top)).size > 1) cut.push(node.data);
+    }
+  }
+  const scrolls = page.scrollWidth > page.clientWidth;
+  return { cut: cut.slice(0, 5), scrolls, wide: wide.slice(0, 5), overlaps, small };
 })()
 """
 _ALL_LIVE = """
@@ -74,6 +88,7 @@ def check_layout(page: Page) -> None:
     seen = page.evaluate(_LAYOUT)
     assert not seen["scrolls"], seen["wide"]
     assert seen["wide"] == []
+    assert seen["cut"] == []
     assert seen["overlaps"] == []
     assert seen["small"] == 0
 

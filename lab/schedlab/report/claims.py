@@ -8,7 +8,7 @@ from schedlab.report.figure import figure
 from schedlab.report.html import Markup, element, join, table
 from schedlab.studies.published import Claim
 from schedlab.studies.score import Score, Verdict
-from schedlab.terminal.numbers import number, percent
+from schedlab.terminal.numbers import number, percent, scale
 
 AGREES, CONTRADICTED, UNMEASURED = "agrees", "contradicted", "not measured"
 _WORD = {True: AGREES, False: CONTRADICTED, None: UNMEASURED}
@@ -29,14 +29,14 @@ def scores(found: Iterable[tuple[str, Score]], linked: bool) -> Markup:
             [
                 element("a", name, href=f"#{name}") if linked and name != "all" else name,
                 "–" if score.agreement is None else f"{score.agreement * 100:.0f} %",
-                f"{right} of {of}",
+                f"{right} of {of}" if of else "–",
                 "–" if score.ratio_error is None else f"{score.ratio_error * 100:.1f} %",
                 str(score.judged),
                 str(score.unmeasured),
             ]
         )
     header: list[object] = ["study", "agreement", "strong and medium right", "ratio error", "claims", "not measured"]
-    return table(header, rows, class_="scores")
+    return table(header, rows, class_="scores stacked")
 
 
 def claims_table(verdicts: Iterable[Verdict], reasons: Mapping[str, str]) -> Markup:
@@ -45,7 +45,7 @@ def claims_table(verdicts: Iterable[Verdict], reasons: Mapping[str, str]) -> Mar
     head = element("thead", element("tr", *[element("th", text, scope="col") for text in header]))
     body = element("tbody", *[_row(verdict, reasons.get(verdict.claim.id, "")) for verdict in verdicts])
     note = element("caption", "by how much A is better than B; negative: worse; below, the values themselves")
-    return element("div", element("table", note, head, body, class_="claims"), class_="scroll")
+    return element("div", element("table", note, head, body, class_="claims stacked"), class_="scroll")
 
 
 def _row(verdict: Verdict, reason: str) -> Markup:
@@ -59,12 +59,16 @@ def _row(verdict: Verdict, reason: str) -> Markup:
         element("th", claim.id, scope="row"),
         element("td", what, Markup("<br>"), element("small", f"{claim.level}; {claim.metric}")),
         element("td", claim.a, Markup("<br>"), element("small", f"against {claim.b}")),
-        element("td", published, Markup("<br>"), element("small", _values(claim.value_a, claim.value_b, claim.unit))),
-        element("td", ours, Markup("<br>"), element("small", _values(verdict.a, verdict.b, "")), _reason(reason)),
+        _side("published", published, _values(claim.value_a, claim.value_b, claim.unit)),
+        _side("ours", ours, _ours(verdict), _reason(reason)),
         element("td", element("b", said), Markup("<br>"), element("small", _weight(claim)), class_=_STYLE[said]),
         id=claim.id,
         data_verdict=said,
     )
+
+
+def _side(head: str, change: object, values: str, *more: object) -> Markup:
+    return element("td", change, Markup("<br>"), element("small", values), *more, data_head=head)
 
 
 def _reason(text: str) -> Markup:
@@ -79,6 +83,13 @@ def _values(a: float | None, b: float | None, unit: str) -> str:
     if a is None or b is None:
         return ""
     return f"{number(a)} : {number(b)} {unit}".rstrip()
+
+
+def _ours(verdict: Verdict) -> str:
+    if verdict.a is None or verdict.b is None:
+        return ""
+    factor, unit = scale(verdict.unit, [verdict.a, verdict.b])
+    return _values(verdict.a * factor, verdict.b * factor, unit)
 
 
 def _winner(sign: int) -> str:

@@ -60,7 +60,7 @@ def glance(summary: Summary) -> Markup:
             ]
         )
         rows.append([name, *[_cell(line, label) for label in others]])
-    return table(["", *[f"{label} against {summary.reference}" for label in others]], rows, class_="glance")
+    return table(["", *[f"{label} against {summary.reference}" for label in others]], rows, class_="glance stacked")
 
 
 def _cell(line: Line, label: str) -> Markup:
@@ -71,9 +71,11 @@ def _cell(line: Line, label: str) -> Markup:
     agreeing = line.agreeing(label)
     where = f" at {agreeing} of {len(line.rows)} loads" if 0 < agreeing < len(line.rows) else ""
     changes = [row.changes[label] for row in (ends[:1] if ends[0] is ends[1] else ends)]
-    spans = [percent(c.pct) + interval(c.interval.low, c.interval.high) for c in changes]
+    spans = [
+        element("span", percent(c.pct), interval(c.interval.low, c.interval.high), class_="whole") for c in changes
+    ]
     text = element("b", verdict.WORDS[word].long if word in verdict.WORDS else "better and worse")
-    span = " to ".join(spans)
+    span: object = join(spans, " to ")
     if word == verdict.SAME:
         span = f"smaller than {number(line.smaller_than_pct(label), 1)} %"
     return element("td", text, where, Markup("<br>"), element("small", span), class_=words.style(word))

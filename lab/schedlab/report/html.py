@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Building HTML without forgetting to escape."""
 
+import re
 from html import escape as _escape
+
+# What a line is not broken between: a number and its unit, two numbers that are compared.
+_TOGETHER = re.compile(r"(?<=\d) (?=%|[mµ]?s\b|: [\d−])|(?<=\d :) (?=[\d−])")
 
 
 class Markup(str):
@@ -11,7 +15,7 @@ class Markup(str):
 
 
 def escape(value: object) -> Markup:
-    return value if isinstance(value, Markup) else Markup(_escape(str(value)))
+    return value if isinstance(value, Markup) else Markup(_TOGETHER.sub("\N{NO-BREAK SPACE}", _escape(str(value))))
 
 
 def element(name: str, *children: object, **attributes: object) -> Markup:
@@ -29,17 +33,17 @@ def join(children: object, separator: str = "") -> Markup:
 
 
 def table(header: list[object], rows: list[list[object]], caption: str = "", **attributes: object) -> Markup:
-    """The first column names the row."""
+    """The first column names the row. A table of class `stacked` is a list on a phone, each cell with its header."""
     head = element("thead", element("tr", *[element("th", cell, scope="col") for cell in header]))
     body = element(
         "tbody",
-        *[element("tr", element("th", row[0], scope="row"), *[_cell(c) for c in row[1:]]) for row in rows],
+        *[element("tr", element("th", row[0], scope="row"), *map(_cell, row[1:], header[1:])) for row in rows],
     )
     title = element("caption", caption) if caption else Markup("")
     return element("div", element("table", title, head, body, **attributes), class_="scroll")
 
 
-def _cell(content: object) -> Markup:
-    if isinstance(content, Markup) and content.startswith("<td"):
-        return content
-    return element("td", content)
+def _cell(content: object, head: object) -> Markup:
+    whole = isinstance(content, Markup) and content.startswith("<td")
+    cell = content if whole else element("td", content)
+    return Markup(cell.replace("<td", f'<td data-head="{_escape(str(head))}"', 1)) if head else Markup(cell)

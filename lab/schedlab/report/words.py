@@ -37,7 +37,8 @@ def cell(found: Value | None, against: Comparison | None, factor: float) -> Mark
     if word == verdict.SAME:
         line: list[object] = [f"{long}, smaller than {number(against.smaller_than_pct, 1)} %"]
     else:
-        line = [element("b", percent(against.change.pct)), _range(against.change), f" {long}"]
+        change = element("b", percent(against.change.pct))
+        line = [element("span", change, _range(against.change), class_="whole"), f" {long}"]
         if word != verdict.UNKNOWN and math.isfinite(against.p_adjusted):
             line.append(f", {p_value(against.p_adjusted)}")
     return element("td", value(found, factor), Markup("<br>"), element("small", *line), class_=style(word))

@@ -8,10 +8,11 @@ does not outvote the rest. What we did not measure counts as not agreed.
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from schedlab.metrics import metric
 from schedlab.studies.file import Experiment, Study
 from schedlab.studies.measured import Measured
 from schedlab.studies.published import Claim
@@ -30,6 +31,7 @@ class Verdict:
     a: float | None
     b: float | None
     pct: float | None
+    unit: str = ""  # ours
 
     @property
     def agrees(self) -> bool | None:
@@ -60,7 +62,7 @@ class Score:
 
 
 def judge(study: Study, claims: Iterable[Claim], measured: Measured) -> list[Verdict]:
-    return [_judge(study, claim, measured) for claim in claims]
+    return [replace(_judge(study, claim, measured), unit=_unit(study, claim)) for claim in claims]
 
 
 def score(verdicts: Iterable[Verdict]) -> Score:
@@ -102,6 +104,11 @@ def _verdict(claim: Claim, a: list[float], b: list[float]) -> Verdict:
     ratio = float(np.exp(np.mean(np.log(np.array(a) / np.array(b)))))
     pct = (1 - ratio if claim.lower_is_better else ratio - 1) * 100
     return Verdict(claim, float(np.mean(a)), float(np.mean(b)), pct)
+
+
+def _unit(study: Study, claim: Claim) -> str:
+    about = (e for e in study.experiments if e.published == claim.workload and claim.metric in e.metrics)
+    return next((metric(experiment.metrics[claim.metric][0]).unit for experiment in about), "")
 
 
 def _values(study: Study, claim: Claim, scheduler: str, measured: Measured) -> dict[int, float]:

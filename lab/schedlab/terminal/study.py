@@ -41,7 +41,7 @@ def scores(rows: Iterable[tuple[str, Score]], console: Console) -> None:
         table.add_row(
             name,
             "–" if found.agreement is None else f"{found.agreement:.0%}",
-            f"{right} of {of}",
+            f"{right} of {of}" if of else "–",
             "–" if found.ratio_error is None else f"{found.ratio_error:.1%}",
             str(found.judged),
             str(found.unmeasured),
