@@ -29,6 +29,8 @@ _KNOWN = [
     Metric("migrations", "migrations", "", ""),
     Metric("max_lag_us", "largest lag", "µs", "lower"),
     Metric("starvation_max_us", "longest starvation", "µs", "lower"),
+    Metric("idle_while_waiting_pct", "idle beside waiting tasks", "% of one CPU", "lower"),
+    Metric("disk_wait_s", "waits for the disk", "s", "lower"),
     Metric("dropped_frames", "dropped frames", "", "lower"),
     Metric("frames_shown", "frames shown", "", "higher"),
     Metric("frames_not_shown", "frames not shown", "", "lower"),

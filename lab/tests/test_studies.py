@@ -224,6 +224,16 @@ def test_a_contradicted_claim_says_where_our_runs_differ(study: Study):
         "c": "BFS : CFS in our runs: CPU time 404 : 400 ms (+1.0 %), CPU usage 150 : 200 % of one CPU (−25.0 %), "
         "migrations 0 : 8.00, waiting 10.0 : 30.0 µs (−66.7 %)"
     }
+    # What kept CPUs from being busy comes before the rest, if it took any time worth telling.
+    idle = {"idle_while_waiting_pct": 49.5, "disk_wait_s": 0.0201}
+    found = counters(bfs | idle, cfs | {"idle_while_waiting_pct": 0.2, "disk_wait_s": 0.02})
+    assert why.contradicted(study, verdicts, found)["c"].startswith(
+        "BFS : CFS in our runs: CPU time 404 : 400 ms (+1.0 %), CPU usage 150 : 200 % of one CPU (−25.0 %), "
+        "idle beside waiting tasks 49.5 : 0.200 % of one CPU (×248), migrations"
+    )
+    found = counters(bfs | idle, cfs | {"idle_while_waiting_pct": 49.1, "disk_wait_s": 0.01})
+    assert "idle beside" not in why.contradicted(study, verdicts, found)["c"]
+    assert "waits for the disk 20.1 : 10.0 ms (+101 %)" in why.contradicted(study, verdicts, found)["c"]
     # Nothing to tell is told, too.
     found = counters({"elapsed_s": 0.3, "cpu_s": 0.4}, {"elapsed_s": 0.2, "cpu_s": 0.4001})
     verdicts = score.judge(study, [claim()], found)

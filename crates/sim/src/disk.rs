@@ -13,7 +13,8 @@ pub struct Disk {
     free_at_ns: u64,
     /// When the way to it is free.
     link_free_at_ns: u64,
-    waiting: VecDeque<TaskId>,
+    /// Who waits, and since when.
+    waiting: VecDeque<(TaskId, u64)>,
 }
 
 impl Sim<'_> {
@@ -34,13 +35,14 @@ impl Sim<'_> {
             let ahead_ns = costs.disk_cache_kib.saturating_mul(costs.disk_kib_ns);
             there_ns.max(written_ns.saturating_sub(ahead_ns))
         };
-        self.disk.waiting.push_back(id);
+        self.disk.waiting.push_back((id, self.op_at_ns));
         self.events.post(done_ns, Kind::Disk, 0);
     }
 
     /// The completion interrupt goes to the CPU that asked.
     pub(crate) fn disk_done(&mut self) {
-        if let Some(id) = self.disk.waiting.pop_front() {
+        if let Some((id, since_ns)) = self.disk.waiting.pop_front() {
+            self.metrics.disk(self.now_ns - since_ns);
             let cpu = self.timer_cpu(id);
             self.interrupt(cpu);
             self.wake(id, false);

@@ -27,6 +27,8 @@ pub struct Metrics {
     switched_in: u64,
     /// Service of tasks that have ended.
     ended_exec_ns: u64,
+    /// Tasks' waits for the disk.
+    disk_ns: u64,
     max_lag_ns: f64,
     logs: Vec<Distribution>,
     counters: Vec<i64>,
@@ -41,6 +43,8 @@ struct Ideal {
     at_ns: u64,
     /// Time with a CPU for everybody.
     alone_ns: u64,
+    /// CPU time with a task for every CPU, or a CPU for every task.
+    useful_ns: u64,
     /// Service per unit of weight otherwise.
     shared: f64,
     rate: f64,
@@ -51,6 +55,7 @@ impl Ideal {
         if at_ns > self.at_ns {
             let delta = at_ns - self.at_ns;
             self.at_ns = at_ns;
+            self.useful_ns += delta * u64::from(self.wanting.min(self.cpus));
             if self.wanting > self.cpus {
                 self.shared += delta as f64 * self.rate;
             } else {
@@ -87,6 +92,7 @@ impl Metrics {
             migrations: 0,
             switched_in: 0,
             ended_exec_ns: 0,
+            disk_ns: 0,
             max_lag_ns: 0.0,
             logs: vec![Distribution::default(); plan.distributions.len()],
             counters: vec![0; plan.counters.len()],
@@ -96,6 +102,7 @@ impl Metrics {
                 weight: 0,
                 at_ns: 0,
                 alone_ns: 0,
+                useful_ns: 0,
                 shared: 0.0,
                 rate: 0.0,
             },
@@ -185,6 +192,10 @@ impl Metrics {
         self.counters[metric as usize] += by;
     }
 
+    pub fn disk(&mut self, waited_ns: u64) {
+        self.disk_ns += waited_ns;
+    }
+
     pub fn switched_in(&self) -> u64 {
         self.switched_in
     }
@@ -194,6 +205,7 @@ impl Metrics {
         plan: &Plan,
         tasks: &[Task],
         elapsed_ns: u64,
+        idle_ns: u64,
     ) -> (BTreeMap<String, f64>, BTreeMap<String, Distribution>) {
         let mut cpu_ns = self.ended_exec_ns;
         for task in tasks {
@@ -206,7 +218,11 @@ impl Metrics {
                 self.lag(task, elapsed_ns);
             }
         }
+        self.ideal.advance(elapsed_ns);
         let seconds = |ns: u64| ns as f64 / 1e9;
+        let there_ns = u64::from(self.ideal.cpus) * elapsed_ns;
+        // Of a CPU's idle time, what a waiting task could have used.
+        let wasted_ns = (self.ideal.useful_ns + idle_ns).saturating_sub(there_ns);
         let mut metrics = BTreeMap::from([
             ("elapsed_s".to_string(), seconds(elapsed_ns)),
             ("cpu_s".to_string(), seconds(cpu_ns)),
@@ -222,6 +238,8 @@ impl Metrics {
         if elapsed_ns > 0 {
             let usage = cpu_ns as f64 / elapsed_ns as f64 * 100.0;
             metrics.insert("cpu_usage_pct".to_string(), usage);
+            let wasted = wasted_ns as f64 / elapsed_ns as f64 * 100.0;
+            metrics.insert("idle_while_waiting_pct".to_string(), wasted);
             if let Some(counter) = plan.throughput {
                 let units = self.counters[counter as usize] as f64;
                 metrics.insert("throughput_per_s".to_string(), units / seconds(elapsed_ns));
@@ -231,6 +249,9 @@ impl Metrics {
             if plan.throughput != Some(index as u32) {
                 metrics.insert(name.clone(), *value as f64);
             }
+        }
+        if self.disk_ns > 0 {
+            metrics.insert("disk_wait_s".to_string(), seconds(self.disk_ns));
         }
         let mut distributions = BTreeMap::new();
         let mut waiting = std::mem::take(&mut self.put_back);

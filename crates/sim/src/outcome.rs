@@ -82,7 +82,10 @@ impl Sim<'_> {
         self.exit_policy();
         self.flush_trace();
         let elapsed_ns = self.now_ns;
-        let (metrics, distributions) = self.metrics.finish(&self.plan, &self.tasks, elapsed_ns);
+        let idle_ns = self.cpus.iter().map(|cpu| cpu.idle_ns).sum();
+        let (metrics, distributions) =
+            self.metrics
+                .finish(&self.plan, &self.tasks, elapsed_ns, idle_ns);
         let mut exit = self.exit.take();
         if exit.is_none()
             && let Some(missing) = self

@@ -29,6 +29,8 @@ pub const PLACE_DEPENDENT: &[&str] = &[
     "migrations",
     "max_lag_us",
     "starvation_max_us",
+    "idle_while_waiting_pct",
+    "disk_wait_s",
 ];
 
 pub const THROUGHPUT: &str = "throughput_per_s";

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Why a claim is contradicted, in words: where the counters of our own two runs differ most.
 
-CPU time and how busy the CPUs were come first: elapsed time is the one divided by the other. Of the rest those that
-differ most are named.
+CPU time and how busy the CPUs were come first: elapsed time is the one divided by the other. What kept CPUs from being
+busy follows: they idled although tasks waited, or tasks waited for the disk. Of the rest those that differ most are
+named.
 """
 
 import math
@@ -17,11 +18,12 @@ from schedlab.studies.published import Claim
 from schedlab.studies.score import Verdict, cells
 from schedlab.terminal.numbers import number, percent, scale
 
-_FIRST = ("cpu_s", "cpu_usage_pct")
+_FIRST = ("cpu_s", "cpu_usage_pct", "idle_while_waiting_pct", "disk_wait_s")
 _REST = ("migrations", "switches_voluntary", "switches_involuntary", "wakeup_latency_us", "waiting_us")
 _MOST_OF_THE_REST = 2
-# Smaller differences explain nothing.
+# Smaller differences explain nothing; of what may be next to nothing itself, smaller than this share of the time.
 _LEAST_PCT = 0.5
+_MAY_BE_NOTHING = {"idle_while_waiting_pct", "disk_wait_s"}
 
 
 def contradicted(study: Study, verdicts: Iterable[Verdict], measured: Measured) -> dict[str, str]:
@@ -45,12 +47,21 @@ def _compared(study: Study, claim: Claim, measured: Measured, name: str) -> tupl
     a, b = (_mean(study, claim, side, measured, name) for side in (claim.a, claim.b))
     if a is None or b is None or a == b or (a and b and abs(a / b - 1) * 100 < _LEAST_PCT):
         return None
+    if name in _MAY_BE_NOTHING and _negligible(study, claim, measured, name, abs(a - b)):
+        return None
     known = metric(name)
     factor, unit = scale(known.unit, [a, b])
     values = f"{number(a * factor)} : {number(b * factor)} {unit}".rstrip()
     if not a or not b:
         return math.inf, f"{known.title} {values}"
     return abs(math.log(a / b)), f"{known.title} {values} ({percent((a / b - 1) * 100)})"
+
+
+def _negligible(study: Study, claim: Claim, measured: Measured, name: str, apart: float) -> bool:
+    if metric(name).unit != "s":
+        return apart < _LEAST_PCT
+    longest = max(_mean(study, claim, side, measured, "elapsed_s") or 0.0 for side in (claim.a, claim.b))
+    return apart * 100 < _LEAST_PCT * longest
 
 
 def _mean(study: Study, claim: Claim, side: str, measured: Measured, name: str) -> float | None:

@@ -123,6 +123,28 @@ fn capacity_is_speed() {
 }
 
 #[test]
+fn a_cpu_that_idles_beside_a_queue_is_counted() {
+    let work = |pinned: bool| {
+        let mut group = group("a", 2, vec![run_for(10 * MS)]);
+        if pinned {
+            group.program.insert(0, Inst::Affinity { cpus: vec![0] });
+        }
+        let outcome = run(&free(2), plan(vec![group], End::All), "vtime");
+        assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+        assert!(!outcome.metrics.contains_key("disk_wait_s"));
+        (
+            outcome.metrics["elapsed_s"],
+            outcome.metrics["idle_while_waiting_pct"],
+        )
+    };
+    assert_eq!(work(false), (0.010, 0.0));
+    // While one runs, the other waits beside an idle CPU; then nobody does.
+    let (elapsed_s, wasted_pct) = work(true);
+    assert_eq!(elapsed_s, 0.020);
+    assert!((49.9..=100.0).contains(&wasted_pct), "{wasted_pct}");
+}
+
+#[test]
 fn copies_forks_and_disks() {
     let mut costs = no_costs();
     costs.copy_kib_ns = 10;
@@ -154,7 +176,10 @@ fn copies_forks_and_disks() {
         600 + 50_000 + 2_000
     );
     assert_eq!(elapsed_ns(&slow, both.clone()), 600 + 50_000 + 4_000);
-    assert_eq!(run(&slow, both, "vtime").metrics["cpu_s"], 1_200e-9);
+    let metrics = run(&slow, both, "vtime").metrics;
+    assert_eq!(metrics["cpu_s"], 1_200e-9);
+    assert_eq!(metrics["disk_wait_s"], 106_000e-9);
+    assert_eq!(metrics["idle_while_waiting_pct"], 0.0);
     // A memory of 4 KiB takes the first two requests as fast as the way there; the third waits until it fits.
     let mut cached = slow;
     cached.costs.disk_cache_kib = 4;
