@@ -22,6 +22,17 @@ pub fn catch() {
     }
 }
 
+/// As SIGTERM, when the process that started this one ends, however it ends.
+pub fn with_parent(parent: u32) {
+    // SAFETY: plain system calls; whoever ended before the first of them is no longer the parent.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+        if libc::getppid() as u32 != parent {
+            remember(libc::SIGTERM);
+        }
+    }
+}
+
 pub fn caught() -> bool {
     CAUGHT.load(Ordering::SeqCst) != 0
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The host: the running kernel, one cell at a time, the previous scheduler put back at the end."""
 
+import os
 from pathlib import Path
 
 from schedlab import atomic, checkout
@@ -31,7 +32,8 @@ def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done
         content = campaign.shard(cells)
         content["files"]["schedulers"].update({name: str(path.resolve()) for name, path in objects.items()})
         atomic.write_json_lines(shard, content)
-        return drive([str(engine()), "run", str(shard), "--out", str(store.cells)], done, say)
+        command = [str(engine()), "run", str(shard), "--out", str(store.cells), "--parent", str(os.getpid())]
+        return drive(command, done, say)
 
     status = 0
     with put_back(say):

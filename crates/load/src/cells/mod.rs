@@ -29,7 +29,6 @@ pub fn run(shard_file: &Path, out: &Path, mut stream: Option<File>) -> Result<bo
     let jobs = plan::jobs(&shard, shard_file, kernel.cpus).map_err(bad_input)?;
     std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
 
-    signals::catch();
     let (done, todo): (Vec<_>, Vec<_>) = jobs
         .into_iter()
         .partition(|job| Record::path(out, &job.id).exists());

@@ -42,6 +42,13 @@ pub fn run_command() -> Command {
                 .value_parser(value_parser!(i32).range(0..))
                 .help("The same, into a file descriptor that is open already"),
         )
+        .arg(
+            Arg::new("parent")
+                .long("parent")
+                .value_name("PID")
+                .value_parser(value_parser!(u32))
+                .help("Stop when this process, which started the shard, is gone"),
+        )
 }
 
 pub fn run(matches: &ArgMatches) -> Result<ExitCode> {
@@ -55,6 +62,10 @@ pub fn run(matches: &ArgMatches) -> Result<ExitCode> {
         (None, Some(&fd)) => Some(inherited(fd).map_err(bad_input)?),
         (None, None) => None,
     };
+    signals::catch();
+    if let Some(&parent) = matches.get_one("parent") {
+        signals::with_parent(parent);
+    }
     let all_good = cells::run(shard, out, stream)?;
     Ok(if all_good {
         ExitCode::SUCCESS
