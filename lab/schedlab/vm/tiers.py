@@ -17,8 +17,9 @@ TIERS = ("exact", "virtual", "emulated")
 MAXIMUM_CPUS = 255
 MINIMUM_MEMORY_MIB = 128
 
-# The same for all: no reboot after a panic, addresses that do not move, no grouping of tasks by session.
-_COMMON = "console=ttyS0 panic=-1 nokaslr noautogroup"
+# The same for all: no reboot after a panic, addresses that do not move, no grouping of tasks by session, no tests of the
+# kernel's ciphers: a third of the instructions of a boot, and more of them beside what is measured first.
+_COMMON = "console=ttyS0 panic=-1 nokaslr noautogroup cryptomgr.notests"
 # The kernel's defences stay as they come: mitigations=off moved pipes and switches in the exact tier by 3 % at most,
 # in either direction.
 # A busy host may serve the timer too late for the check that it ticks, and the kernel panics: KVM guests skip it, too.
