@@ -65,6 +65,10 @@ class Distributions:
                 self._counts[row, at[value]] = count
         self._sums = np.array([h.sum_ns for h in self.histograms], dtype=float)
         self._totals = self._counts.sum(axis=1)
+        # No resample holds more: whole numbers that are exact in half the memory, and multiplied in half the time.
+        self._narrow = self._totals.max(initial=0) * len(self.histograms) < 2**24
+        if self._narrow:
+            self._counts = self._counts.astype(np.float32)
         filled = [h for h in self.histograms if h.count]
         # Buckets start below their smallest sample; nothing was smaller than the minimum.
         self._low = min((h.min_ns for h in filled), default=0)
@@ -81,11 +85,12 @@ class Distributions:
         totals = weights @ self._totals
         with np.errstate(invalid="ignore", divide="ignore"):
             found = {MEAN: weights @ self._sums / totals / self.ns_per_unit}
-        seen = np.cumsum(weights @ self._counts, axis=1)
+        seen = np.cumsum((weights.astype(np.float32) if self._narrow else weights) @ self._counts, axis=1)
         for name, percent in PERCENTILES.items():
             rank = np.maximum(1, np.ceil(percent / 100 * totals - 1e-9))
-            at = np.minimum((seen < rank[:, None]).sum(axis=1), max(len(self._values) - 1, 0))
-            values = np.maximum(self._values[at], self._low) if len(self._values) else np.full(len(weights), np.nan)
+            values = np.full(len(weights), np.nan)
+            if len(self._values):
+                values = np.maximum(self._values[(seen >= rank[:, None]).argmax(axis=1)], self._low)
             found[name] = np.where(totals > 0, values, np.nan) / self.ns_per_unit
         return found
 
