@@ -383,7 +383,7 @@ fn who_spins_uses_the_cpu() {
     let program = |action| {
         let sections = format!(
             "[[lock]]\nname = \"l\"\n[[semaphore]]\nname = \"held\"\n\
-             [[task]]\nname = \"a\"\nprogram = [{{ lock = \"l\" }}, {{ post = \"held\" }}, {{ sleep_ms = 60 }}, {{ unlock = \"l\" }}]\n\
+             [[task]]\nname = \"a\"\nprogram = [{{ lock = \"l\" }}, {{ post = \"held\" }}, {{ sleep_ms = 300 }}, {{ unlock = \"l\" }}]\n\
              [[task]]\nname = \"b\"\nprogram = [{{ wait = \"held\" }}, {{ {action} = \"l\" }}, {{ unlock = \"l\" }}]"
         );
         run_own(&sections, "promises = [\"cpu_s\"]")
