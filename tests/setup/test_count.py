@@ -13,26 +13,35 @@ test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured; 2 filtered out; fini
 """
 
 
-def run(checkout: Checkout, cargo: str, cargo_status: int, pytest_line: str, pytest_status: int) -> tuple[int, str]:
-    """The exit status and the closing lines."""
+GUESTS = "==== 20 passed, 1 skipped in 0.50s ===="
+
+
+def run(
+    checkout: Checkout, cargo: str, cargo_status: int, pytest_line: str, pytest_status: int, guests_status: int = 0
+) -> tuple[int, str]:
+    """The exit status and the closing lines. `pytest_line`: of those that boot no guest."""
     version = "[ $1 = --version ] && echo cargo 1.96.0 && exit"
     checkout.program("cargo", f"{version}\ncat <<'E'\n{cargo}\nE\nexit {cargo_status}")
     python = checkout.path / ".venv/bin/python"
     python.parent.mkdir(parents=True)
-    python.write_text(f"#!/bin/sh\necho 'collected 9 items'\necho '{pytest_line}'\nexit {pytest_status}\n")
+    others = f"echo '{pytest_line}'; exit {pytest_status}"
+    python.write_text(
+        f"#!/bin/sh\necho 'collected 9 items'\ncase $* in *--ignore=tests/vm\\ *) {others};; esac\n"
+        f"echo '{GUESTS}'\nexit {guests_status}\n"
+    )
     python.chmod(0o755)
     done = checkout.run("scripts/test")
-    return done.returncode, done.stdout.partition(pytest_line + "\n")[2]
+    return done.returncode, done.stdout.partition(GUESTS + "\n")[2]
 
 
 def test_all_pass(checkout: Checkout) -> None:
     said = run(checkout, CARGO.format("ok", 5, 0), 0, "==== 7 passed, 2 skipped, 1 warning in 0.12s ====", 0)
-    assert said == (0, "16 passed, 0 failed, 3 skipped\n")
+    assert said == (0, "36 passed, 0 failed, 4 skipped\n")
 
 
 def test_a_known_failure_is_counted_apart(checkout: Checkout) -> None:
     said = run(checkout, CARGO.format("ok", 5, 0), 0, "==== 7 passed, 2 xfailed in 0.12s ====", 0)
-    assert said == (0, "16 passed, 0 failed, 1 skipped, 2 expected failures\n")
+    assert said == (0, "36 passed, 0 failed, 2 skipped, 2 expected failures\n")
 
 
 @pytest.mark.parametrize(
@@ -43,26 +52,31 @@ def test_a_known_failure_is_counted_apart(checkout: Checkout) -> None:
             101,
             "7 passed in 0.12s",
             0,
-            "failed: cargo-test\n15 passed, 1 failed, 1 skipped\n",
+            "failed: cargo-test\n35 passed, 1 failed, 2 skipped\n",
         ),
         (
             CARGO.format("ok", 5, 0),
             0,
             "2 failed, 5 passed, 1 error in 1s",
             1,
-            "failed: pytest\n14 passed, 3 failed, 1 skipped\n",
+            "failed: pytest\n34 passed, 3 failed, 2 skipped\n",
         ),
         (
             "error: could not compile `sim`",
             101,
             "7 passed in 1s",
             0,
-            "failed: cargo-test\n7 passed, 1 failed, 0 skipped\n",
+            "failed: cargo-test\n27 passed, 1 failed, 1 skipped\n",
         ),
-        (CARGO.format("ok", 5, 0), 0, "no tests ran in 0.01s", 5, "failed: pytest\n9 passed, 1 failed, 1 skipped\n"),
+        (CARGO.format("ok", 5, 0), 0, "no tests ran in 0.01s", 5, "failed: pytest\n29 passed, 1 failed, 2 skipped\n"),
     ],
 )
 def test_a_failure_anywhere_fails(
     checkout: Checkout, cargo: str, cargo_status: int, pytest_line: str, pytest_status: int, closing: str
 ) -> None:
     assert run(checkout, cargo, cargo_status, pytest_line, pytest_status) == (1, closing)
+
+
+def test_a_failure_among_those_that_boot_guests_fails(checkout: Checkout) -> None:
+    said = run(checkout, CARGO.format("ok", 5, 0), 0, "==== 7 passed, 2 skipped in 0.12s ====", 0, guests_status=1)
+    assert said == (1, "failed: guests\n36 passed, 1 failed, 4 skipped\n")
