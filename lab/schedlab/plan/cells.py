@@ -26,6 +26,7 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(source, "sha256").hexdigest()[:16]
 
 
+@cache
 def files_digest(*paths: Path) -> str:
     """Of one file its digest; of several that of all of them, with NULs between."""
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()[:16]
