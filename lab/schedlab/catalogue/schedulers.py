@@ -2,6 +2,7 @@
 """Schedulers: a folder NAME with scx_NAME.bpf.c, described by the first paragraph of its README."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from schedlab import checkout
@@ -18,7 +19,7 @@ class Scheduler:
     path: Path | None  # its folder, or its .bpf.c file where that was named; None: the kernel's own
     title: str
 
-    @property
+    @cached_property
     def folder(self) -> Path | None:
         """Where the policy's sources are."""
         return self.path.parent if self.path and self.path.is_file() else self.path
