@@ -372,6 +372,11 @@ impl Sim<'_> {
                 self.metrics.count(*metric, by);
                 Step::Next
             }
+            Inst::Draw { value, into } => {
+                let drawn = draw(&mut self.tasks[id as usize], value);
+                local!(*into, drawn.cast_signed());
+                Step::Next
+            }
             Inst::Set { local, value } => {
                 local!(*local, eval!(value));
                 Step::Next

@@ -15,6 +15,10 @@ pub const ACTIONS: &[&str] = &[
     "run_us",
     "run_ms",
     "run_s",
+    "draw_ns",
+    "draw_us",
+    "draw_ms",
+    "draw_s",
     "sleep_ns",
     "sleep_us",
     "sleep_ms",
@@ -171,6 +175,10 @@ fn timed(
         "run" => Inst::Run {
             ns: draw(compiler, node, unit_ns)?,
         },
+        "draw" => Inst::Draw {
+            value: draw_units(compiler, table.required("from")?, unit_ns)?,
+            into: compiler.target(node)?,
+        },
         "sleep" => Inst::Sleep {
             ns: draw(compiler, node, unit_ns)?,
         },
@@ -214,16 +222,73 @@ fn duration(compiler: &Compiler, node: &Node, unit_ns: i64, low: i64) -> Result<
     combine('*', value, Value::Const(unit_ns)).map_err(|message| node.error(message))
 }
 
+/// A draw of nanoseconds; its numbers are in units.
 fn draw(compiler: &Compiler, node: &Node, unit_ns: i64) -> Result<Draw> {
-    let Kind::Table(entries) = &node.kind else {
+    if !matches!(node.kind, Kind::Table(_)) {
         return Ok(Draw::Fixed(duration(compiler, node, unit_ns, 0)?));
+    }
+    if node.table()?.optional("profile").is_some() {
+        return Ok(Draw::Table(measured(compiler, node)?));
+    }
+    literal(compiler, node, unit_ns)
+}
+
+/// A draw of units, for a local.
+fn draw_units(compiler: &Compiler, node: &Node, unit_ns: i64) -> Result<Draw> {
+    if node.table()?.optional("profile").is_none() {
+        return literal(compiler, node, 1);
+    }
+    let in_units = |(ns, weight): (i64, u32)| ((ns + unit_ns / 2) / unit_ns, weight);
+    Ok(Draw::Table(
+        measured(compiler, node)?
+            .into_iter()
+            .map(in_units)
+            .collect(),
+    ))
+}
+
+/// From the file's profile: so many thousandths of one of so many parts of each value, less what is charged besides.
+fn measured(compiler: &Compiler, node: &Node) -> Result<Vec<(i64, u32)>> {
+    let table = node.table()?;
+    let name = table.required("profile")?;
+    let Some(profile) = &compiler.scope.profile else {
+        return Err(name.error("expected a profile = \"FILE\" of the whole file, found none"));
+    };
+    let known = |key, default, low, high| -> Result<i64> {
+        let node = table.optional(key);
+        node.map_or(Ok(default), |node| compiler.scope.known_in(node, low, high))
+    };
+    let permille = known("permille", 1000, 0, MAX_NS)?;
+    let parts = known("of", 1, 1, MAX_NS)?;
+    let less_ns = known("less_us", 0, 0, MAX_NS / 1000)? * 1000;
+    table.finish()?;
+    let names = match &name.kind {
+        Kind::List(names) => names.as_slice(),
+        _ => std::slice::from_ref(name),
+    };
+    let mut rows = Vec::new();
+    for name in names {
+        rows.extend(profile.rows(name)?);
+    }
+    ensure!(!rows.is_empty(), name.expected("at least one name"));
+    let scaled = |(ns, weight): (i64, u32)| {
+        let ns = i128::from(ns) * i128::from(permille) / 1000 / i128::from(parts);
+        let ns = ns - i128::from(less_ns);
+        (ns.clamp(0, MAX_NS.into()) as i64, weight)
+    };
+    Ok(rows.into_iter().map(scaled).collect())
+}
+
+fn literal(compiler: &Compiler, node: &Node, unit_ns: i64) -> Result<Draw> {
+    let Kind::Table(entries) = &node.kind else {
+        return Err(node.expected("a draw"));
     };
     let known = |node: &Node, low| -> Result<i64> {
         Ok(compiler.scope.known_in(node, low, MAX_NS / unit_ns)? * unit_ns)
     };
-    let kinds = ["uniform", "exponential", "lognormal", "table"];
+    let kinds = ["uniform", "exponential", "lognormal", "table", "profile"];
     let [(kind, value)] = entries.as_slice() else {
-        return Err(node.expected("one of uniform, exponential, lognormal, table"));
+        return Err(node.expected("one of uniform, exponential, lognormal, table, profile"));
     };
     match kind.as_str() {
         "uniform" => {

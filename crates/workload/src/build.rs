@@ -172,6 +172,9 @@ fn group(node: &Node, name: &str, count: u32, scope: &Scope, arrays: &Arrays) ->
             .optional(key)
             .map_or(Ok(default), |node| scope.known_in(node, low, high))
     };
+    if let Some(models) = table.optional("models") {
+        kinds(models, scope)?;
+    }
     let start = start(&table)?;
     let threads = table.optional("threads").map_or(Ok(false), Node::bool)?;
     if let Some(node) = table
@@ -212,6 +215,16 @@ fn group(node: &Node, name: &str, count: u32, scope: &Scope, arrays: &Arrays) ->
     }
     table.finish()?;
     Ok(group)
+}
+
+/// Names of tasks of the profile that this one is the model of, for who compares them.
+fn kinds(node: &Node, scope: &Scope) -> Result<()> {
+    let Some(profile) = &scope.profile else {
+        return Err(node.error("expected a profile = \"FILE\" of the whole file, found none"));
+    };
+    node.list()?
+        .iter()
+        .try_for_each(|name| profile.task(name, name.text()?).map(drop))
 }
 
 fn end(node: &Node, scope: &Scope, arrays: &Arrays) -> Result<End> {

@@ -3,12 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Result, anyhow, ensure};
 use input::{Kind, Node, one_line, suggest};
 
+use crate::cell::hex_digest;
 use crate::command::{self, Command};
 use crate::plan::Plan;
+use crate::profile::Profile;
 use crate::scope::{Scope, Setting};
 use crate::{build, expr, rtapp};
 
@@ -26,6 +29,9 @@ pub struct Workload {
     pub loads: Vec<i64>,
     pub params: Vec<Param>,
     pub(crate) root: Node,
+    profile: Option<Arc<Profile>>,
+    /// First 16 hex digits of SHA-256 of the file and, after a NUL, its profile.
+    pub digest: String,
 }
 
 #[derive(Clone, Debug)]
@@ -46,17 +52,17 @@ impl Workload {
     pub fn read(path: &Path) -> Result<Self> {
         let text = input::read(path, "a workload file")?;
         if path.extension().is_some_and(|end| end == "json") {
-            return Self::from_root(&rtapp::workload(&text, path)?);
+            return Self::from_root(&rtapp::workload(&text, path)?, &text, "");
         }
         Self::from_toml(&text, &path.display().to_string())
     }
 
-    /// Reads a workload's text; `file` is what errors call it.
+    /// Reads a workload's text; `file` is what errors call it, and where the path of its profile begins.
     pub fn from_toml(text: &str, file: &str) -> Result<Self> {
-        Self::from_root(&Node::parse(text, file)?)
+        Self::from_root(&Node::parse(text, file)?, text, file)
     }
 
-    fn from_root(root: &Node) -> Result<Self> {
+    fn from_root(root: &Node, text: &str, file: &str) -> Result<Self> {
         let table = root.table()?;
         let name = table.required("name")?;
         ensure!(
@@ -67,6 +73,8 @@ impl Workload {
         for (name, node) in table.required("params")?.table()?.entries() {
             params.push(param(name, node)?);
         }
+        let profile = table.optional("profile");
+        let profile = profile.map(|name| Profile::read(name, file)).transpose()?;
         let load = table.required("load")?;
         let load_name = load.text()?;
         let Some(load_param) = params.iter().find(|param| param.name == load_name) else {
@@ -96,6 +104,8 @@ impl Workload {
                 .collect::<Result<_>>()?,
             params,
             root: root.clone(),
+            digest: digest(text, profile.as_ref()),
+            profile: profile.map(Arc::new),
         };
         for section in build::SECTIONS.iter().chain(&["command"]) {
             table.optional(section);
@@ -177,6 +187,7 @@ impl Workload {
             cpus,
             trial: false,
             params: BTreeMap::new(),
+            profile: self.profile.clone(),
         };
         for param in &self.params {
             let setting = if param.name == self.load {
@@ -235,6 +246,15 @@ impl Param {
             Domain::Choices(_) => Ok(Setting::Choice(self.default.text()?.to_string())),
         }
     }
+}
+
+fn digest(text: &str, profile: Option<&Profile>) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    if let Some(profile) = profile {
+        bytes.push(0);
+        bytes.extend_from_slice(profile.text.as_bytes());
+    }
+    hex_digest(&bytes, 16)
 }
 
 fn is_workload_name(name: &str) -> bool {

@@ -15,6 +15,7 @@ pub mod expr;
 pub mod file;
 pub mod names;
 pub mod plan;
+mod profile;
 mod program;
 mod queues;
 pub mod record;

@@ -223,6 +223,11 @@ pub enum Inst {
         metric: u32,
         by: Value,
     },
+    /// Local := a draw.
+    Draw {
+        value: Draw,
+        into: u8,
+    },
     /// Local := value.
     Set {
         local: u8,

@@ -122,7 +122,8 @@ impl Compiler<'_> {
                     .map(|(_, high)| high.saturating_sub(1));
                 let first = self.locals.range(&from).map(|(low, _)| low);
                 let local = &mut self.locals.slots[usize::from(slot)];
-                (local.counted, local.range) = (true, first.zip(last));
+                (local.counted, local.range) =
+                    (true, first.zip(last).filter(|(first, last)| first <= last));
                 self.counted(slot, from, right, table.required("do")?)?;
                 self.locals.slots[usize::from(slot)].visible = false;
             }
@@ -308,6 +309,7 @@ fn takes_time(inst: &Inst) -> bool {
             | Inst::Stamp
             | Inst::Log { .. }
             | Inst::Count { .. }
+            | Inst::Draw { .. }
             | Inst::Set { .. }
             | Inst::Jump { .. }
             | Inst::JumpLess { .. }

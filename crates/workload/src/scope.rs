@@ -2,12 +2,14 @@
 //! What names mean while a workload is fixed at one load.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::Result;
 use input::{Kind, Node, suggest};
 
 use crate::expr;
 use crate::plan::Value;
+use crate::profile::Profile;
 
 /// The value of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub struct Scope {
     /// The file is only being tried: a larger machine may have the CPUs it names.
     pub trial: bool,
     pub params: BTreeMap<String, Setting>,
+    /// What the file draws from, if it names one.
+    pub profile: Option<Arc<Profile>>,
 }
 
 /// Names of one task: `me` and its locals, by slot.

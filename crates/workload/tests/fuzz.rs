@@ -155,6 +155,7 @@ fn sound(plan: &Plan) -> Result<(), TestCaseError> {
                 Inst::Set { local, .. }
                 | Inst::Alive { into: local }
                 | Inst::Cpu { into: local }
+                | Inst::Draw { into: local, .. }
                 | Inst::Elapsed { into: local, .. } => *local < group.locals,
                 _ => true,
             };

@@ -454,7 +454,7 @@ const DRAWS_AND_BLOCKS: Messages = &[
     (
         "{ uniform = [1, \"us\"] }",
         "{}",
-        "27: task[0].program[0].run_us: expected one of uniform, exponential, lognormal, table, found a table",
+        "27: task[0].program[0].run_us: expected one of uniform, exponential, lognormal, table, profile, found a table",
     ),
     (
         "[1, \"us\"]",

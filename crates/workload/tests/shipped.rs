@@ -12,15 +12,19 @@ use workload::Workload;
 
 /// Load and parameters of each.
 const SMALL: &[(&str, &str, &[&str])] = &[
-    ("compile-e2fsprogs", "2", &["scale_pct=5", "objects=5"]),
+    (
+        "compile-e2fsprogs",
+        "2",
+        &["scale_pct=5", "objects=5", "shells=3"],
+    ),
     ("counter", "3", &["work_us=20000"]),
     ("cyclictest", "2", &["duration_s=1", "hogs=1"]),
     ("hackbench", "2", &["loops=10", "fds=4"]),
-    ("kbuild", "3", &["scale_pct=5", "objects=2"]),
+    ("kbuild", "3", &["scale_pct=5", "objects=2", "shells=3"]),
     ("latt", "3", &["duration_s=1"]),
     ("lrzip", "2", &["scale_pct=1"]),
     ("mixed", "3", &["blocks=4"]),
-    ("mplayer", "2", &["scale_pct=3", "decode_us=2000"]),
+    ("mplayer", "2", &["scale_pct=3", "work_permille=600"]),
     ("oltp", "2", &["scale_pct=20", "read_write=1"]),
     ("pi", "5", &["work_us=20000"]),
     ("pipe", "2", &["trips=500"]),

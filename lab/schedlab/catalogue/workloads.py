@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Workloads: one TOML file each in workloads/, or a file by its path, also rt-app's JSON."""
 
+import posixpath
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,17 @@ class Workload:
     loads: list[int]
     params: list[str] = field(default_factory=list)
     promises: list[str] = field(default_factory=list)  # the metrics it is judged by
+    profile: str = ""  # what it draws from, as a path from its own folder
+
+    @property
+    def sources(self) -> list[Path]:
+        """All that it consists of."""
+        return [self.path, self.path.parent / self.profile] if self.profile else [self.path]
+
+    def within(self, folder: str) -> dict[str, Path]:
+        """Its sources by where they have to lie for the file to be in another folder."""
+        places = [f"{folder}/{self.path.name}", posixpath.normpath(posixpath.join(folder, self.profile))]
+        return dict(zip(places, self.sources, strict=False))
 
 
 def files() -> dict[str, Path]:
@@ -59,6 +71,9 @@ def read(path: Path) -> Workload:
     promises = metrics.get("promises", []) if isinstance(metrics, dict) else []
     if not isinstance(promises, list) or not all(isinstance(p, str) for p in promises):
         raise InputError(f"{path}: key 'metrics.promises': expected a list of metric names")
+    profile = toml.text(data, "profile", path, "")
+    if profile and not (path.parent / profile).is_file():
+        raise InputError(f"{path}: key 'profile': expected a profile's file, there is no '{profile}'")
     return Workload(
         name=name,
         path=path,
@@ -67,6 +82,7 @@ def read(path: Path) -> Workload:
         loads=loads,
         params=list(params),
         promises=promises,
+        profile=profile,
     )
 
 

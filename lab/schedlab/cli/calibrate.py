@@ -13,7 +13,7 @@ from schedlab import atomic, checkout
 from schedlab.catalogue import toml, workloads
 from schedlab.catalogue.workloads import Workload
 from schedlab.cli.guest import guest
-from schedlab.errors import CHECK_FAILED, InputError
+from schedlab.errors import InputError, LabError
 from schedlab.places import applications
 from schedlab.record import accounting, capture, follow, model, profile, trace
 from schedlab.record.capture import Guest
@@ -32,18 +32,21 @@ def calibrate(options: argparse.Namespace) -> int:
     made: dict[str, Any] = {"workload": workload.name, "load": load}
     if params:
         made["params"] = ", ".join(f"{name}={value}" for name, value in sorted(params.items()))
-    packages = (applications.command(workload.path) or {}).get("packages", [])
-    if packages:
-        made["packages"] = _versions(packages)
+    command = applications.command(workload.path) or {}
+    if packages := {*command.get("tools", {}).values(), *command.get("packages", [])}:
+        made["packages"] = _versions(sorted(packages))
+        made["input"] = _digests(workload, load, params)
     made["date"] = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
     found, remarks, status = _measure(options, workload, load, params, made)
     found = _of_the_workload(found, workload)
+    if status:
+        raise LabError(f"{workload.name}: the run failed, so that there is nothing to make a profile of")
     if not found:
         raise InputError(f"{workload.name}: the trace has no task of this workload")
     output.parent.mkdir(parents=True, exist_ok=True)
     atomic.write(output, profile.text(made, found, remarks))
     _tell(output, found, remarks)
-    return CHECK_FAILED if status else 0
+    return 0
 
 
 def _measure(
@@ -56,8 +59,7 @@ def _measure(
     if place is None and not capture.can_trace():
         made |= _here()
         found, status = accounting.account(_command(str(checkout.need_binary(_RUNNER)), workload.path, load, params))
-        remark = "accounted for each process, not traced: runs and sleeps are means of a process's life"
-        return found, [remark], status
+        return found, list(accounting.REMARKS), status
     if place is None:
         command = _command(str(checkout.need_binary(_RUNNER)), workload.path, load, params)
     else:
@@ -82,7 +84,7 @@ def _here() -> dict[str, Any]:
         "place": "host",
         "kernel": os.uname().release,
         "cpus": len(os.sched_getaffinity(0)),
-        "method": "per-process accounting (schedstat), every 5 ms",
+        "method": accounting.METHOD,
     }
 
 
@@ -102,7 +104,7 @@ def _equipped(place: Guest, workload: Workload, load: int, params: dict[str, str
         files={
             **applications.files(engine, [(workload.path, load, params)]),
             "/lab/schedlab-host": engine,
-            f"/lab/workloads/{workload.path.name}": workload.path,
+            **workload.within("/lab/workloads"),
             **place.files,
         },
         limit_s=place.limit_s,
@@ -120,14 +122,11 @@ def _of_the_workload(found: dict[str, Kind], workload: Workload) -> dict[str, Ki
 
 def _beside_model(workload: Workload, profile: Path) -> int:
     """What the real tasks were measured to do, and what the simulated ones do at the same load."""
-    measured = toml.read(profile)
-    simulated = model.simulated(workload.path, measured["made"])
-    print(f"{'':<16}{'CPU of a task, us':^36}{'blocks for a second of CPU':^36}")
+    rows = model.sides(workload.path, toml.read(profile))
+    print(f"{'':<16}{'CPU, ms':^36}{'blocks for a second of CPU':^36}")
     print(f"{'task':<16}" + 2 * f"{'measured':>13}{'model':>13}{'ratio':>10}")
-    for name in {**measured["task"], **simulated}:
-        real = model.of_profile(measured["task"][name]) if name in measured["task"] else None
-        ours = model.of_model(simulated[name]) if name in simulated else None
-        cells = [_pair_of(*(side and getattr(side, of) for side in (real, ours))) for of in ("cpu_us", "blocks_per_s")]
+    for name, real, ours in rows:
+        cells = [_pair_of(*(side and getattr(side, of) for side in (real, ours))) for of in ("cpu_ms", "blocks_per_s")]
         print(f"{name:<16}" + "".join(cells))
     return 0
 
@@ -147,6 +146,13 @@ def _versions(packages: list[str]) -> str:
     except OSError:
         return ""
     return ", ".join(shown.stdout.split("\n")[:-1])
+
+
+def _digests(workload: Workload, load: int, params: dict[str, str]) -> str:
+    """What the real application worked on: files and the first digits of their SHA-256."""
+    folders = applications.prepared(checkout.need_binary(_RUNNER), workload.path, load, params)
+    sums = (line.split() for folder in folders for line in (folder / "SHA256SUMS").read_text().splitlines())
+    return ", ".join(f"{Path(name).name} {digest[:16]}" for digest, name in sums)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -58,12 +58,12 @@ def files(engine: Path, runs: Iterable[tuple[Path, int, Mapping[str, str]]]) -> 
             continue
         asked.add(key)
         found |= tools.files(table.get("tools", {}), table.get("packages", []))
-        for folder in _prepared(engine, path, load, params):
+        for folder in prepared(engine, path, load, params):
             found[f"{CACHE}/inputs/{folder.name}"] = folder
     return found
 
 
-def _prepared(engine: Path, path: Path, load: int, params: Mapping[str, str]) -> list[Path]:
+def prepared(engine: Path, path: Path, load: int, params: Mapping[str, str]) -> list[Path]:
     options = [word for name, value in sorted(params.items()) for word in ("--param", f"{name}={value}")]
     made = subprocess.run(
         [str(engine), "prepare", str(path), "--load", str(load), *options], capture_output=True, text=True, check=False

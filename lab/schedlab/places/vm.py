@@ -93,7 +93,7 @@ def _files(campaign: Campaign, cells: list[PlannedCell], objects: dict[str, Path
     for path in objects.values():
         inside[f"/lab/objects/{path.name}"] = path
     for workload in request.workloads:
-        inside[f"/lab/workloads/{workload.path.name}"] = workload.path
+        inside |= workload.within("/lab/workloads")
     places = {
         "schedulers": {
             name: f"/lab/objects/{objects[name].name}" if name in objects else f"/lab/schedulers/{name}"

@@ -1,89 +1,123 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the kernel accounts for each process of a command, where there is no tracing.
+"""What the kernel accounts for each task of a command, where there is no tracing.
 
-Processes are looked at every few milliseconds, so those that live shorter are missed; runs and blocks are means of a
-process's life: its CPU time and its waits, divided by its voluntary switches.
+CPU time and the number of blocks are exact for each thread. How long its runs and blocks were is not told: they count
+as equal parts of its life.
 """
 
-import os
-import re
 import subprocess
 import sys
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
-from schedlab.errors import PlaceError
 from schedlab.record.kinds import Kind
+from schedlab.record.taskstats import Ended, Listener
 
-_PERIOD_S = 0.005
-_PROC = Path("/proc")
-
-
-@dataclass
-class _Seen:
-    comm: str
-    cpu_ns: int
-    waited_ns: int
-    blocks: int
-    first_s: float
-    last_s: float
+METHOD = "accounting of each thread at its end (taskstats)"
+REMARKS = (
+    "accounted for each thread when it ends (taskstats): CPU time and number of blocks are exact; runs and blocks are "
+    "means of a task's life",
+    "NAME/2 is the second thread that a process NAME started, NAME+19 has nice 19",
+)
+# The runner's keeper has a thread of this name as long as the application's script runs.
+_WATCH = "run"
+# A process of more threads of one kind is not told thread by thread.
+_TOLD_APART = 32
+_PERIOD_S = 0.1
+# How much later than it happened an end may be heard of; numbers come round in seconds at the earliest.
+_LATE_NS = 500_000_000
 
 
 def account(command: Sequence[str]) -> tuple[dict[str, Kind], int]:
-    """The kinds of the command's processes, and its exit status. Its output goes to standard error."""
-    if not (_PROC / "self" / "schedstat").exists():
-        raise PlaceError("neither tracing nor /proc/PID/schedstat here: try --on vm")
-    seen: dict[tuple[int, int], _Seen] = {}
+    """The kinds of the command's tasks, and its exit status. Its output goes to standard error."""
+    listener = Listener()
+    try:
+        ended, root, status = _listen(listener, command)
+    finally:
+        listener.close()
+    return _kinds(of_the_run(ended, root)), status
+
+
+def _listen(listener: Listener, command: Sequence[str]) -> tuple[list[Ended], int, int]:
+    ended: list[Ended] = []
     with subprocess.Popen(list(command), stdout=sys.stderr, stdin=subprocess.DEVNULL) as child:
         try:
             while child.poll() is None:
-                _look(child.pid, seen)
-                time.sleep(_PERIOD_S)
+                ended += listener.heard(_PERIOD_S)
         except BaseException:
             child.terminate()
             raise
-    return _kinds(seen), child.returncode
+    while heard := listener.heard(_PERIOD_S):
+        ended += heard
+    return ended, child.pid, child.returncode
 
 
-def _look(root: int, seen: dict[tuple[int, int], _Seen]) -> None:
-    now_s = time.monotonic()
-    stats = dict(filter(None, (_stat(int(name)) for name in os.listdir(_PROC) if name.isdigit())))
-    tree = {root}
-    # A child's number may be below its parent's: go on until none is added.
-    while grown := {pid for pid, (parent, *_) in stats.items() if parent in tree} - tree:
-        tree |= grown
-    for pid in tree & stats.keys():
-        _, comm, started = stats[pid]
-        try:
-            cpu_ns, waited_ns, _ = map(int, (_PROC / str(pid) / "schedstat").read_text().split())
-            status = (_PROC / str(pid) / "status").read_text()
-        except (OSError, ValueError):
-            continue  # it has just gone
-        found = re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status, re.MULTILINE)
-        first_s = seen[pid, started].first_s if (pid, started) in seen else now_s
-        seen[pid, started] = _Seen(comm, cpu_ns, waited_ns, int(found[1]) if found else 0, first_s, now_s)
+def of_the_run(ended: Sequence[Ended], root: int) -> list[Ended]:
+    """Those below the process `root`; of an application its timed script's, and what its server starts meanwhile."""
+    mine = _below(ended, root, 0)
+    watch = next((task for task in mine if task.name == _WATCH and task.id != task.group), None)
+    if watch is None:
+        return mine
+    keeper = watch.group
+    scripts = [task for task in mine if task.parent == keeper and task.id == task.group]
+    script = min(scripts, key=lambda task: abs(task.began_ns - watch.began_ns))
+    kept = set(_below(mine, keeper, 0))
+    timed = set(_below(mine, script.group, script.began_ns))
+
+    def counts(task: Ended) -> bool:
+        if task.group == keeper:
+            return False
+        return task not in kept or task in timed or script.began_ns <= task.began_ns <= watch.at_ns
+
+    return [task for task in mine if counts(task)]
 
 
-def _stat(pid: int) -> tuple[int, tuple[int, str, int]] | None:
-    """Parent, name and start time."""
-    try:
-        text = (_PROC / str(pid) / "stat").read_text()
-    except OSError:
-        return None
-    comm = text[text.index("(") + 1 : text.rindex(")")]
-    rest = text[text.rindex(")") + 2 :].split()
-    return pid, (int(rest[1]), comm, int(rest[19]))
+def _below(ended: Sequence[Ended], root: int, began_ns: int) -> list[Ended]:
+    """The tasks of process `root`, which began then, and of all below it.
+
+    Numbers are used again, so they are looked at from the end: a parent's next end after its child's is its own, unless
+    it began only then.
+    """
+    inside = {root: began_ns}
+    found = []
+    for task in reversed(ended):
+        is_root = task.group == root and task.at_ns >= began_ns
+        began = inside.get(task.parent)
+        mine = is_root or (began is not None and began < task.at_ns + _LATE_NS)
+        if task.id == task.group or not mine:
+            inside.pop(task.group, None)
+        if mine:
+            inside.setdefault(task.group, task.began_ns)
+            found.append(task)
+    return found[::-1]
 
 
-def _kinds(seen: dict[tuple[int, int], _Seen]) -> dict[str, Kind]:
+def _kinds(ended: Sequence[Ended]) -> dict[str, Kind]:
     found: dict[str, Kind] = {}
-    for one in seen.values():
-        kind = found.setdefault(one.comm, Kind())
+    for name, task in _named(ended):
+        kind = found.setdefault(name, Kind())
         kind.tasks += 1
-        kind.cpu.append(one.cpu_ns)
-        kind.run += [one.cpu_ns // (one.blocks + 1)] * (one.blocks + 1)
-        blocked_ns = round((one.last_s - one.first_s) * 1e9) - one.cpu_ns - one.waited_ns
-        kind.sleep += [max(0, blocked_ns) // one.blocks] * one.blocks if one.blocks else []
+        kind.cpu.append(task.cpu_ns)
+        kind.blocks.append(task.blocks)
+        kind.run += [task.cpu_ns // (task.blocks + 1)] * (task.blocks + 1)
+        blocked_ns = max(0, task.life_ns - task.cpu_ns - task.waited_ns)
+        kind.blocked += [blocked_ns // task.blocks] * task.blocks if task.blocks else []
     return dict(sorted(found.items(), key=lambda item: (-sum(item[1].cpu), item[0])))
+
+
+def _named(ended: Sequence[Ended]) -> Iterable[tuple[str, Ended]]:
+    """Each with its kind's name."""
+    threads = Counter((task.group, _plain(task)) for task in ended if task.id != task.group)
+    number: Counter[tuple[int, str]] = Counter()
+    for task in sorted(ended, key=lambda task: (task.began_ns, task.id)):
+        name = _plain(task)
+        if task.id == task.group:
+            yield name, task
+            continue
+        number[task.group, name] += 1
+        told = threads[task.group, name] <= _TOLD_APART
+        yield f"{name}/{number[task.group, name] if told else '*'}", task
+
+
+def _plain(task: Ended) -> str:
+    return f"{task.name}{task.nice:+d}" if task.nice else task.name

@@ -7,6 +7,8 @@ import statistics
 from dataclasses import dataclass
 
 _ROWS = 20
+# The last part, which holds the few longest, is told apart once more.
+_LAST_ROWS = 5
 
 
 @dataclass(frozen=True)
@@ -20,12 +22,9 @@ class Distribution:
         return Distribution(sorted(values_ns))
 
     def table(self) -> list[tuple[int, int]]:
-        """Mean and size of up to twenty equal parts of the sorted values: the mean of all is that of the table."""
-        values = self.values_ns
-        rows = min(_ROWS, len(values))
-        edges = [len(values) * row // rows for row in range(rows + 1)]
-        parts = [values[low:high] for low, high in itertools.pairwise(edges)]
-        return [(round(statistics.fmean(part)), len(part)) for part in parts]
+        """Mean and size of up to twenty equal parts of the sorted values, the last in up to five: the mean is kept."""
+        *most, last = _parts(self.values_ns, _ROWS)
+        return [(round(statistics.fmean(part)), len(part)) for part in [*most, *_parts(last, _LAST_ROWS)]]
 
     @property
     def median_ns(self) -> float:
@@ -40,3 +39,9 @@ class Distribution:
         """Standard deviation of the logarithms; what took no time at all counts as a nanosecond."""
         logs = [math.log(max(1, value)) for value in self.values_ns]
         return statistics.pstdev(logs)
+
+
+def _parts(values: list[int], most: int) -> list[list[int]]:
+    rows = min(most, len(values))
+    edges = [len(values) * row // rows for row in range(rows + 1)]
+    return [values[low:high] for low, high in itertools.pairwise(edges)]

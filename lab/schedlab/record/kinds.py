@@ -10,20 +10,26 @@ from schedlab.record.tasks import Run, Sleep, Task, Wait
 
 @dataclass
 class Kind:
-    """Durations in nanoseconds: a task's whole CPU time, its runs between two blocks, and its blocks."""
+    """Durations in nanoseconds: a task's whole CPU time, its runs between two blocks, and its blocks.
+
+    `blocked` are blocks of which nobody knows what ended them; `blocks` is how often each task blocked.
+    """
 
     tasks: int = 0
     cpu: list[int] = field(default_factory=list)
+    blocks: list[int] = field(default_factory=list)
     run: list[int] = field(default_factory=list)
     sleep: list[int] = field(default_factory=list)
     wait: list[int] = field(default_factory=list)
+    blocked: list[int] = field(default_factory=list)
 
     def distributions(self) -> dict[str, Distribution]:
-        return {
-            name: Distribution.of(values)
-            for name, values in (("cpu", self.cpu), ("run", self.run), ("sleep", self.sleep), ("wait", self.wait))
-            if values
-        }
+        of = {"cpu": self.cpu, "run": self.run, "sleep": self.sleep, "wait": self.wait, "blocked": self.blocked}
+        return {name: Distribution.of(values) for name, values in of.items() if values}
+
+    @property
+    def mean_blocks(self) -> float:
+        return sum(self.blocks) / self.tasks
 
 
 def kinds(tasks: Iterable[Task]) -> dict[str, Kind]:
@@ -44,4 +50,5 @@ def kinds(tasks: Iterable[Task]) -> dict[str, Kind]:
                     run_ns = 0
         kind.run.append(run_ns)
         kind.cpu.append(total_ns)
+        kind.blocks.append(sum(isinstance(step, Sleep | Wait) for step in task.steps))
     return dict(sorted(found.items(), key=lambda item: (-sum(item[1].cpu), item[0])))

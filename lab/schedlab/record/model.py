@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import checkout
+from schedlab.catalogue import toml
 from schedlab.errors import LabError
-from schedlab.record import trace
+from schedlab.record import accounting, trace
 from schedlab.record.events import Switch
 from schedlab.record.kinds import Kind, kinds
 from schedlab.record.tasks import Sleep, Task
@@ -27,27 +28,37 @@ sockets = 1
 llcs_per_socket = 1
 cores_per_llc = {cpus}
 threads_per_core = 1
+
+[costs]
+exit_ns = {exit_ns}
 """
+# What the kernel's accounts have not, nor may the model's have.
+_EXIT_NS = {accounting.METHOD: 0}
+_USUAL_EXIT_NS = 100_000
 
 
 @dataclass(frozen=True)
 class Side:
-    """A kind of task, measured or modelled: its mean CPU time, and how often it blocks for a second of it."""
+    """Tasks of a kind, measured or modelled: their CPU time in all, and how often they block for a second of it."""
 
-    cpu_us: float
+    cpu_ms: float
     blocks_per_s: float
 
 
-def simulated(workload: Path, made: Mapping[str, Any]) -> dict[str, Kind]:
-    """The model at the load and with the parameters of the profile that `made` describes, under its scheduler."""
+def simulated(workload: Path, made: Mapping[str, Any], scale_pct: int = 100) -> dict[str, Kind]:
+    """The model at the load and with the parameters of the profile that `made` describes, or a part of its work."""
     runner = checkout.need_binary("schedlab-sim")
     with tempfile.TemporaryDirectory(prefix="schedlab-model-") as folder:
         machine, out = Path(folder, "measured-on.toml"), Path(folder, "trace")
-        machine.write_text(_MACHINE.format(cpus=made["cpus"]), encoding="utf-8")
+        machine.write_text(
+            _MACHINE.format(cpus=made["cpus"], exit_ns=_EXIT_NS.get(made["method"], _USUAL_EXIT_NS)), encoding="utf-8"
+        )
         command = [runner, "cell", "--scheduler", "eevdf", "--workload", workload, "--load", made["load"]]
         command += ["--machine", machine, "--trace", out]
         for pair in filter(None, made.get("params", "").split(", ")):
             command += ["--param", pair]
+        if scale_pct != 100:
+            command += ["--param", f"scale_pct={scale_pct}"]
         done = subprocess.run(
             [str(word) for word in command], capture_output=True, text=True, check=False, cwd=checkout.root()
         )
@@ -76,15 +87,40 @@ def _tasks(read: Trace) -> list[Task]:
     return list(tasks.values())
 
 
-def of_model(kind: Kind) -> Side:
-    return _side(kind.tasks, sum(kind.cpu), len(kind.sleep) + len(kind.wait))
+def sides(
+    workload: Path, profile: Mapping[str, Any], scale_pct: int = 100
+) -> list[tuple[str, Side | None, Side | None]]:
+    """What was measured and what the model does, by kinds of task that belong together; most CPU time first.
+
+    A task stands for the kinds that it `models`, or for the one of its own name. Kinds and tasks without a counterpart
+    stand alone.
+    """
+    stands_for = {task["name"]: tuple(task.get("models", [task["name"]])) for task in toml.read(workload)["task"]}
+    modelled: dict[tuple[str, ...], list[Kind]] = {}
+    for name, kind in simulated(workload, profile["made"], scale_pct).items():
+        modelled.setdefault(stands_for[name], []).append(kind)
+    measured = {kinds: [profile["task"][kind] for kind in kinds if kind in profile["task"]] for kinds in modelled}
+    known = {kind for kinds in measured for kind in kinds}
+    measured |= {(kind,): [task] for kind, task in profile["task"].items() if kind not in known}
+    rows = [
+        (", ".join(kinds), _measured(tasks), _modelled(modelled.get(kinds, []))) for kinds, tasks in measured.items()
+    ]
+    return sorted(rows, key=lambda row: -max(side.cpu_ms for side in row[1:] if side))
 
 
-def of_profile(task: Mapping[str, Any]) -> Side:
-    """A table `[task.NAME]` of a profile."""
-    cpu_ns = task["cpu"]["mean_us"] * 1e3 * task["cpu"]["count"]
-    return _side(task["tasks"], cpu_ns, sum(task[kind]["count"] for kind in ("sleep", "wait") if kind in task))
+def _modelled(kinds: list[Kind]) -> Side | None:
+    if not kinds:
+        return None
+    return _side(sum(sum(kind.cpu) for kind in kinds), sum(sum(kind.blocks) for kind in kinds))
 
 
-def _side(tasks: int, cpu_ns: float, blocks: int) -> Side:
-    return Side(cpu_ns / tasks / 1e3, blocks / (cpu_ns / 1e9) if cpu_ns else 0.0)
+def _measured(tasks: list[Mapping[str, Any]]) -> Side | None:
+    """Tables `[task.NAME]` of a profile."""
+    if not tasks:
+        return None
+    cpu_ns = sum(task["cpu"]["mean_us"] * 1e3 * task["cpu"]["count"] for task in tasks)
+    return _side(cpu_ns, sum(task["blocks"] * task["tasks"] for task in tasks))
+
+
+def _side(cpu_ns: float, blocks: float) -> Side:
+    return Side(cpu_ns / 1e6, blocks / (cpu_ns / 1e9) if cpu_ns else 0.0)

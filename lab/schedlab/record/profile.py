@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A profile: what a workload's tasks were measured to do, for its model to be made from."""
 
+import textwrap
 from collections.abc import Mapping
 
 from schedlab.record.distribution import Distribution
@@ -11,6 +12,7 @@ _ABOUT = {
     "run": "CPU time between two blocks",
     "sleep": "blocked until something outside came",
     "wait": "blocked until another task came",
+    "blocked": "blocked, for whatever came",
 }
 
 
@@ -18,10 +20,11 @@ def text(made: Mapping[str, str | int], kinds: Mapping[str, Kind], remarks: list
     """`made` says when, where and of what."""
     lines = ["# SPDX-License-Identifier: GPL-2.0-only"]
     lines += [f"# Measured by schedlab calibrate {made['workload']}; docs/recording.md says how to read it."]
-    lines += [f"# {remark[0].upper()}{remark[1:]}." for remark in remarks]
+    for remark in remarks:
+        lines += textwrap.wrap(f"{remark[0].upper()}{remark[1:]}.", 120, initial_indent="# ", subsequent_indent="# ")
     lines += ["", "[made]", *(f"{key} = {_value(value)}" for key, value in made.items())]
     for name, kind in kinds.items():
-        lines += ["", f"[task.{_value(name)}]", f"tasks = {kind.tasks}"]
+        lines += ["", f"[task.{_value(name)}]", f"tasks = {kind.tasks}", f"blocks = {kind.mean_blocks:.3f} # of a task"]
         for what, distribution in kind.distributions().items():
             lines += ["", *_distribution(name, what, distribution)]
     return "\n".join([*lines, ""])
@@ -38,13 +41,23 @@ def _distribution(task: str, what: str, of: Distribution) -> list[str]:
         "ns = { table = [",
     ]
     row = "   "
-    for value, weight in of.table():
+    for value, weight in _merged(of.table()):
         cell = f" [{value}, {weight}],"
         if len(row) + len(cell) > 120:
             lines.append(row)
             row = "   "
         row += cell
     return [*lines, row, "] }"]
+
+
+def _merged(rows: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Equal values next to each other as one."""
+    merged: list[tuple[int, int]] = []
+    for value, weight in rows:
+        if merged and merged[-1][0] == value:
+            weight += merged.pop()[1]
+        merged.append((value, weight))
+    return merged
 
 
 def _value(value: str | int) -> str:

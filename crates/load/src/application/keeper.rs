@@ -177,13 +177,15 @@ impl<'a> Stage<'a> {
             }
         }
         let (over, is_over) = mpsc::channel::<()>();
-        let watch = std::thread::spawn(move || {
+        // Its name and life tell `schedlab calibrate` which of all processes are the script's.
+        let watch = std::thread::Builder::new().name(what.into());
+        let watch = watch.spawn(move || {
             let late = is_over.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout);
             if late {
                 script::kill(process);
             }
             late
-        });
+        })?;
         let mut status = 0;
         // SAFETY: a C struct of integers, filled by the call below.
         let mut own: libc::rusage = unsafe { std::mem::zeroed() };

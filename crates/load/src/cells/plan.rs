@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, ensure};
 use policy::Setting;
 use workload::Workload;
-use workload::cell::{Cell, Files, Shard, hex_digest};
+use workload::cell::{Cell, Files, Shard};
 use workload::command::Command;
 use workload::plan::Plan;
 use workload::record::{Provenance, Record};
@@ -57,8 +57,7 @@ fn job(files: &Files, id: &str, cell: &Cell, cpus: u32) -> Result<Job> {
     let path =
         path.with_context(|| format!("workload: files.workloads has no {:?}", cell.workload))?;
     let workload = Workload::read(path)?;
-    let digest = hex_digest(&std::fs::read(path)?, 16);
-    same(&cell.digests.workload, &digest, || {
+    same(&cell.digests.workload, &workload.digest, || {
         format!("{} has changed since", path.display())
     })
     .context("digests.workload")?;

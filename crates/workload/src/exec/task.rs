@@ -307,6 +307,9 @@ impl<'a> Task<'a> {
                     .counter(self.slot, *metric as usize)
                     .fetch_add(self.value(by), Relaxed);
             }
+            Inst::Draw { value, into } => {
+                self.state.locals[usize::from(*into)] = self.draw(value).cast_signed();
+            }
             Inst::Set { local, value } => {
                 self.state.locals[usize::from(*local)] = self.value(value);
             }

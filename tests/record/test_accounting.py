@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Tasks are accounted where there is no tracing: each to its kind, none twice, none of another program."""
+
+import sys
+
+import pytest
+
+from schedlab.errors import PlaceError
+from schedlab.record import accounting
+from schedlab.record.taskstats import Ended, Listener
+
+RUNNER, KEEPER = 100, 200
+
+
+def ended(at_ms: int, name: str, process: int, parent: int, life_ms: int = 1, thread: int = 0, nice: int = 0) -> Ended:
+    return Ended(thread or process, process, parent, name, nice, 1000, 0, life_ms * 10**6, 3, at_ms * 10**6)
+
+
+def names(tasks: list[Ended]) -> list[str]:
+    return [task.name for task in tasks]
+
+
+def test_only_the_tree_counts_also_where_numbers_are_used_again() -> None:
+    heard = [
+        ended(10, "before", 300, 7),  # another's process, whose number ours gets
+        ended(20, "child", 301, 300),
+        ended(30, "parent", 300, RUNNER, life_ms=15),
+        ended(40, "after", 301, 300),  # both numbers are another's again
+        ended(50, "theirs", 300, 7),
+        ended(60, "runner", RUNNER, 1, life_ms=60),
+    ]
+    assert names(accounting.of_the_run(heard, RUNNER)) == ["child", "parent", "runner"]
+
+
+def test_of_an_application_its_timed_script_and_what_its_server_starts_meanwhile_count() -> None:
+    heard = [
+        ended(10, "mkdir", 301, 300),
+        ended(20, "sh", 300, KEEPER, life_ms=15),
+        ended(20, "setup", KEEPER, RUNNER, life_ms=15, thread=201),
+        ended(22, "prepares", 401, 400, life_ms=10),
+        ended(50, "serves", 402, 400, life_ms=20),
+        ended(55, "asks", 311, 310, life_ms=30),
+        ended(60, "sh", 310, KEEPER, life_ms=35),
+        ended(60, "run", KEEPER, RUNNER, life_ms=35, thread=202),
+        ended(70, "stops", 320, KEEPER, life_ms=5),
+        ended(71, "server", 400, KEEPER, life_ms=60),
+        ended(80, "schedlab-host", KEEPER, RUNNER, life_ms=79),
+        ended(85, "client", 500, RUNNER, life_ms=80),
+        ended(90, "schedlab-host", RUNNER, 1, life_ms=90),
+    ]
+    counted = names(accounting.of_the_run(heard, RUNNER))
+    assert counted == ["serves", "asks", "sh", "client", "schedlab-host"]
+
+
+def test_threads_are_told_apart_by_their_turn_or_are_too_many() -> None:
+    few = [ended(10 + n, "x264", 300, 1, life_ms=10, thread=301 + n, nice=19) for n in range(3)]
+    many = [ended(10 + n, "sum", 400, 1, thread=401 + n) for n in range(40)]
+    kinds = accounting._kinds([*few, *many, ended(90, "sum", 400, 1)])
+    assert {name: kind.tasks for name, kind in kinds.items()} == {
+        "sum/*": 40,
+        "sum": 1,
+        "x264+19/1": 1,
+        "x264+19/2": 1,
+        "x264+19/3": 1,
+    }
+    assert kinds["sum"].blocks == [3]
+    assert kinds["sum"].run == [250] * 4
+
+
+def test_the_kernel_tells_of_every_task() -> None:
+    try:
+        Listener().close()
+    except PlaceError as error:
+        pytest.skip(str(error))
+    burn = "import time\nwhile time.thread_time() < .05: pass"
+    thread = f"import threading; t = threading.Thread(target=lambda: exec({burn!r})); t.start(); t.join()"
+    kinds, status = accounting.account(
+        ["sh", "-c", '/bin/true; /bin/true; "$0" -c "$1"; exit 3', sys.executable, thread]
+    )
+    assert status == 3
+    assert kinds["true"].tasks == 2
+    spinner = next(kind for name, kind in kinds.items() if name.endswith("/1"))
+    assert 50e6 <= sum(spinner.cpu) <= 60e6
