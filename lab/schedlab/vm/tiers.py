@@ -17,8 +17,8 @@ TIERS = ("exact", "virtual", "emulated")
 MAXIMUM_CPUS = 255
 MINIMUM_MEMORY_MIB = 128
 
-# The same for all: no reboot after a panic, addresses that do not move, no grouping of tasks by session, no tests of the
-# kernel's ciphers: a third of the instructions of a boot, and more of them beside what is measured first.
+# The same for all: no reboot after a panic, addresses that do not move, no grouping of tasks by session, and no tests
+# of the kernel's ciphers, which are a third of a boot's instructions and go on beside what is measured first.
 _COMMON = "console=ttyS0 panic=-1 nokaslr noautogroup cryptomgr.notests"
 # The kernel's defences stay as they come: mitigations=off moved pipes and switches in the exact tier by 3 % at most,
 # in either direction.
