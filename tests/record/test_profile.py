@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A workload's profile is a part of it: in its cells' identity, and wherever it is run."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from schedlab.catalogue import workloads
+from schedlab.errors import InputError
+from schedlab.plan import cells
+
+TEXT = 'name = "w"\nprofile = "../p.toml"\n'
+
+
+@pytest.fixture
+def workload(tmp_path: Path) -> Path:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "p.toml").write_text("profile")
+    path = tmp_path / "here/w.toml"
+    path.write_text(TEXT)
+    return path
+
+
+def test_the_digest_is_of_both_as_the_runners_have_it(workload: Path) -> None:
+    expected = hashlib.sha256(f"{TEXT}\0profile".encode()).hexdigest()[:16]
+    assert cells.files_digest(*workloads.read(workload).sources) == expected
+
+
+def test_both_lie_in_a_guest_as_they_do_here(workload: Path) -> None:
+    inside = workloads.read(workload).within("/lab/workloads")
+    assert {place: path.resolve() for place, path in inside.items()} == {
+        "/lab/workloads/w.toml": workload,
+        "/lab/p.toml": workload.parents[1] / "p.toml",
+    }
+
+
+def test_a_profile_that_is_not_there_is_said_so(workload: Path) -> None:
+    workload.write_text(TEXT.replace("p.toml", "q.toml"))
+    with pytest.raises(
+        InputError, match=r"w\.toml: key 'profile': expected a profile's file, there is no '\.\./q\.toml'"
+    ):
+        workloads.read(workload)
