@@ -50,6 +50,7 @@ def lines(here: dict[str, dict[str, Path]], runner: Path, tmp_path_factory: pyte
         "/test/guest.sh": Path(__file__).with_name("guest.sh"),
         "/test/shard.json": shard,
         "/workloads": WORKLOADS,
+        "/profiles": WORKLOADS.parent / "profiles",
     }
     for files in here.values():
         inside = {**files, **inside}
@@ -92,7 +93,7 @@ def test_a_guest_without_the_programs_names_their_package(can_boot: None, runner
     said: list[str] = []
     result = vm.run(
         ["/bin/schedlab-host", "exec", "/workloads/transcode.toml", *options("transcode")],
-        {"/bin/schedlab-host": runner, "/workloads": WORKLOADS},
+        {"/bin/schedlab-host": runner, "/workloads": WORKLOADS, "/profiles": WORKLOADS.parent / "profiles"},
         on_line=said.append,
         on_error_line=said.append,
     )
