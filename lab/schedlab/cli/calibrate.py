@@ -35,7 +35,8 @@ def calibrate(options: argparse.Namespace) -> int:
     command = applications.command(workload.path) or {}
     if packages := {*command.get("tools", {}).values(), *command.get("packages", [])}:
         made["packages"] = _versions(sorted(packages))
-        made["input"] = _digests(workload, load, params)
+        if digests := _digests(workload, load, params):
+            made["input"] = digests
     made["date"] = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
     found, remarks, status = _measure(options, workload, load, params, made)
     found = _of_the_workload(found, workload)
@@ -145,7 +146,8 @@ def _versions(packages: list[str]) -> str:
         )
     except OSError:
         return ""
-    return ", ".join(shown.stdout.split("\n")[:-1])
+    # What is known by name alone is not installed.
+    return ", ".join(line for line in shown.stdout.splitlines() if not line.endswith(" "))
 
 
 def _digests(workload: Workload, load: int, params: dict[str, str]) -> str:
