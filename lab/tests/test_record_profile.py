@@ -20,9 +20,8 @@ def test_a_table_keeps_the_mean_and_every_value_of_few() -> None:
     generator = random.Random(1)
     many = Distribution.of([round(generator.lognormvariate(math.log(50_000), 0.7)) for _ in range(1003)])
     table = many.table()
-    assert len(table) == 20
     assert sum(weight for _, weight in table) == 1003
-    assert {weight for _, weight in table} == {50, 51}
+    assert [weight // 10 for _, weight in table] == 19 * [5] + 5 * [1], "the longest are told apart once more"
     mean = sum(value * weight for value, weight in table) / 1003
     assert mean == pytest.approx(many.mean_ns, abs=1)
     assert table == sorted(table)
@@ -78,4 +77,7 @@ def test_accounting_finds_children_and_what_they_used() -> None:
     (kind,) = found.values()
     assert kind.tasks == 2
     assert max(kind.cpu) == pytest.approx(0.2e9, rel=0.3)
-    assert sum(kind.sleep) >= 0.15e9
+    # What ended its blocks is not known.
+    assert sum(kind.blocked) >= 0.15e9
+    assert not kind.sleep
+    assert max(kind.blocks) >= 10
