@@ -2,7 +2,7 @@
 """A real recording, replayed: as long and with as many switches as it had, in the order it had.
 
 data/make-lib-et.trace is `make -s -j2` of e2fsprogs' lib/et in an emulated guest of 2 CPUs under Linux 7.2's EEVDF
-without HRTICK, without the wake-ups of kernel threads. data/make-lib-et-all.trace.gz is the same in an exact guest of
+without HRTICK, without the wake-ups of kernel threads. data/make-lib-et-all.trace is the same in an exact guest of
 1 CPU, with HRTICK and all that ran.
 """
 
@@ -18,7 +18,7 @@ from schedlab.record import follow, replay, trace, workload
 from schedlab.record.tasks import Post, Recording, Start, Wait
 
 DATA = Path(__file__).parent / "data" / "make-lib-et.trace"
-ALL = DATA.with_name("make-lib-et-all.trace.gz")
+ALL = DATA.with_name("make-lib-et-all.trace")
 ROOT = Path(__file__).resolve().parents[2]
 # What ran there: slices end at ticks.
 RECORDED_UNDER = "eevdf:hrtick=off"
@@ -58,15 +58,19 @@ def test_the_replay_is_near_the_recording(recording: Recording, file: Path) -> N
     assert figures["elapsed_s"].recorded == recording.elapsed_ns / 1e9
 
 
-def test_with_what_else_ran_it_is_as_near_though_slices_end_between_ticks(tmp_path: Path) -> None:
-    recording = follow.follow(trace.read(ALL), others=True)
-    path = tmp_path / "make-lib-et-all.toml"
-    path.write_text(workload.text(recording, "make-lib-et-all", COMMAND), encoding="utf-8")
-    figures = {figure.name: figure for figure in replay.replay(recording, path, "eevdf")}
-    assert abs(figures["elapsed_s"].change_pct) <= 10
-    assert abs(figures["switches"].change_pct) <= 20
-    assert recording.interrupted == 0
-    assert sum(task.other for task in recording.tasks) == 12
+def test_with_what_else_ran_it_is_nearer(tmp_path: Path) -> None:
+    """Slices end between ticks here, and what disturbs them are the kernel's threads."""
+    missed_pct = {}
+    for others in (False, True):
+        recording = follow.follow(trace.read(ALL), others=others)
+        path = tmp_path / "make-lib-et-all.toml"
+        path.write_text(workload.text(recording, "make-lib-et-all", COMMAND), encoding="utf-8")
+        figures = {figure.name: figure for figure in replay.replay(recording, path, "eevdf")}
+        assert abs(figures["elapsed_s"].change_pct) <= 1
+        missed_pct[others] = abs(figures["switches"].change_pct)
+        assert (recording.interrupted == 0) == others
+        assert any(task.comm == "rcu_preempt" for task in recording.tasks) == others
+    assert missed_pct[True] < missed_pct[False] / 3
 
 
 @pytest.mark.parametrize("scheduler", ["bfs", "cfs", "eevdf", "fifo", "rr"])
