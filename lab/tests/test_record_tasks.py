@@ -10,7 +10,7 @@ import pytest
 
 from schedlab.errors import InputError
 from schedlab.record import follow, trace, workload
-from schedlab.record.tasks import Affinity, Nice, Policy, Post, Recording, Run, Sleep, Start, Step, Task, Wait
+from schedlab.record.tasks import Affinity, Nice, Policy, Post, Recording, Run, Sleep, Start, Step, Task, Until, Wait
 
 ROOT = Path(__file__).resolve().parents[2]
 MS = 1_000_000
@@ -90,11 +90,11 @@ def test_what_else_runs_is_left_out() -> None:
     assert (recording.voluntary, recording.involuntary, recording.interrupted) == (2, 0, 1)
 
 
-def test_what_else_runs_sleeps_in_between_whoever_wakes_it() -> None:
+def test_what_else_runs_sleeps_until_it_was_woken_by_whomever() -> None:
     recording = interrupted_by_a_kernel_thread().follow(others=True)
     root, other = recording.tasks
     assert root.steps == [Run(4 * MS), Sleep(2 * MS), Run(MS)]
-    assert other.steps == [Sleep(2 * MS), Run(MS), Sleep(3 * MS), Run(2 * MS)]
+    assert other.steps == [Until(2 * MS), Run(MS), Until(6 * MS), Run(2 * MS)]
     assert (recording.voluntary, recording.involuntary, recording.interrupted) == (4, 1, 0)
     other.comm = "kworker/1:2H"
     text = tomllib.loads(workload.text(recording, "t", "t"))
@@ -102,6 +102,21 @@ def test_what_else_runs_sleeps_in_between_whoever_wakes_it() -> None:
     assert text["end"] == {"task": "c10_0"}
     assert described["kworker_1_2h_1"].keys() == {"name", "cpus", "program"}, "once, from the start, where it is bound"
     assert described["kworker_1_2h_1"]["cpus"] == [1]
+
+
+def test_what_ticks_wake_is_woken_at_the_replays_ticks() -> None:
+    """Ticks of 4 ms, 1.5 ms after the start; the replay has them from the start on. One wake-up comes in between."""
+    script = Script().exec(0, 0, 10)
+    script.lines.insert(0, "# schedlab: hz=250\n")
+    for ms in (5.52, 9.51, 12, 17.53):
+        script.waking(ms, 0, 10, 9, "d.s2.").wakeup(ms, 0, 10, 9).switch(ms, 0, 10, "R", 9)
+        script.switch(ms + 0.1, 0, 9, "S", 10)
+    recording = script.switch(20, 0, 10, "Z", 0).follow(others=True)
+    woken = [step.ns for step in recording.tasks[1].steps if isinstance(step, Until)]
+    # A little before the tick, so that it preempts with it.
+    assert woken == [4 * MS - 2_000, 8 * MS - 2_000, pytest.approx(10.5 * MS, abs=10_001), 16 * MS - 2_000]
+    # Less what a timer of the simulator is late.
+    assert "until_us = 3948" in workload.text(recording, "t", "t")
 
 
 def test_waking_who_does_not_block_is_nothing() -> None:

@@ -58,8 +58,8 @@ def test_the_replay_is_near_the_recording(recording: Recording, file: Path) -> N
     assert figures["elapsed_s"].recorded == recording.elapsed_ns / 1e9
 
 
-def test_with_what_else_ran_it_is_nearer(tmp_path: Path) -> None:
-    """Slices end between ticks here, and what disturbs them are the kernel's threads."""
+def test_where_slices_end_between_ticks_it_takes_what_else_ran(tmp_path: Path) -> None:
+    """Whether hogs take turns of a slice or of a tick hangs on the kernel's threads, which disturb them at ticks."""
     missed_pct = {}
     for others in (False, True):
         recording = follow.follow(trace.read(ALL), others=others)
@@ -70,7 +70,7 @@ def test_with_what_else_ran_it_is_nearer(tmp_path: Path) -> None:
         missed_pct[others] = abs(figures["switches"].change_pct)
         assert (recording.interrupted == 0) == others
         assert any(task.comm == "rcu_preempt" for task in recording.tasks) == others
-    assert missed_pct[True] < missed_pct[False] / 3
+    assert missed_pct[True] <= 20 < missed_pct[False]
 
 
 @pytest.mark.parametrize("scheduler", ["bfs", "cfs", "eevdf", "fifo", "rr"])

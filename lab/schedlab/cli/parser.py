@@ -236,7 +236,7 @@ def _record(commands: argparse._SubParsersAction) -> None:
     what.add_argument(
         "--others",
         action="store_true",
-        help="also what else ran, kernel threads and other programs: each sleeps between its runs as long as it did",
+        help="also what else ran, kernel threads and other programs: each is woken when it was",
     )
     _where(parser)
     out = parser.add_argument_group("results")

@@ -7,7 +7,8 @@ from pathlib import PurePath
 from schedlab.errors import InputError
 from schedlab.record import events as seen
 from schedlab.record.events import Asked, Event, Exec, Fork, Migrate, Packet, Softirq, Switch, Wakeup, Waking
-from schedlab.record.tasks import Affinity, Nice, Policy, Post, Recording, Sleep, Start, Task, Wait, nice
+from schedlab.record.tasks import Affinity, Nice, Policy, Post, Recording, Sleep, Start, Task, Until, Wait, nice
+from schedlab.record.ticks import Ticks
 from schedlab.record.trace import Trace
 
 _IDLE = 0
@@ -67,6 +68,7 @@ class _Follower:
     def __init__(self, trace: Trace, root: int, others: bool) -> None:
         self.trace = trace
         self.others = others
+        self.ticks = Ticks.of(trace) if others else None
         round_robin = trace.notes.get("policy") == str(_ROUND_ROBIN)
         self.task = Task(0, root, "", round_robin=round_robin)
         self.tasks = [self.task]
@@ -137,9 +139,12 @@ class _Follower:
         if not self.others or event.next == _IDLE or event.next in self.live:
             return
         task = Task(len(self.tasks), event.next, event.next_comm, other=True)
-        task.steps.append(Sleep(self.now_ns - self.began_ns))
+        task.steps.append(self._until(self.now_ns))
         self.tasks.append(task)
         self.live[event.next] = _Live(task)
+
+    def _until(self, at_ns: int) -> Until:
+        return Until(self.ticks.moved(self.began_ns, at_ns) if self.ticks else at_ns - self.began_ns)
 
     def _granted(self, asked: "seen.Affinity | seen.Policy") -> None:
         live = self.live.get(asked.target or asked.task)
@@ -238,7 +243,9 @@ class _Follower:
     def _unblock(self, live: _Live, waker: _Waker) -> None:
         assert live.blocked_at_ns is not None
         ns = max(0, waker.at_ns - live.blocked_at_ns)
-        if waker.post:
+        if live.task.other:
+            live.task.steps.append(self._until(waker.at_ns))
+        elif waker.post:
             waker.post.real = True
             live.task.steps.append(Wait(ns))
         else:

@@ -17,6 +17,13 @@ class Sleep:
 
 
 @dataclass
+class Until:
+    """Asleep until so long after the start; at once if that is over."""
+
+    ns: int
+
+
+@dataclass
 class Wait:
     """Blocked until a task of the tree woke it."""
 
@@ -57,7 +64,7 @@ class Affinity:
     cpus: tuple[int, ...]
 
 
-Step = Run | Sleep | Wait | Post | Start | Nice | Policy | Affinity
+Step = Run | Sleep | Until | Wait | Post | Start | Nice | Policy | Affinity
 
 _NICE_0_PRIO = 120
 _HIGHEST_OTHER_PRIO = 100
@@ -67,7 +74,7 @@ _HIGHEST_OTHER_PRIO = 100
 class Task:
     """`prio` is the kernel's number of the first time it was seen: below 100 real-time, 120 is nice 0.
 
-    `other`: no task of the tree, but one that ran meanwhile. Whoever wakes it, it only sleeps.
+    `other`: no task of the tree, but one that ran meanwhile. Whoever woke it, it sleeps until then.
     """
 
     number: int

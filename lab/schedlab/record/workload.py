@@ -3,13 +3,14 @@
 
 Every recorded task is a task with its own program. Who is woken by another of them waits for a semaphore of its own,
 which the waker posts where it did so; that is what keeps the order when another scheduler runs the same work. Who is
-woken by anything else sleeps as long as it did. What else ran is there once, however many copies of the program run.
+woken by anything else sleeps as long as it did. What else ran is woken when it was, and is there once, however many
+copies of the program run.
 """
 
 import re
 import textwrap
 
-from schedlab.record.tasks import Affinity, Nice, Policy, Post, Recording, Run, Sleep, Start, Step, Task, Wait
+from schedlab.record.tasks import Affinity, Nice, Policy, Post, Recording, Run, Sleep, Start, Step, Task, Until, Wait
 
 # What the simulator charges by itself (crates/machine/src/costs.rs), and the recorded times hold already.
 FORK_NS = 150_000
@@ -111,6 +112,8 @@ def _without_own_costs(steps: list[Step], ended: bool) -> list[Step]:
                     made.append(Run(ns - paid_ns))
             case Sleep(ns):
                 made.append(Sleep(max(0, ns - TIMER_SLACK_NS)))
+            case Until(ns):
+                made.append(Until(max(0, ns - TIMER_SLACK_NS)))
             case Post(real=False):
                 continue
             case Start():
@@ -138,6 +141,8 @@ def _action(step: Step, me: Task, names: dict[int, str], here: int) -> str:
             return f"{{ run_us = {ns // 1000} }}" if ns % 1000 == 0 else f"{{ run_ns = {ns} }}"
         case Sleep(ns):
             return f"{{ sleep_us = {ns // 1000} }}" if ns % 1000 == 0 else f"{{ sleep_ns = {ns} }}"
+        case Until(ns):
+            return f"{{ until_us = {ns // 1000} }}" if ns % 1000 == 0 else f"{{ until_ns = {ns} }}"
         case Wait():
             return f'{{ wait = "{names[id(me)]}[me]" }}'
         case Post(task):
