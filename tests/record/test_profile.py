@@ -24,7 +24,7 @@ def workload(tmp_path: Path) -> Path:
 
 def test_the_digest_is_of_both_as_the_runners_have_it(workload: Path) -> None:
     expected = hashlib.sha256(f"{TEXT}\0profile".encode()).hexdigest()[:16]
-    assert cells.files_digest(*workloads.read(workload).sources) == expected
+    assert cells.file_digest(*workloads.read(workload).sources) == expected
 
 
 def test_both_lie_in_a_guest_as_they_do_here(workload: Path) -> None:

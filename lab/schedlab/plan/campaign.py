@@ -135,7 +135,7 @@ def _cell(
         "seed": request.seed_base + block,
         "digests": {
             "scheduler": cells.sources_digest(arm.scheduler.folder) if arm.scheduler.folder else "",
-            "workload": cells.files_digest(*workload.sources),
+            "workload": cells.file_digest(*workload.sources),
             "machine": cells.file_digest(machine.path) if machine.path else "",
             "engine": engine,
         },

@@ -21,14 +21,8 @@ def cell_id(data: dict[str, Any]) -> str:
 
 
 @cache
-def file_digest(path: Path) -> str:
-    with path.open("rb") as source:
-        return hashlib.file_digest(source, "sha256").hexdigest()[:16]
-
-
-@cache
-def files_digest(*paths: Path) -> str:
-    """Of one file its digest; of several that of all of them, with NULs between."""
+def file_digest(*paths: Path) -> str:
+    """Of several files that of all of them, with NULs between."""
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()[:16]
 
 

@@ -11,30 +11,12 @@ from typing import Any
 from schedlab import checkout
 from schedlab.catalogue import toml
 from schedlab.errors import LabError
-from schedlab.record import accounting, trace
+from schedlab.record import accounting, machine, trace
 from schedlab.record.events import Switch
 from schedlab.record.kinds import Kind, kinds
 from schedlab.record.tasks import Sleep, Task
 from schedlab.record.trace import Trace
-
-_MACHINE = """\
-name = "measured-on"
-title = "as many CPUs as the profile's machine had, in one cache domain"
-source = "the profile"
-hz = 250
-
-[topology]
-sockets = 1
-llcs_per_socket = 1
-cores_per_llc = {cpus}
-threads_per_core = 1
-
-[costs]
-exit_ns = {exit_ns}
-"""
-# What the kernel's accounts have not, nor may the model's have.
-_EXIT_NS = {accounting.METHOD: 0}
-_USUAL_EXIT_NS = 100_000
+from schedlab.record.workload import EXIT_NS
 
 
 @dataclass(frozen=True)
@@ -49,12 +31,11 @@ def simulated(workload: Path, made: Mapping[str, Any], scale_pct: int = 100) -> 
     """The model at the load and with the parameters of the profile that `made` describes, or a part of its work."""
     runner = checkout.need_binary("schedlab-sim")
     with tempfile.TemporaryDirectory(prefix="schedlab-model-") as folder:
-        machine, out = Path(folder, "measured-on.toml"), Path(folder, "trace")
-        machine.write_text(
-            _MACHINE.format(cpus=made["cpus"], exit_ns=_EXIT_NS.get(made["method"], _USUAL_EXIT_NS)), encoding="utf-8"
-        )
+        # What the kernel's accounts have not, the model's may not have either.
+        exit_ns = 0 if made["method"] == accounting.METHOD else EXIT_NS
+        at, out = machine.write(Path(folder), made["cpus"], exit_ns=exit_ns), Path(folder, "trace")
         command = [runner, "cell", "--scheduler", "eevdf", "--workload", workload, "--load", made["load"]]
-        command += ["--machine", machine, "--trace", out]
+        command += ["--machine", at, "--trace", out]
         for pair in filter(None, made.get("params", "").split(", ")):
             command += ["--param", pair]
         if scale_pct != 100:

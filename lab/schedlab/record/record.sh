@@ -76,10 +76,7 @@ cd "$OLDPWD" || exit 125
 # What runs beside a shell would have an empty standard input.
 exec 3<&0
 sh -c '
-	cd "$0"
-	[ "$1" = all ] || echo $$ >set_event_pid
-	shift
-	echo 1 >tracing_on && cd "$OLDPWD" && exec "$@"
+	cd "$0" && { [ "$1" = all ] || echo $$ >set_event_pid; } && shift && echo 1 >tracing_on && cd "$OLDPWD" && exec "$@"
 ' "$instance" "$what" "$@" >&2 <&3 3<&- &
 child=$!
 wait "$child"

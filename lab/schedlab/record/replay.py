@@ -10,23 +10,11 @@ from pathlib import Path
 from schedlab import checkout
 from schedlab.catalogue import toml
 from schedlab.errors import LabError
+from schedlab.record import machine as machines
 from schedlab.record.tasks import Recording
 
 ELAPSED_PCT = 10.0
 SWITCHES_PCT = 20.0
-
-_MACHINE = """\
-name = "recorded-on"
-title = "as many CPUs as the recording had, in one cache domain"
-source = "the recording"
-hz = {hz}
-
-[topology]
-sockets = 1
-llcs_per_socket = 1
-cores_per_llc = {cpus}
-threads_per_core = 1
-"""
 
 
 @dataclass(frozen=True)
@@ -52,10 +40,8 @@ def replay(recording: Recording, workload: Path, scheduler: str, machine: str | 
         machine = str(Path(machine).resolve())
     with tempfile.TemporaryDirectory(prefix="schedlab-replay-") as folder:
         if machine is None:
-            path = Path(folder, "recorded-on.toml")
             notes = recording.notes
-            path.write_text(_MACHINE.format(hz=notes.get("hz") or 250, cpus=notes.get("cpus") or 1), encoding="utf-8")
-            machine = str(path)
+            machine = str(machines.write(Path(folder), notes.get("cpus") or 1, notes.get("hz") or 250))
         command = [str(runner), "cell", "--json", "--scheduler", scheduler, "--workload", str(workload)]
         done = subprocess.run(
             [*command, "--machine", machine], capture_output=True, text=True, check=False, cwd=checkout.root()

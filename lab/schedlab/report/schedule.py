@@ -12,7 +12,7 @@ from typing import Any
 from schedlab.catalogue import machines, schedulers, workloads
 from schedlab.errors import LabError
 from schedlab.plan.campaign import PlannedCell
-from schedlab.plan.cells import file_digest, files_digest, sources_digest
+from schedlab.plan.cells import file_digest, sources_digest
 from schedlab.plan.roles import MEASURED
 from schedlab.report import palette
 from schedlab.report.figure import json_text
@@ -105,7 +105,7 @@ def _traced(data: dict[str, Any]) -> run.Traced:
     assert machine.path
     for kind, name, digest in (
         ("scheduler", data["scheduler"], sources_digest(scheduler.folder)),
-        ("workload", data["workload"], files_digest(*workload.sources)),
+        ("workload", data["workload"], file_digest(*workload.sources)),
         ("machine", data["machine"], file_digest(machine.path)),
     ):
         if data["digests"][kind] not in ("", digest):
