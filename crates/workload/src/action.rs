@@ -251,9 +251,7 @@ fn draw_units(compiler: &Compiler, node: &Node, unit_ns: i64) -> Result<Draw> {
 fn measured(compiler: &Compiler, node: &Node) -> Result<Vec<(i64, u32)>> {
     let table = node.table()?;
     let name = table.required("profile")?;
-    let Some(profile) = &compiler.scope.profile else {
-        return Err(name.error("expected a profile = \"FILE\" of the whole file, found none"));
-    };
+    let profile = compiler.scope.profile(name)?;
     let known = |key, default, low, high| -> Result<i64> {
         let node = table.optional(key);
         node.map_or(Ok(default), |node| compiler.scope.known_in(node, low, high))
@@ -280,14 +278,11 @@ fn measured(compiler: &Compiler, node: &Node) -> Result<Vec<(i64, u32)>> {
 }
 
 fn literal(compiler: &Compiler, node: &Node, unit_ns: i64) -> Result<Draw> {
-    let Kind::Table(entries) = &node.kind else {
-        return Err(node.expected("a draw"));
-    };
     let known = |node: &Node, low| -> Result<i64> {
         Ok(compiler.scope.known_in(node, low, MAX_NS / unit_ns)? * unit_ns)
     };
     let kinds = ["uniform", "exponential", "lognormal", "table", "profile"];
-    let [(kind, value)] = entries.as_slice() else {
+    let [(kind, value)] = node.table()?.entries() else {
         return Err(node.expected("one of uniform, exponential, lognormal, table, profile"));
     };
     match kind.as_str() {

@@ -219,9 +219,7 @@ fn group(node: &Node, name: &str, count: u32, scope: &Scope, arrays: &Arrays) ->
 
 /// Names of tasks of the profile that this one is the model of, for who compares them.
 fn kinds(node: &Node, scope: &Scope) -> Result<()> {
-    let Some(profile) = &scope.profile else {
-        return Err(node.error("expected a profile = \"FILE\" of the whole file, found none"));
-    };
+    let profile = scope.profile(node)?;
     node.list()?
         .iter()
         .try_for_each(|name| profile.task(name, name.text()?).map(drop))

@@ -49,6 +49,12 @@ pub struct Local {
 }
 
 impl Scope {
+    /// What the file draws from; `node` asks for it.
+    pub fn profile(&self, node: &Node) -> Result<&Profile> {
+        let missing = || node.error("expected a profile = \"FILE\" of the whole file, found none");
+        self.profile.as_deref().ok_or_else(missing)
+    }
+
     /// An expression whose value is known before the run.
     pub fn known(&self, node: &Node) -> Result<i64> {
         match self.value(node, None)? {
