@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Tasks are accounted where there is no tracing: each to its kind, none twice, none of another program."""
 
+import os
+import subprocess
 import sys
+import time
+from dataclasses import replace
 
 import pytest
 
@@ -30,6 +34,30 @@ def test_only_the_tree_counts_also_where_numbers_are_used_again() -> None:
         ended(60, "runner", RUNNER, 1, life_ms=60),
     ]
     assert names(accounting.of_the_run(heard, RUNNER)) == ["child", "parent", "runner"]
+
+
+def test_children_of_a_parent_whose_end_was_heard_late_count() -> None:
+    """Who listens had no CPU for a second: the parent seems to have begun only after its child's end."""
+    heard = [
+        ended(10, "child", 301, 300),
+        replace(ended(1012, "parent", 300, RUNNER, life_ms=15), late_ns=1000 * 10**6),
+        replace(ended(1013, "runner", RUNNER, 1, life_ms=20), late_ns=1001 * 10**6),
+    ]
+    assert names(accounting.of_the_run(heard, RUNNER)) == ["child", "parent", "runner"]
+
+
+def test_a_listener_knows_how_late_it_may_be() -> None:
+    try:
+        listener = Listener()
+    except PlaceError as error:
+        pytest.skip(str(error))
+    listener.heard(0.001)
+    subprocess.run(["/bin/true"], check=True)
+    time.sleep(0.7)
+    heard = [task for _ in range(1000) for task in listener.heard(0.001) if task.parent == os.getpid()]
+    listener.close()
+    (true,) = [task for task in heard if task.name == "true"]
+    assert true.late_ns >= 0.7e9
 
 
 def test_of_an_application_its_timed_script_and_what_its_server_starts_meanwhile_count() -> None:

@@ -24,8 +24,8 @@ _WATCH = "run"
 # A process of more threads of one kind is not told thread by thread.
 _TOLD_APART = 32
 _PERIOD_S = 0.1
-# How much later than it happened an end may be heard of; numbers come round in seconds at the earliest.
-_LATE_NS = 500_000_000
+# How long a task may take to say what its life was; numbers come round in seconds at the earliest.
+_SAID_NS = 500_000_000
 
 
 def account(command: Sequence[str]) -> tuple[dict[str, Kind], int]:
@@ -76,18 +76,18 @@ def _below(ended: Sequence[Ended], root: int, began_ns: int) -> list[Ended]:
     """The tasks of process `root`, which began then, and of all below it.
 
     Numbers are used again, so they are looked at from the end: a parent's next end after its child's is its own, unless
-    it began only then.
+    it surely began only then.
     """
     inside = {root: began_ns}
     found = []
     for task in reversed(ended):
         is_root = task.group == root and task.at_ns >= began_ns
         began = inside.get(task.parent)
-        mine = is_root or (began is not None and began < task.at_ns + _LATE_NS)
+        mine = is_root or (began is not None and began < task.at_ns + _SAID_NS)
         if task.id == task.group or not mine:
             inside.pop(task.group, None)
         if mine:
-            inside.setdefault(task.group, task.began_ns)
+            inside.setdefault(task.group, task.began_ns - task.late_ns)
             found.append(task)
     return found[::-1]
 

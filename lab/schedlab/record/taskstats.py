@@ -33,11 +33,15 @@ _TYPE_MASK = 0x3FFF
 _NICE, _WAITED, _CPU, _NAME, _ID, _PARENT, _LIFE, _BLOCKS, _GROUP = 9, 24, 72, 80, 128, 132, 144, 272, 368
 _NAME_BYTES = 32
 _BUFFER_BYTES = 64 << 20
+_DATAGRAM_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A task that has ended: `group` is its process, `parent` that of the process."""
+    """A task that has ended: `group` is its process, `parent` that of the process.
+
+    It was heard of at `at_ns`, and ended then or up to `late_ns` before: who listens may not have had a CPU.
+    """
 
     id: int
     group: int
@@ -49,6 +53,7 @@ class Ended:
     life_ns: int
     blocks: int
     at_ns: int
+    late_ns: int = 0
 
     @property
     def began_ns(self) -> int:
@@ -67,10 +72,11 @@ class Listener:
             self.socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
             self.socket.bind((0, 0))
             self.socket.settimeout(1.0)
+            self.empty_ns = time.monotonic_ns()
             family = dict(_attributes(self._ask(_CONTROL, _GET_FAMILY, _FAMILY_NAME, b"TASKSTATS\0")))[_FAMILY_ID]
             cpus = f"0-{(os.cpu_count() or 1) - 1}\0".encode()
             self._send(struct.unpack("=H", family[:2])[0], _GET, _REGISTER_CPUS, cpus, acknowledge=True)
-            self._answer()
+            self._acknowledged()
         except OSError as error:
             self.socket.close()
             raise _not_here(error) from error
@@ -79,17 +85,30 @@ class Listener:
         self.socket.close()
 
     def heard(self, timeout_s: float) -> list[Ended]:
-        """Those that ended until now; waits so long for a first one."""
-        self.socket.settimeout(timeout_s)
+        """The next that ended; waits so long for one."""
+        while data := self._received(timeout_s):
+            at_ns = time.monotonic_ns()
+            late_ns = at_ns - self.empty_ns
+            ended = (_ended(body, at_ns, late_ns) for kind, body in _messages(data) if kind != _ERROR)
+            if known := [one for one in ended if one is not None]:
+                return known
+        return []
+
+    def _received(self, timeout_s: float) -> bytes:
+        """One datagram; none, if none came in time. What comes after `empty_ns` had not come then."""
+        now_ns = time.monotonic_ns()
         try:
-            data = self.socket.recv(1 << 20)
+            self.socket.settimeout(0)
+            try:
+                return self.socket.recv(_DATAGRAM_BYTES)
+            except BlockingIOError:
+                self.empty_ns = now_ns
+            self.socket.settimeout(timeout_s)
+            return self.socket.recv(_DATAGRAM_BYTES)
         except TimeoutError:
-            return []
+            return b""
         except OSError as error:
             raise LabError(f"tasks ended faster than they could be counted: {error.strerror}") from error
-        at_ns = time.monotonic_ns()
-        ended = (_ended(body, at_ns) for kind, body in _messages(data) if kind != _ERROR)
-        return [one for one in ended if one is not None]
 
     def _ask(self, family: int, command: int, key: int, value: bytes) -> bytes:
         self._send(family, command, key, value)
@@ -102,14 +121,24 @@ class Listener:
         self.socket.send(_MESSAGE.pack(_MESSAGE.size + len(body), family, flags, 1, 0) + body)
 
     def _answer(self) -> bytes:
-        for kind, body in _messages(self.socket.recv(1 << 16)):
+        for kind, body in _messages(self.socket.recv(_DATAGRAM_BYTES)):
             if kind == _ERROR:
-                number = -struct.unpack_from("=i", body)[0]
-                if number:
-                    raise OSError(number, os.strerror(number))
-                return b""
+                _check(body)
             return body[_GENERIC.size :]
         raise OSError("no answer")
+
+    def _acknowledged(self) -> None:
+        """Tasks that end in the moment of registering are told before the answer comes."""
+        while True:
+            for kind, body in _messages(self.socket.recv(_DATAGRAM_BYTES)):
+                if kind == _ERROR:
+                    return _check(body)
+
+
+def _check(body: bytes) -> None:
+    number = -struct.unpack_from("=i", body)[0]
+    if number:
+        raise OSError(number, os.strerror(number))
 
 
 def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -128,7 +157,7 @@ def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
         offset += max(_ATTRIBUTE.size, length + -length % 4)
 
 
-def _ended(body: bytes, at_ns: int) -> Ended | None:
+def _ended(body: bytes, at_ns: int, late_ns: int) -> Ended | None:
     """Of the two parts of a message the task's own; the process's sum comes with its last task."""
     task = dict(_attributes(body[_GENERIC.size :])).get(_OF_A_TASK)
     if task is None:
@@ -152,6 +181,7 @@ def _ended(body: bytes, at_ns: int) -> Ended | None:
         life_ns=number(_LIFE) * 1000,
         blocks=number(_BLOCKS),
         at_ns=at_ns,
+        late_ns=late_ns,
     )
 
 
