@@ -45,6 +45,10 @@ class Script:
     def fork(self, ms: float, cpu: int, task: int, child: int) -> "Script":
         return self.add(ms, cpu, task, f"process_fork: comm=c{task} pid={task} child_comm=c{task} child_pid={child}")
 
+    def clone(self, ms: float, cpu: int, task: int, child: int, flags: int) -> "Script":
+        text = f"task_newtask: pid={child} comm=c{task} clone_flags={flags:x} oom_score_adj=0"
+        return self.line(ms, cpu, task, text).fork(ms, cpu, task, child)
+
     def follow(self, others: bool = False) -> Recording:
         return follow.follow(trace.parse(self.lines, "t"), others=others)
 
@@ -215,6 +219,31 @@ def test_the_workload_file() -> None:
     ]
 
 
+def test_threads_are_threads_and_children_of_vfork_are_not() -> None:
+    """10 starts a thread, 11, which starts another, 12, and, as posix_spawn does, a process, 13."""
+    thread, vfork = 0x3D0F00, 0x4111
+    script = Script().exec(0, 0, 10).clone(2, 0, 10, 11, thread).switch(3, 0, 10, "S", 11)
+    script.clone(4, 0, 11, 12, thread).clone(6, 0, 11, 13, vfork).switch(7, 0, 11, "X", 12)
+    script.switch(8, 0, 12, "X", 13).exec(8.5, 0, 13).switch(9, 0, 13, "Z", 10).switch(10, 0, 10, "Z", 0)
+    recording = script.follow()
+    assert [task.thread for task in recording.tasks] == [False, True, True, False]
+    made = tomllib.loads(workload.text(recording, "x", "c"))
+    assert [task.get("threads") for task in made["task"]] == [None, True, True, None]
+    # Less what the simulator charges: 10 us to start a thread, as much to end it, 150 for a process.
+    assert actions(made, 0)[0] == {"run_us": 2000 - 10}
+    assert actions(made, 1) == [
+        *({"run_us": 1000 - 10}, {"fork": "c12_2[me]"}, {"run_us": 2000 - 150}, {"fork": "c13_3[me]"}),
+        {"run_us": 1000 - 10},
+    ]
+    # Lines that name the process of who ran say it, too.
+    script.lines = [line for line in script.lines if "newtask" not in line]
+    assert not any(task.thread for task in script.follow().tasks), "where nothing tells, they are processes"
+    script.lines = [
+        line.replace("t-12 ", "t-12 (     10) ").replace("t-13 ", "t-13 (     13) ") for line in script.lines
+    ]
+    assert [task.comm for task in script.follow().tasks if task.thread] == ["c12"]
+
+
 def test_restricted_to_cpus() -> None:
     script = parent_and_child()
     script.lines[:0] = ["# schedlab: allowed=0,2-3\n"]
@@ -227,7 +256,7 @@ def test_restricted_to_cpus() -> None:
 
 def test_own_costs_are_the_simulators() -> None:
     source = (ROOT / "crates/machine/src/costs.rs").read_text()
-    for name in ("FORK_NS", "EXIT_NS", "TIMER_SLACK_NS"):
+    for name in ("FORK_NS", "EXIT_NS", "THREAD_NS", "TIMER_SLACK_NS"):
         found = re.search(rf"^ +{name.lower()}: ([\d_]+),", source, re.MULTILINE)
         assert found, name
         assert int(found[1]) == getattr(workload, name)

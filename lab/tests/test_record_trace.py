@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from schedlab.errors import InputError, PlaceError
-from schedlab.record.events import Exec, Exit, Fork, Migrate, Softirq, Switch, Wakeup, Waking
+from schedlab.record.events import Clone, Exec, Exit, Fork, Member, Migrate, Softirq, Switch, Wakeup, Waking
 from schedlab.record.trace import Trace, parse
 from schedlab.record.trace import read as read_file
 
@@ -48,6 +48,7 @@ def test_ftrace() -> None:
     second = 1_000_000_000
     assert trace.events == [
         Exec(second, 120, 120, "make", "/usr/bin/make"),
+        Member(second + 100_000, 120, 120),
         Fork(second + 100_000, 120, 121, "make"),
         Waking(second + 200_000, 1, 0, 121, interrupt=True),
         Wakeup(second + 300_000, 0, 7, 121, interrupt=False),
@@ -63,6 +64,7 @@ def test_perf_script() -> None:
     second = 1_000_000_000
     assert trace.events == [
         Exec(second, 120, 120, "make", "/usr/bin/make"),
+        Member(second + 100_123, 120, 120),
         Fork(second + 100_123, 120, 121, "make"),
         Softirq(second + 150_000, 1, 1, begins=True),
         Waking(second + 200_000, 1, 0, 121, interrupt=True),
@@ -72,6 +74,24 @@ def test_perf_script() -> None:
         Waking(second + 500_000, 0, 121, 120, interrupt=False),
     ]
     assert trace.tells_interrupts
+
+
+def test_what_is_made_and_whose_thread_a_task_is() -> None:
+    lines = [
+        "make-120 (-------) [000] ..... 1.000000: task_newtask: pid=121 comm=a pid=7 clone_flags=3d0f00 oom_score_adj=-5",
+        "make-121 (    120) [000] ..... 1.000100: sched_process_exit: comm=make pid=121 prio=120",
+        "make-121 (    120) [000] ..... 1.000200: sched_process_exit: comm=make pid=121 prio=120",
+        "make-121 (    121) [000] ..... 1.000300: sched_stat_runtime: comm=cc pid=121 runtime=1 [ns]",
+    ]
+    assert read("\n".join(lines)).events == [
+        Clone(1_000_000_000, 121, 0x3D0F00),
+        Member(1_000_100_000, 121, 120),
+        Exit(1_000_100_000, 121),
+        Exit(1_000_200_000, 121),
+        Member(1_000_300_000, 121, 121),
+    ]
+    of_perf = "make -1/-1 [000] 1.000000: task:task_newtask: pid=121 comm=a clone_flags=4111 oom_score_adj=0"
+    assert read(of_perf).events == [Clone(1_000_000_000, 121, 0x4111)]
 
 
 def test_perf_without_interrupts_says_so() -> None:

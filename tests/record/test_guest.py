@@ -20,12 +20,13 @@ PROBES = "/sys/kernel/tracing/dynamic_events"
 
 @pytest.mark.usefixtures("guest")
 def test_a_pipeline_in_the_guest() -> None:
-    """The shell waits for two children, one of which sleeps on a timer first; then it asks for a CPU and a policy."""
-    line = "(sleep 0.2; echo out) | cat >&2; taskset -p 1 $$ >&2; chrt -r 5 true"
+    """The shell waits for two children, one of which sleeps on a timer first; then it asks for a CPU and a policy,
+    and runs a program of several threads.
+    """
+    line = "(sleep 0.2; echo out) | cat >&2; taskset -p 1 $$ >&2; chrt -r 5 true; echo in | threads -T2 >/dev/null"
     command = ["sh", "-c", line]
-    lines, status = capture.capture(
-        command, capture.Guest(tier="emulated", cpus=2, files={"/bin/chrt": Path("/usr/bin/chrt")}), buffer_kib=2048
-    )
+    files = {"/bin/chrt": Path("/usr/bin/chrt"), "/bin/threads": Path("/usr/bin/xz")}
+    lines, status = capture.capture(command, capture.Guest(tier="emulated", cpus=2, files=files), buffer_kib=2048)
     assert status == 0
     read = trace.parse(lines, "the trace")
     assert read.lost == 0
@@ -45,6 +46,9 @@ def test_a_pipeline_in_the_guest() -> None:
     assert any(isinstance(step, Wait) for step in recording.root.steps)
     assert Affinity((0,)) in recording.root.steps
     assert [task.comm for task in recording.tasks if Policy("rr:5") in task.steps] == ["true"]
+    compressors = [task for task in recording.tasks if task.comm == "threads"]
+    assert [task.thread for task in compressors] == [False] + [True] * (len(compressors) - 1)
+    assert sum(task.thread for task in recording.tasks) == len(compressors) - 1 >= 1
     assert f'fork = "cat_{reader.number}[me]"' in workload.text(recording, "pipeline", "a pipeline")
 
 

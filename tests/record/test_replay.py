@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from schedlab import checkout
-from schedlab.record import follow, replay, trace, workload
+from schedlab.record import follow, machine, replay, trace, workload
 from schedlab.record.tasks import Post, Recording, Start, Wait
 
 DATA = Path(__file__).parent / "data" / "make-lib-et.trace"
@@ -99,6 +99,31 @@ def test_waits_stay_waits_in_order(recording: Recording, file: Path, tmp_path: P
             assert ends[compiler.number] < ends[assembler.number] < ends[driver.number]
             checked += 1
     assert checked == 5
+
+
+@pytest.mark.parametrize(("flags", "first"), [("4111", "child"), ("3d0f00", "parent")])
+def test_a_thread_shares_its_starters_memory(flags: str, first: str, tmp_path: Path) -> None:
+    """Under O(1) a child runs before its parent, which would copy its memory for it, but no thread does."""
+    lines = [
+        "# schedlab: root=10",
+        "parent-10 [000] d..2. 1.000000: sched_process_exec: filename=/bin/parent pid=10 old_pid=10",
+        f"parent-10 [000] d..2. 1.002000: task_newtask: pid=11 comm=parent clone_flags={flags} oom_score_adj=0",
+        "parent-10 [000] d..2. 1.002000: sched_process_fork: comm=parent pid=10 child_comm=parent child_pid=11",
+        "parent-10 [000] d..2. 1.003000: sched_switch: prev_comm=parent prev_pid=10 prev_prio=120 prev_state=R ==> "
+        "next_comm=child next_pid=11 next_prio=120",
+        "child-11 [000] d..2. 1.004000: sched_switch: prev_comm=child prev_pid=11 prev_prio=120 prev_state=X ==> "
+        "next_comm=parent next_pid=10 next_prio=120",
+        "parent-10 [000] d..2. 1.005000: sched_switch: prev_comm=parent prev_pid=10 prev_prio=120 prev_state=X ==> "
+        "next_comm=swapper/0 next_pid=0 next_prio=120",
+    ]
+    recording = follow.follow(trace.parse(lines, "t"))
+    file, out = tmp_path / "two.toml", tmp_path / "sim.trace"
+    file.write_text(workload.text(recording, "two", "parent"), encoding="utf-8")
+    command = [checkout.need_binary("schedlab-sim"), "cell", "--scheduler", "o1", "--workload", file, "--trace", out]
+    command += ["--machine", machine.write(tmp_path, 1)]
+    subprocess.run([str(word) for word in command], check=True, capture_output=True, cwd=ROOT)
+    ended = re.findall(r"prev_comm=(parent|child)\S* prev_pid=\d+ prev_prio=\d+ prev_state=[XZ]", out.read_text())
+    assert ended[0] == first
 
 
 def test_copies_run_side_by_side(recording: Recording, file: Path) -> None:

@@ -50,6 +50,8 @@ pub struct Costs {
     pub fork_ns: u64,
     pub exec_ns: u64,
     pub exit_ns: u64,
+    /// Starting a thread instead of a process, and ending it.
+    pub thread_ns: u64,
     /// One callback of the policy, one kfunc or helper call, one step of a loop or iterator in it.
     pub callback_ns: u64,
     pub kfunc_ns: u64,
@@ -95,6 +97,7 @@ impl Default for Costs {
             fork_ns: 150_000,
             exec_ns: 500_000,
             exit_ns: 100_000,
+            thread_ns: 10_000,
             callback_ns: 30,
             kfunc_ns: 25,
             step_ns: 15,

@@ -289,7 +289,7 @@ impl Sim<'_> {
                     return Step::Pause;
                 }
                 let child = self.group_first[*group as usize] + index as TaskId;
-                if self.tasks[child as usize].alive() {
+                if self.tasks[child as usize].alive() || self.tasks[child as usize].threads > 0 {
                     self.fail(format!(
                         "{} forks {}[{index}], which still lives",
                         self.label(id),

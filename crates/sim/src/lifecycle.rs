@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use policy::abi::{ExitTaskArgs, InitTaskArgs};
-use workload::plan::Policy;
+use workload::plan::{Group, Policy, Start};
 
 use crate::consts::{PF_EXITING, SLICE_DFL};
 use crate::mask;
@@ -84,13 +84,20 @@ impl Sim<'_> {
         self.live += 1;
         self.group_live[self.tasks[id as usize].group as usize] += 1;
 
-        let leader = if group.threads {
+        let joins = is_forked_thread(group);
+        let leader = if joins {
+            self.tasks[parent as usize].leader
+        } else if group.threads {
             self.group_first[self.tasks[id as usize].group as usize]
         } else {
             id
         };
+        self.tasks[id as usize].leader = leader;
+        self.tasks[leader as usize].threads += 1;
         let parent_ptr = if parent == IDLE {
             self.init_ptr()
+        } else if joins {
+            self.seen(parent).real_parent
         } else {
             self.seen_ptr(parent)
         };
@@ -171,11 +178,17 @@ impl Sim<'_> {
         }
     }
 
-    /// A running task forks a child that does not live.
+    /// A running task forks a child, or starts a thread of its process, that does not live.
     pub(crate) fn fork(&mut self, parent: TaskId, child: TaskId) {
-        self.charge(self.machine.costs.fork_ns);
+        let plan = Rc::clone(&self.plan);
+        let costs = &self.machine.costs;
+        if is_forked_thread(&plan.groups[self.tasks[child as usize].group as usize]) {
+            self.charge(costs.thread_ns);
+        } else {
+            self.charge(costs.fork_ns);
+            self.tasks[parent as usize].children_alive += 1;
+        }
         self.born(child, parent);
-        self.tasks[parent as usize].children_alive += 1;
         self.init_task(child, true);
         self.enable_task(child);
         if self.exit.is_none() {
@@ -185,18 +198,26 @@ impl Sim<'_> {
 
     /// A running task ends: it has left when its CPU has switched to another.
     pub(crate) fn exit_current(&mut self, id: TaskId) {
-        self.charge(self.machine.costs.exit_ns);
+        let of = self.tasks[id as usize].group as usize;
+        self.charge(if self.plan.groups[of].threads {
+            self.machine.costs.thread_ns
+        } else {
+            self.machine.costs.exit_ns
+        });
         self.ended_at_ns = self.op_at_ns;
         self.seen(id).flags |= PF_EXITING;
         let task = &mut self.tasks[id as usize];
         task.exiting = true;
         task.state = State::Blocked;
         self.live -= 1;
-        let group = task.group;
-        let parent = task.parent;
-        self.group_live[group as usize] -= 1;
+        let leader = task.leader;
+        self.group_live[of] -= 1;
         self.decide(What::Exit, self.op_cpu, id, self.op_at_ns);
-        if parent != IDLE && self.tasks[parent as usize].alive() {
+        // Its parent hears of a process when the last of its threads has ended.
+        let process = &mut self.tasks[leader as usize];
+        process.threads -= 1;
+        let (left, parent) = (process.threads, process.parent);
+        if left == 0 && parent != IDLE && self.tasks[parent as usize].alive() {
             let family = &mut self.tasks[parent as usize];
             family.children_alive = family.children_alive.saturating_sub(1);
             family.zombies += 1;
@@ -225,6 +246,11 @@ impl Sim<'_> {
         self.metrics.ended(&self.tasks[id as usize]);
         self.check_end();
     }
+}
+
+/// Threads that exist from the start have a process of their own.
+fn is_forked_thread(group: &Group) -> bool {
+    group.threads && group.start == Start::Fork
 }
 
 pub(crate) fn class_of(policy: Policy) -> (Class, u8) {

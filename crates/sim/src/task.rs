@@ -142,6 +142,10 @@ pub struct Task {
 
     // Family.
     pub parent: TaskId,
+    /// The first thread of its process.
+    pub leader: TaskId,
+    /// Threads of the process that it leads and that have not ended.
+    pub threads: u32,
     pub children_alive: u32,
     pub zombies: u32,
 
@@ -196,6 +200,8 @@ impl Task {
             timer_ns: None,
             sleep_seq: 0,
             parent: IDLE,
+            leader: IDLE,
+            threads: 0,
             children_alive: 0,
             zombies: 0,
             exec_ns: 0,

@@ -177,12 +177,6 @@ fn group(node: &Node, name: &str, count: u32, scope: &Scope, arrays: &Arrays) ->
     }
     let start = start(&table)?;
     let threads = table.optional("threads").map_or(Ok(false), Node::bool)?;
-    if let Some(node) = table
-        .optional("threads")
-        .filter(|_| threads && start == Start::Fork)
-    {
-        return Err(node.error("expected processes where start = \"fork\""));
-    }
     let (program, locals) = compile(table.required("program")?, count, scope, arrays)?;
     if let Some(node) = table
         .optional("threads")
@@ -332,6 +326,15 @@ fn forks(tasks: &[Node], plan: &Plan) -> Result<()> {
             !silent,
             node.error(format!("expected a program that forks {}", group.name))
         );
+        // A new image would end them.
+        let replaced = plan.groups.iter().find(|by| {
+            let starts =
+                |inst: &Inst| matches!(inst, Inst::Fork { group, .. } if *group as usize == index);
+            by.program.contains(&Inst::Exec) && by.program.iter().any(starts)
+        });
+        if let Some(by) = replaced.filter(|_| group.threads) {
+            return Err(node.error(format!("expected processes where {} says exec", by.name)));
+        }
     }
     let signal = plan.groups.iter().any(|group| group.start == Start::Signal);
     ensure!(

@@ -289,7 +289,7 @@ pub struct Group {
     pub name: String,
     pub count: u32,
     pub start: Start,
-    /// Threads of one process share its memory; otherwise each task is a process.
+    /// Threads of one process share its memory, forked ones that of who forks them; otherwise each task is a process.
     pub threads: bool,
     pub nice: i32,
     pub policy: Policy,

@@ -347,6 +347,27 @@ fn a_task_that_has_ended_is_forked_again() {
 }
 
 #[test]
+fn a_forked_thread_is_one_of_the_process_that_forks_it() {
+    // Two generations of threads are waited for with the child.
+    let sections = "[[task]]\nname = \"a\"\nprogram = [{ fork = \"b\" }, { reap = true }, \
+                    { log = \"work_us\", since = \"start\" }, { fork = \"b\" }, { reap = true }]\n\
+                    [[task]]\nname = \"b\"\nstart = \"fork\"\nprogram = [{ fork = \"c[0]\" }]\n\
+                    [[task]]\nname = \"c\"\ncount = 2\nstart = \"fork\"\nthreads = true\nprogram = [\
+                    { if = \"1 - me\", do = [{ fork = \"c[1]\" }] }, { sleep_ms = 30 }, { run_ms = 4 }, { count = \"c\" }]";
+    let outcome = run_own(sections, "promises = [\"work_us\"]\nthroughput = \"c\"").unwrap();
+    assert!((counted(&outcome) - 4.0).abs() < f64::EPSILON);
+    assert!(outcome.metrics["cpu_s"] > 0.015, "{:?}", outcome.metrics);
+    assert!(outcome.histograms["work_us"].max_ns() >= 34_000_000);
+    let sections = "[[task]]\nname = \"a\"\nprogram = [{ fork = \"b\" }, { reap = true }]\n\
+                    [[task]]\nname = \"b\"\nstart = \"fork\"\nthreads = true\nprogram = [{ sleep_ms = 1 }]";
+    let error = run_own(sections, "promises = []").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "a[0]: reap: No child processes (os error 10)"
+    );
+}
+
+#[test]
 fn timers_in_their_turn_come_one_after_the_other() {
     // Late by 20 periods: they are made up for at once, and then it is on time again.
     let sections = "[[task]]\nname = \"a\"\nprogram = [{ timer_ms = 2, skip = false }, { sleep_ms = 40 }, \

@@ -256,11 +256,6 @@ const SECTIONS: Messages = &[
         "35: task[1].start: expected \"signal\" or \"fork\", found \"frok\"",
     ),
     (
-        "start = \"fork\"",
-        "start = \"fork\"\nthreads = true",
-        "36: task[1].threads: expected processes where start = \"fork\"",
-    ),
-    (
         "nice = 0",
         "slice_us = 100001",
         "25: task[0].slice_us: expected 0 to 100000, found 100001",
@@ -294,6 +289,11 @@ const SECTIONS: Messages = &[
         "{ fork = \"b[me]\" },",
         "",
         "32: task[1]: expected a program that forks b",
+    ),
+    (
+        "{ fork = \"b[me]\" },\n]\n[[task]]\nname = \"b\"",
+        "{ fork = \"b[me]\" }, { exec = true },\n]\n[[task]]\nthreads = true\nname = \"b\"",
+        "32: task[1]: expected processes where a says exec",
     ),
 ];
 

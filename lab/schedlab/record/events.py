@@ -55,6 +55,24 @@ class Fork:
 
 
 @dataclass(frozen=True, slots=True)
+class Clone:
+    """A task is being made, just before it is forked: with which of the kernel's flags."""
+
+    at_ns: int
+    child: int
+    flags: int
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """The task is a thread of this process; seen when it first ran, and when that changed."""
+
+    at_ns: int
+    task: int
+    process: int
+
+
+@dataclass(frozen=True, slots=True)
 class Exec:
     at_ns: int
     task: int
@@ -126,4 +144,19 @@ class Softirq:
     begins: bool
 
 
-Event = Switch | Waking | Wakeup | Fork | Exec | Exit | Migrate | Affinity | Policy | Asked | Packet | Softirq
+Event = (
+    Switch
+    | Waking
+    | Wakeup
+    | Fork
+    | Clone
+    | Member
+    | Exec
+    | Exit
+    | Migrate
+    | Affinity
+    | Policy
+    | Asked
+    | Packet
+    | Softirq
+)

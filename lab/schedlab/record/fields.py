@@ -7,6 +7,7 @@ from collections.abc import Callable
 from schedlab.record.events import (
     Affinity,
     Asked,
+    Clone,
     Event,
     Exec,
     Exit,
@@ -39,6 +40,7 @@ _SWITCH_SHORT = re.compile(r".*:(\d+) \[(-?\d+)\] ([A-Za-z][A-Za-z|+]*) ==> (.*)
 _WAKE = re.compile(r"comm=.* pid=(\d+) prio=-?\d+(?: success=\d)? target_cpu=\d+")
 _WAKE_SHORT = re.compile(r".*:(\d+) \[-?\d+\](?: success=\d)?(?: |<CANT FIND FIELD success>)*CPU:\d+")
 _FORK = re.compile(r"comm=.* pid=(\d+) child_comm=(.*) child_pid=(\d+)")
+_CLONE = re.compile(r"pid=(\d+) comm=.* clone_flags=([0-9a-f]+) oom_score_adj=-?\d+")
 _EXEC = re.compile(r"filename=(.*) pid=(\d+) old_pid=(\d+)")
 _EXIT = re.compile(r"comm=.* pid=(\d+) prio=-?\d+(?: group_dead=\w+)?")
 _MIGRATE = re.compile(r"comm=.* pid=(\d+) prio=-?\d+ orig_cpu=\d+ dest_cpu=(\d+)")
@@ -75,6 +77,11 @@ def _wakeup(prefix: Prefix, text: str) -> Event | None:
 def _fork(prefix: Prefix, text: str) -> Event | None:
     found = _FORK.fullmatch(text)
     return found and Fork(prefix.at_ns, int(found[1]), int(found[3]), found[2])
+
+
+def _clone(prefix: Prefix, text: str) -> Event | None:
+    found = _CLONE.fullmatch(text)
+    return found and Clone(prefix.at_ns, int(found[1]), int(found[2], 16))
 
 
 def _exec(prefix: Prefix, text: str) -> Event | None:
@@ -135,6 +142,7 @@ READERS: dict[str, Callable[[Prefix, str], Event | None]] = {
     "sched_waking": _waking,
     "sched_wakeup": _wakeup,
     "sched_process_fork": _fork,
+    "task_newtask": _clone,
     "sched_process_exec": _exec,
     "sched_process_exit": _exit,
     "sched_migrate_task": _migrate,

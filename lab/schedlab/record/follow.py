@@ -6,7 +6,20 @@ from pathlib import PurePath
 
 from schedlab.errors import InputError
 from schedlab.record import events as seen
-from schedlab.record.events import Asked, Event, Exec, Fork, Migrate, Packet, Softirq, Switch, Wakeup, Waking
+from schedlab.record.events import (
+    Asked,
+    Clone,
+    Event,
+    Exec,
+    Fork,
+    Member,
+    Migrate,
+    Packet,
+    Softirq,
+    Switch,
+    Wakeup,
+    Waking,
+)
 from schedlab.record.tasks import Affinity, Nice, Policy, Post, Recording, Sleep, Start, Task, Until, Wait, nice
 from schedlab.record.ticks import Ticks
 from schedlab.record.trace import Trace
@@ -16,6 +29,8 @@ _ITSELF = "/proc/self/exe"
 # The kernel's numbers; ordinary tasks of sched_ext (7) are ordinary tasks.
 _POLICIES = {0: "other", 1: "fifo:{}", 2: "rr:{}", 3: "batch", 5: "idle", 7: "other"}
 _ROUND_ROBIN = 2
+# The kernel's flag of a thread. A child of vfork shares its parent's memory, too, but only until it runs its program.
+_CLONE_THREAD = 0x10000
 # The soft interrupt that takes packets in.
 _NET_RX = 3
 
@@ -75,6 +90,7 @@ class _Follower:
         self.live = {root: _Live(self.task, round_robin=round_robin)}
         self.voluntary = self.involuntary = self.interrupted = self.migrations = 0
         self.displaced: dict[int, int] = {}  # by CPU
+        self.flags: dict[int, int] = {}  # of tasks that are being made
         self.asking: dict[int, seen.Affinity | seen.Policy] = {}  # by task
         self.senders: dict[int, int] = {}  # who gave a packet to the loopback device last, by CPU
         self.receiving: set[int] = set()  # CPUs
@@ -119,6 +135,11 @@ class _Follower:
                 self._awake(event)
             case Fork():
                 self._fork(event)
+            case Clone():
+                self.flags[event.child] = event.flags
+            case Member():
+                if event.task in self.live:
+                    self.live[event.task].task.thread = event.process != event.task
             case Exec():
                 self._exec(event)
             case Migrate():
@@ -257,7 +278,8 @@ class _Follower:
         if parent is None or parent.task.other:
             return
         self._ran(parent)
-        child = Task(len(self.tasks), event.child, event.child_comm, round_robin=parent.round_robin)
+        thread = bool(self.flags.pop(event.child, 0) & _CLONE_THREAD)
+        child = Task(len(self.tasks), event.child, event.child_comm, round_robin=parent.round_robin, thread=thread)
         self.tasks.append(child)
         self.live[event.child] = _Live(child, round_robin=parent.round_robin)
         parent.task.steps.append(Start(child))

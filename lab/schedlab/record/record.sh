@@ -43,6 +43,8 @@ echo "$buffer_kib" >buffer_size_kb || fail "no memory for $buffer_kib KiB a CPU"
 for event in switch waking wakeup wakeup_new process_fork process_exec process_exit migrate_task; do
 	echo 1 >"events/sched/sched_$event/enable" || fail "no event sched_$event"
 done
+# Whether what is forked is a thread.
+[ ! -d events/task/task_newtask ] || echo 1 >events/task/task_newtask/enable
 # Who is woken by a packet over loopback is woken by its sender; the event of the device is not in every kernel.
 for event in net/net_dev_queue irq/softirq_entry irq/softirq_exit; do
 	case $event in

@@ -75,6 +75,7 @@ class Task:
     """`prio` is the kernel's number of the first time it was seen: below 100 real-time, 120 is nice 0.
 
     `other`: no task of the tree, but one that ran meanwhile. Whoever woke it, it sleeps until then.
+    `thread`: of the process of who forked it.
     """
 
     number: int
@@ -86,6 +87,7 @@ class Task:
     steps: list[Step] = field(default_factory=list)
     ended: bool = False
     other: bool = False
+    thread: bool = False
 
     @property
     def nice(self) -> int:

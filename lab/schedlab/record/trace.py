@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from schedlab.errors import InputError, PlaceError
-from schedlab.record.events import Event
+from schedlab.record.events import Event, Member
 from schedlab.record.fields import INTERRUPT_BEGINS, INTERRUPT_ENDS, READERS, Prefix
 
 #            make-123   ( 123) [001] d..2.  12.345678: sched_switch: ...
 _FTRACE = re.compile(
-    r"\s*(?P<comm>.+)-(?P<task>\d+)\s+(?:\([ \d-]+\)\s+)?\[(?P<cpu>\d+)\]\s+(?P<flags>[^\s\d:]\S{3,6}\s+)?"
-    r"(?P<s>\d+)\.(?P<fraction>\d{6}|\d{9}): (?P<event>\w+): ?(?P<text>.*)"
+    r"\s*(?P<comm>.+)-(?P<task>\d+)\s+(?:\(\s*(?P<process>\d+|-+)\)\s+)?\[(?P<cpu>\d+)\]\s+(?P<flags>[^\s\d:]\S{3,6}\s+)?"
+    r"(?P<s>\d+)\.(?P<fraction>\d{6}|\d{9}): (?P<event>\w+):(?= |$) ?(?P<text>.*)"
 )
 #            make  123/123 [001]  12.345678: sched:sched_switch: ...
 _PERF = re.compile(
-    r"\s*(?P<comm>.+?)\s+(?:\d+/)?(?P<task>-?\d+)\s+\[(?P<cpu>\d+)\]\s+"
+    r"\s*(?P<comm>.+?)\s+(?:(?P<process>-?\d+)/)?(?P<task>-?\d+)\s+\[(?P<cpu>\d+)\]\s+"
     r"(?P<s>\d+)\.(?P<fraction>\d{6}|\d{9}):\s+(?:\d+\s+)?(?P<event>\w+:\w+):\s*(?P<text>.*)"
 )
 _PERF_FRAME = re.compile(r"\s+[0-9a-f]{4,}\s.*")
@@ -117,6 +117,7 @@ class _Lines:
         self.form: re.Pattern[str] | None = None
         self.last_ns = 0
         self.depth: Counter[int] = Counter()  # interrupts within each other, by CPU
+        self.process: dict[int, int] = {}  # by task, where lines say so
 
     def take(self, line: str) -> str | None:
         """Reads one line; what is wrong with it, if anything is."""
@@ -139,6 +140,7 @@ class _Lines:
 
     def _event(self, found: re.Match[str], at_ns: int) -> str | None:
         cpu, event = int(found["cpu"]), found["event"].rpartition(":")[2]
+        self._member(found, at_ns)
         if event in INTERRUPT_BEGINS:
             self.depth[cpu] += 1
             self.trace.tells_interrupts = True
@@ -153,6 +155,12 @@ class _Lines:
             return f"cannot read this {event}"
         self.trace.events.append(made)
         return None
+
+    def _member(self, found: re.Match[str], at_ns: int) -> None:
+        task, process = int(found["task"]), found["process"] or ""
+        if process.isdigit() and self.process.get(task) != int(process):
+            self.process[task] = int(process)
+            self.trace.events.append(Member(at_ns, task, int(process)))
 
     def _flags_say(self, found: re.Match[str]) -> bool:
         flags = found.groupdict().get("flags")

@@ -15,6 +15,7 @@ from schedlab.record.tasks import Affinity, Nice, Policy, Post, Recording, Run, 
 # What the simulator charges by itself (crates/machine/src/costs.rs), and the recorded times hold already.
 FORK_NS = 150_000
 EXIT_NS = 100_000
+THREAD_NS = 10_000  # to start a thread, and to end it
 TIMER_SLACK_NS = 50_000
 
 _WIDTH = 120
@@ -73,6 +74,8 @@ def _task(task: Task, names: dict[int, str], recording: Recording) -> str:
         lines.append('count = "copies"')
     if not task.other and task is not recording.root:
         lines.append('start = "fork"')
+        if task.thread:
+            lines.append("threads = true")
     if task.other and (bound := _BOUND.search(task.comm)):
         lines.append(f"cpus = [{bound[1]}]")
     if task.nice:
@@ -83,7 +86,7 @@ def _task(task: Task, names: dict[int, str], recording: Recording) -> str:
     allowed = _allowed(recording.notes)
     if allowed and task is recording.root:
         lines.append(f"cpus = {allowed}")
-    actions = [_action(step, task, names, cpus) for step in _without_own_costs(task.steps, task.ended)]
+    actions = [_action(step, task, names, cpus) for step in _without_own_costs(task)]
     return "\n".join([*lines, *_program(actions or ["{ exit = true }"]), ""])
 
 
@@ -98,12 +101,12 @@ def _program(actions: list[str]) -> list[str]:
     return [*lines, "]"]
 
 
-def _without_own_costs(steps: list[Step], ended: bool) -> list[Step]:
-    """The steps, less what the simulator adds to them; wake-ups that found their task awake are none."""
+def _without_own_costs(task: Task) -> list[Step]:
+    """Its steps, less what the simulator adds to them; wake-ups that found their task awake are none."""
     made: list[Step] = []
-    owed_ns = EXIT_NS if ended else 0
+    owed_ns = (THREAD_NS if task.thread else EXIT_NS) if task.ended else 0
     # From the end: a fork's cost lies before it.
-    for step in reversed(steps):
+    for step in reversed(task.steps):
         match step:
             case Run(ns):
                 paid_ns = min(ns, owed_ns)
@@ -116,8 +119,8 @@ def _without_own_costs(steps: list[Step], ended: bool) -> list[Step]:
                 made.append(Until(max(0, ns - TIMER_SLACK_NS)))
             case Post(real=False):
                 continue
-            case Start():
-                owed_ns += FORK_NS
+            case Start(child):
+                owed_ns += THREAD_NS if child.thread else FORK_NS
                 made.append(step)
             case _:
                 made.append(step)

@@ -8,7 +8,7 @@ use super::case::{Action, Case, Group, Kind, Shape};
 const LICENCE: &str = "# SPDX-License-Identifier: GPL-2.0-only\n";
 
 /// Every cost of a machine file, for machines where nothing costs anything.
-const COSTS: [&str; 20] = [
+const COSTS: [&str; 21] = [
     "switch_ns",
     "wakeup_ns",
     "ipi_send_ns",
@@ -22,6 +22,7 @@ const COSTS: [&str; 20] = [
     "fork_ns",
     "exec_ns",
     "exit_ns",
+    "thread_ns",
     "callback_ns",
     "kfunc_ns",
     "step_ns",

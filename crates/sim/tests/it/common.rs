@@ -67,6 +67,7 @@ pub fn no_costs() -> Costs {
         fork_ns: 0,
         exec_ns: 0,
         exit_ns: 0,
+        thread_ns: 0,
         callback_ns: 0,
         kfunc_ns: 0,
         step_ns: 0,

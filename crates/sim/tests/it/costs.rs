@@ -211,7 +211,34 @@ fn copies_forks_and_disks() {
             Inst::Reap,
         ],
     );
-    assert_eq!(elapsed_ns(&forks, plan(vec![parent, child], End::All)), 571);
+    assert_eq!(
+        elapsed_ns(&forks, plan(vec![parent, child.clone()], End::All)),
+        571
+    );
+    // Twice: to start it, and to end it.
+    let threads = machine_of(
+        shape(1, 1, 1, 1),
+        Costs {
+            fork_ns: 500,
+            exit_ns: 500,
+            thread_ns: 7,
+            ..no_costs()
+        },
+    );
+    child.program = vec![run_for(1_000)];
+    child.threads = true;
+    let starts = group(
+        "starts",
+        1,
+        vec![Inst::Fork {
+            group: 1,
+            index: Value::Const(0),
+        }],
+    );
+    assert_eq!(
+        elapsed_ns(&threads, plan(vec![starts, child], End::All)),
+        7 + 500 + 1_000 + 7
+    );
 }
 
 #[test]

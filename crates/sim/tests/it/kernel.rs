@@ -175,6 +175,50 @@ fn fork_exit_reap() {
     );
 }
 
+#[test]
+fn a_forked_thread_belongs_to_the_process_of_who_forks_it() {
+    let forks = |group| Inst::Fork {
+        group,
+        index: Value::Const(0),
+    };
+    let forked = |name, threads, program| {
+        let mut group = group(name, 1, program);
+        group.start = Start::Fork;
+        group.threads = threads;
+        group
+    };
+    let late = |threads| forked("late", threads, vec![sleep_for(2 * MS)]);
+    // The child ends at once. What it started ends 2 ms later, and a process has not ended before its threads.
+    let reaped_ms = |threads| {
+        let parent = group(
+            "parent",
+            1,
+            vec![forks(1), Inst::Reap, forks(1), Inst::Reap],
+        );
+        let child = forked("child", false, vec![forks(2)]);
+        let outcome = every(vec![parent, child, late(threads)], End::Group(0), 1).0;
+        (outcome.reason, outcome.metrics["elapsed_s"] * 1e3)
+    };
+    let again = "child[1001] forks late[0], which still lives";
+    assert_eq!(reaped_ms(false).0, again);
+    assert_eq!(reaped_ms(true), (String::new(), 4.0));
+    // A thread is nobody's child, and its process can be forked again only when it has ended, too.
+    let refused = |parent, child| {
+        let parent = group("parent", 1, parent);
+        every(vec![parent, child, late(true)], End::All, 1).0.reason
+    };
+    let thread = forked("child", true, vec![forks(2)]);
+    assert_eq!(
+        refused(vec![forks(1), Inst::Reap], thread),
+        "parent[1000] reaps and has no child"
+    );
+    let child = forked("child", false, vec![forks(2)]);
+    assert_eq!(
+        refused(vec![forks(1), sleep_for(MS), forks(1)], child),
+        "parent[1000] forks child[0], which still lives"
+    );
+}
+
 /// When the second of two sleepers ran: it wakes after 1 ms on a CPU that a hog uses.
 fn second_runs_at_ms(mode: &str) -> u64 {
     let mut native = Native::load(&policy_path("kicks")).unwrap();

@@ -158,6 +158,6 @@ fn go_on(number: RawFd) -> Result<()> {
         cpus: &saved.cpus,
         bell: saved.bell,
     };
-    task::resume(&context, saved.state);
+    std::thread::scope(|scope| task::resume(&context, scope, saved.state));
     Ok(())
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Starting tasks: a process each, or one process for a group of threads.
+//! Starting tasks: a process each, one process for a group of threads, or a thread of the process that forks it.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::SeqCst;
+use std::thread::Scope;
 
 use anyhow::{Result, anyhow};
 
@@ -64,7 +65,7 @@ pub fn start_all(context: &Context, family: &Family) -> Result<()> {
 
 /// The exit status of a task's process.
 fn one(context: &Context, group: usize, index: usize, forked: bool) -> i32 {
-    task::live(context, group, index, forked);
+    std::thread::scope(|scope| task::live(context, scope, group, index, forked));
     status(context)
 }
 
@@ -79,11 +80,8 @@ fn status(context: &Context) -> i32 {
 fn threads(context: &Context, group: usize) -> i32 {
     std::thread::scope(|scope| {
         for index in 0..context.plan.groups[group].count as usize {
-            let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
-            let body = move || task::live(context, group, index, false);
-            if let Err(error) = builder.spawn_scoped(scope, body) {
-                let slot = context.arena.slot_of(group, index);
-                Fault::os(Kind::Thread, &error).leave(context.arena, slot);
+            if let Err(fault) = thread(context, scope, group, index, false) {
+                fault.leave(context.arena, context.arena.slot_of(group, index));
                 context.ring();
                 // The threads that did start wait at the gate for ever; the supervisor ends them.
                 break;
@@ -93,8 +91,28 @@ fn threads(context: &Context, group: usize) -> i32 {
     status(context)
 }
 
-/// One task starts another.
-pub fn fork_task(context: &Context, group: usize, index: usize) -> Result<(), Fault> {
+fn thread<'a>(
+    context: &'a Context<'a>,
+    scope: &'a Scope<'a, '_>,
+    group: usize,
+    index: usize,
+    forked: bool,
+) -> Result<(), Fault> {
+    let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
+    let body = move || task::live(context, scope, group, index, forked);
+    match builder.spawn_scoped(scope, body) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Fault::os(Kind::Thread, &error)),
+    }
+}
+
+/// One task starts another; `scope` is its process.
+pub fn fork_task<'a>(
+    context: &'a Context<'a>,
+    scope: &'a Scope<'a, '_>,
+    group: usize,
+    index: usize,
+) -> Result<(), Fault> {
     let slot = context.arena.slot(context.arena.slot_of(group, index));
     let first = slot
         .begun
@@ -110,6 +128,9 @@ pub fn fork_task(context: &Context, group: usize, index: usize) -> Result<(), Fa
         context.arena.alive(group).fetch_add(1, SeqCst);
     }
     context.arena.shared().live.fetch_add(1, SeqCst);
+    if context.plan.groups[group].threads {
+        return thread(context, scope, group, index, true);
+    }
     let child =
         fork(|| one(context, group, index, true)).map_err(|error| Fault::os(Kind::Fork, &error))?;
     // By both sides: the child may die before it says who it is.

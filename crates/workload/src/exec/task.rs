@@ -4,6 +4,7 @@
 use std::ffi::CString;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use std::thread::Scope;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,8 +19,10 @@ use super::{attributes, futex, image, spawn};
 use crate::draw::Stream;
 use crate::plan::{Draw, Inst, Policy, QueueRef, Since, Value};
 
-pub struct Task<'a> {
+pub struct Task<'a, 'env> {
     pub context: &'a Context<'a>,
+    /// Its process, which ends after all of its threads.
+    scope: &'a Scope<'a, 'env>,
     slot: usize,
     lines: Vec<Line>,
     cursor: usize,
@@ -47,7 +50,13 @@ pub struct State {
 }
 
 /// Runs a task from its beginning to its end. Forked tasks begin at once.
-pub fn live(context: &Context, group: usize, index: usize, forked: bool) {
+pub fn live<'a>(
+    context: &'a Context<'a>,
+    scope: &'a Scope<'a, '_>,
+    group: usize,
+    index: usize,
+    forked: bool,
+) {
     let state = State {
         group,
         index,
@@ -61,15 +70,15 @@ pub fn live(context: &Context, group: usize, index: usize, forked: bool) {
         reaped: 0,
     };
     name(&context.plan.groups[group].name);
-    let mut task = Task::new(context, state);
+    let mut task = Task::new(context, scope, state);
     let result = task.prepare(forked).and_then(|()| task.interpret());
     task.finish(result);
 }
 
 /// Goes on with a task in a new program image.
-pub fn resume(context: &Context, state: State) {
+pub fn resume<'a>(context: &'a Context<'a>, scope: &'a Scope<'a, '_>, state: State) {
     name(&context.plan.groups[state.group].name);
-    let mut task = Task::new(context, state);
+    let mut task = Task::new(context, scope, state);
     let result = task.open_files().and_then(|()| task.interpret());
     task.finish(result);
 }
@@ -82,8 +91,8 @@ fn name(group: &str) {
     }
 }
 
-impl<'a> Task<'a> {
-    fn new(context: &'a Context<'a>, state: State) -> Self {
+impl<'a, 'env> Task<'a, 'env> {
+    fn new(context: &'a Context<'a>, scope: &'a Scope<'a, 'env>, state: State) -> Self {
         let plan = context.plan;
         let message = plan
             .queues
@@ -94,6 +103,7 @@ impl<'a> Task<'a> {
         let lines = (plan.groups[state.group].footprint_kib as usize * 16).max(1);
         Self {
             context,
+            scope,
             slot: context.arena.slot_of(state.group, state.index),
             // Not zero, so that the pages are the task's own from the start.
             lines: vec![[1; 8]; lines],
@@ -275,7 +285,7 @@ impl<'a> Task<'a> {
             }
             Inst::Fork { group, index } => {
                 let index = self.element(index, plan.groups[*group as usize].count)?;
-                spawn::fork_task(self.context, *group as usize, index)?;
+                spawn::fork_task(self.context, self.scope, *group as usize, index)?;
             }
             Inst::Exec => return Err(image::replace(self)),
             Inst::Reap => self.reap()?,
