@@ -39,6 +39,12 @@ pairs = { default = 8, min = 1, max = 64, about = "pairs" }
 """
 
 
+_TOPOLOGY = {
+    "desktop-4": "[topology]\nsockets = 1\nllcs_per_socket = 1\ncores_per_llc = 4\nthreads_per_core = 1\n",
+    "server-2x8-smt": "[topology]\nsockets = 2\nllcs_per_socket = 1\ncores_per_llc = 8\nthreads_per_core = 2\n",
+}
+
+
 def make_checkout(root: Path) -> Path:
     for name, text in {"bfs": "BFS, one queue by virtual deadline.", "cfs": "CFS, fair by virtual run time."}.items():
         folder = root / "schedulers" / name
@@ -50,8 +56,9 @@ def make_checkout(root: Path) -> Path:
         (root / folder).mkdir()
     (root / "workloads" / "latt.toml").write_text(_LATT)
     (root / "workloads" / "pipe.toml").write_text(_PIPE)
-    for name in ("desktop-4", "server-2x8-smt"):
-        (root / "machines" / f"{name}.toml").write_text(f'name = "{name}"\ntitle = "{name} title"\n')
+    for name in _TOPOLOGY:
+        text = f'name = "{name}"\ntitle = "{name} title"\n{_TOPOLOGY[name]}'
+        (root / "machines" / f"{name}.toml").write_text(text)
     for name in ("schedlab-sim", "schedlab-host"):
         shutil.copy(HERE / "fake_runner.py", root / "bin" / name)
         (root / "bin" / name).chmod(0o755)

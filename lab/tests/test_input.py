@@ -89,6 +89,11 @@ def test_usage_errors_are_one_line(lab: Callable, arguments: list[str], message:
         ('name = "other"', "key 'name': expected 'latt', as the file is called, got 'other'"),
         ('name = "latt"\nloads = [0]', "key 'loads': expected a list of positive integers"),
         ('name = "latt"\nloads = "1"', "key 'loads': expected a list of positive integers"),
+        ('name = "latt"\nloads = ["cores"]', "key 'loads': expected positive integers and expressions of 'cpus'"),
+        (
+            'name = "latt"\nloads = ["8 / (4 - cpus)"]',
+            "key 'loads': expected divisors above 0, got '8 / (4 - cpus)' with 4 CPUs",
+        ),
         ('name = "latt"\nparams = 3', "key 'params': expected a table"),
         ('name = "latt"\n[metrics]\npromises = "x"', "key 'metrics.promises': expected a list of metric names"),
     ],

@@ -87,7 +87,10 @@ def test_calibration_is_of_one_scheduler_a_study():
     [
         (("loads =", "lods ="), "experiment 1: key 'loads': expected a list"),
         (('seed = "002"', 'seed = "002"\nmood = 1'), "unknown key 'mood'"),
-        (('"cpus + 1"', '"cpus - 1"'), "key 'loads': expected integers, or 'cpus'"),
+        (
+            ('"cpus + 1"', '"cores + 1"'),
+            "experiment 1: key 'loads': expected positive integers and expressions of 'cpus'",
+        ),
         (("'(\\d+) processes'", "'processes'"), "key 'level': expected a regular expression with one group"),
         (('title = "t"', "title = 1"), "key 'title': expected a string, got 1"),
         (('machines = ["t5600"]', "machines = []"), "key 'machines': expected a list of str"),

@@ -21,7 +21,7 @@ pub struct CellArgs {
     /// Workload, a name or a file
     #[arg(long)]
     workload: String,
-    /// Value of the workload's load parameter; default: its first
+    /// Value of the workload's load parameter; default: the least its file offers
     #[arg(long)]
     load: Option<i64>,
     /// Machine, a name or a file
@@ -62,10 +62,10 @@ pub fn run(args: &CellArgs) -> Result<u8> {
     let machine = cache.machine(&sources.machine)?;
     let cell = Cell {
         digests: Digests::default(),
-        load: args
-            .load
-            .or_else(|| workload.loads.first().copied())
-            .unwrap_or(1),
+        load: match args.load {
+            Some(load) => load,
+            None => workload.least_load(machine.cpus() as u32)?,
+        },
         machine: machine.name.clone(),
         params: assignments(&args.params, "--param")?,
         place: "sim".to_string(),

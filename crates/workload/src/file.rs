@@ -25,8 +25,7 @@ pub struct Workload {
     pub source: String,
     /// Name of the load parameter.
     pub load: String,
-    /// Loads that show something, for a first comparison.
-    pub loads: Vec<i64>,
+    loads: Vec<Node>,
     pub params: Vec<Param>,
     pub(crate) root: Node,
     profile: Option<Arc<Profile>>,
@@ -80,7 +79,7 @@ impl Workload {
         let Some(load_param) = params.iter().find(|param| param.name == load_name) else {
             return Err(load.expected("the name of a parameter"));
         };
-        let Domain::Range { min, max } = load_param.domain else {
+        let Domain::Range { min, .. } = load_param.domain else {
             return Err(load.error("expected a number for a load, found a choice"));
         };
         ensure!(
@@ -98,10 +97,7 @@ impl Workload {
             title: table.required("title")?.text()?.to_string(),
             source: table.required("source")?.text()?.to_string(),
             load: load_param.name.clone(),
-            loads: items
-                .iter()
-                .map(|item| item.integer(min..=max))
-                .collect::<Result<_>>()?,
+            loads: items.to_vec(),
             params,
             root: root.clone(),
             digest: digest(text, profile.as_ref()),
@@ -112,8 +108,8 @@ impl Workload {
         }
         table.finish()?;
         // Everything else is found by fixing the plan at every load offered.
-        for load in &workload.loads {
-            let scope = workload.scope(*load, &BTreeMap::new(), TRIAL_CPUS)?;
+        for load in workload.loads(TRIAL_CPUS)? {
+            let scope = workload.scope(load, &BTreeMap::new(), TRIAL_CPUS)?;
             build::plan(
                 &workload,
                 &Scope {
@@ -122,9 +118,49 @@ impl Workload {
                 },
                 1,
             )?;
-            workload.command(*load, &BTreeMap::new(), TRIAL_CPUS, 1)?;
+            workload.command(load, &BTreeMap::new(), TRIAL_CPUS, 1)?;
         }
         Ok(workload)
+    }
+
+    /// Loads that show something on so many CPUs, for a first comparison; the least first.
+    pub fn loads(&self, cpus: u32) -> Result<Vec<i64>> {
+        let mut loads = Vec::new();
+        for item in &self.loads {
+            loads.push(self.level(item, cpus)?);
+        }
+        loads.sort_unstable();
+        loads.dedup();
+        Ok(loads)
+    }
+
+    pub fn least_load(&self, cpus: u32) -> Result<i64> {
+        let loads = self.loads(cpus)?;
+        Ok(*loads.first().expect("a list of loads is not empty"))
+    }
+
+    /// A load that counts in CPUs is at least 1: half of one CPU is one.
+    fn level(&self, item: &Node, cpus: u32) -> Result<i64> {
+        let param = self.params.iter().find(|param| param.name == self.load);
+        let Some(Domain::Range { min, max }) = param.map(|param| &param.domain) else {
+            unreachable!("read() has seen to it");
+        };
+        if matches!(item.kind, Kind::Integer(_)) {
+            return item.integer(*min..=*max);
+        }
+        let scope = Scope {
+            cpus,
+            trial: false,
+            params: BTreeMap::new(),
+            profile: None,
+        };
+        let load = scope.known(item)?.max(1);
+        let found = || format!("{} = {load} on {cpus} CPUs", item.describe());
+        ensure!(
+            (*min..=*max).contains(&load),
+            item.error(format!("expected {min} to {max}, found {}", found()))
+        );
+        Ok(load)
     }
 
     /// The workload at one load, on so many CPUs, with parameters as a user wrote them.

@@ -34,7 +34,7 @@ fn every_file_loads_under_its_own_name() {
             path.file_stem().unwrap().to_str()
         );
         for cpus in [1, 16, 1024] {
-            for &load in &workload.loads {
+            for load in workload.loads(4).unwrap() {
                 let plan = || workload.plan(load, &BTreeMap::new(), cpus, 7).unwrap();
                 assert_eq!(plan(), plan());
             }
@@ -199,6 +199,23 @@ fn arguments_are_checked() {
 }
 
 #[test]
+fn loads_count_in_cpus() {
+    let oltp = load("oltp");
+    for (cpus, loads) in [
+        (1, vec![1, 32]),
+        (2, vec![1, 2, 64]),
+        (16, vec![1, 8, 16, 512]),
+        (1024, vec![1, 512, 1024, 32_768]),
+    ] {
+        assert_eq!(oltp.loads(cpus).unwrap(), loads);
+        assert_eq!(oltp.least_load(cpus).unwrap(), 1);
+    }
+    let error = oltp.loads(1025).unwrap_err().to_string();
+    let expected = "expected 1 to 32768, found \"32 * cpus\" = 32800 on 1025 CPUs";
+    assert!(error.ends_with(expected), "{error}");
+}
+
+#[test]
 fn the_documented_example_is_a_workload() {
     let guide = include_str!("../../../docs/workloads.md");
     let example = guide
@@ -208,8 +225,8 @@ fn the_documented_example_is_a_workload() {
         .unwrap();
     let workload = Workload::from_toml(example, "docs/workloads.md").unwrap();
     assert_eq!(
-        (workload.name.as_str(), workload.loads.as_slice()),
-        ("ask", [1, 4, 16].as_slice())
+        (workload.name.as_str(), workload.loads(4).unwrap()),
+        ("ask", vec![1, 2, 16])
     );
 }
 

@@ -35,6 +35,7 @@ const PIECES: &[&str] = &[
     "\"\"",
     "\"me\"",
     "\"cpus\"",
+    "[1, \"cpus / 2\", \"32 * cpus\"]",
     "\"me / 0\"",
     "\"((((\"",
     "[]",
@@ -90,8 +91,8 @@ const PIECES: &[&str] = &[
 fn check(text: &str) -> Result<(), TestCaseError> {
     match Workload::from_toml(text, "f.toml") {
         Ok(workload) => {
-            for load in &workload.loads {
-                if let Ok(plan) = workload.plan(*load, &BTreeMap::new(), 3, 5) {
+            for load in workload.loads(3).unwrap_or_default() {
+                if let Ok(plan) = workload.plan(load, &BTreeMap::new(), 3, 5) {
                     sound(&plan)?;
                 }
             }

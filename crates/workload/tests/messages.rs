@@ -111,6 +111,21 @@ const THE_HEAD: Messages = &[
     ),
     (
         "[1, 2]",
+        "[1, \"3 * cpus\"]",
+        "5: loads[1]: expected 1 to 8, found \"3 * cpus\" = 12 on 4 CPUs",
+    ),
+    (
+        "[1, 2]",
+        "[\"us + 1\"]",
+        "5: loads[0]: unknown name us, expected one of cpus in \"us + 1\"",
+    ),
+    (
+        "[1, 2]",
+        "[1.5]",
+        "5: loads[0]: expected an integer or an expression, found 1.5",
+    ),
+    (
+        "[1, 2]",
         "[]",
         "5: loads: expected at least one load, found none",
     ),

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Machines of the simulator: one TOML file each in machines/, or a file by its path."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from schedlab import checkout
 from schedlab.catalogue import toml
 from schedlab.errors import InputError
 from schedlab.names import unknown
+
+_TOPOLOGY = ("sockets", "llcs_per_socket", "cores_per_llc", "threads_per_core")
 
 
 @dataclass(frozen=True)
@@ -15,6 +19,7 @@ class Machine:
     name: str
     path: Path | None  # None outside the simulator
     title: str
+    cpus: int
 
 
 def files() -> dict[str, Path]:
@@ -39,4 +44,16 @@ def read(path: Path) -> Machine:
     name = toml.text(data, "name", path, path.stem)
     if name != path.stem:
         raise InputError(f"{path}: key 'name': expected '{path.stem}', as the file is called, got '{name}'")
-    return Machine(name, path, toml.text(data, "title", path, ""))
+    return Machine(name, path, toml.text(data, "title", path, ""), _cpus(data, path))
+
+
+def _cpus(data: dict[str, Any], path: Path) -> int:
+    """Logical CPUs."""
+    topology = data.get("topology")
+    if not isinstance(topology, dict):
+        raise InputError(f"{path}: key 'topology': expected a table")
+    counts = {key: topology.get(key) for key in _TOPOLOGY}
+    for key, count in counts.items():
+        if type(count) is not int or count < 1:
+            raise InputError(f"{path}: key 'topology.{key}': expected a positive integer")
+    return math.prod(counts.values())

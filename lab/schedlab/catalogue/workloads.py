@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from schedlab import checkout
-from schedlab.catalogue import toml
+from schedlab.catalogue import loads, toml
 from schedlab.errors import InputError
 from schedlab.names import unknown
 
@@ -21,7 +21,7 @@ class Workload:
     path: Path
     title: str
     load: str  # the parameter that is the load
-    loads: list[int]
+    loads: list[int | str]  # which may count in CPUs: see loads_on()
     params: list[str] = field(default_factory=list)
     promises: list[str] = field(default_factory=list)  # the metrics it is judged by
     profile: str = ""  # what it draws from, as a path from its own folder
@@ -35,6 +35,10 @@ class Workload:
         """Its sources by where they have to lie for the file to be in another folder."""
         places = [f"{folder}/{self.path.name}", posixpath.normpath(posixpath.join(folder, self.profile))]
         return dict(zip(places, self.sources, strict=False))
+
+    def loads_on(self, cpus: int) -> list[int]:
+        """Load levels that show something on so many CPUs, the least first."""
+        return loads.at(self.loads, cpus, f"{self.path}: key 'loads'")
 
 
 def files() -> dict[str, Path]:
@@ -61,9 +65,6 @@ def read(path: Path) -> Workload:
     name = toml.text(data, "name", path)
     if name != path.stem:
         raise InputError(f"{path}: key 'name': expected '{path.stem}', as the file is called, got '{name}'")
-    loads = data.get("loads", [1])
-    if not isinstance(loads, list) or not loads or not all(type(n) is int and n > 0 for n in loads):
-        raise InputError(f"{path}: key 'loads': expected a list of positive integers")
     params = data.get("params", {})
     if not isinstance(params, dict):
         raise InputError(f"{path}: key 'params': expected a table")
@@ -79,7 +80,7 @@ def read(path: Path) -> Workload:
         path=path,
         title=toml.text(data, "title", path, ""),
         load=toml.text(data, "load", path, ""),
-        loads=loads,
+        loads=loads.check(data.get("loads", [1]), f"{path}: key 'loads'"),
         params=list(params),
         promises=promises,
         profile=profile,

@@ -25,7 +25,7 @@ _RUNNER = "schedlab-host"
 def calibrate(options: argparse.Namespace) -> int:
     workload = workloads.find(options.workload)
     params = dict(_pair(text) for text in options.param)
-    load = workload.loads[0] if options.load is None else options.load
+    load = workload.loads_on(_cpus(options))[0] if options.load is None else options.load
     output = Path(options.output) if options.output else checkout.root() / "profiles" / f"{workload.name}.toml"
     if options.model:
         return _beside_model(workload, output)
@@ -48,6 +48,10 @@ def calibrate(options: argparse.Namespace) -> int:
     atomic.write(output, profile.text(made, found, remarks))
     _tell(output, found, remarks)
     return 0
+
+
+def _cpus(options: argparse.Namespace) -> int:
+    return options.cpus if options.on == "vm" else os.cpu_count() or 1
 
 
 def _measure(

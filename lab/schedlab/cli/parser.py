@@ -261,7 +261,7 @@ def _calibrate(commands: argparse._SubParsersAction) -> None:
     usage = "schedlab calibrate WORKLOAD [options]"
     parser = _add(commands, "calibrate", "calibrate.calibrate", usage=usage, epilog=_CALIBRATE_EPILOG)
     parser.add_argument("workload", metavar="WORKLOAD", help="a workload of 'schedlab list workloads', or a file")
-    parser.add_argument("--load", metavar="N", type=int, help="its load (default: the first its file offers)")
+    parser.add_argument("--load", metavar="N", type=int, help="its load (default: the least its file offers)")
     parser.add_argument("-p", "--param", metavar="K=V", action="append", default=[], help="a parameter of the workload")
     parser.add_argument("--from", dest="source", metavar="TRACE", help="of a trace that is there, of the same workload")
     parser.add_argument("--root", metavar="TASK", help="which program of that trace: its PID or name")
@@ -316,7 +316,7 @@ def _trace(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("scheduler", metavar="SCHEDULER", help="a scheduler, with tunables as for compare")
     what = parser.add_argument_group("what to run")
     what.add_argument("-w", "--workload", metavar="NAME", required=True, help="a workload, by name or file")
-    what.add_argument("--load", metavar="N", type=int, help="load level (default: the workload's first)")
+    what.add_argument("--load", metavar="N", type=int, help="load level (default: the workload's least)")
     what.add_argument("-p", "--param", metavar="K=V", action="append", help="a workload's parameter")
     machine = DEFAULT_MACHINE["sim"]
     what.add_argument("-m", "--machine", metavar="NAME", default=machine, help=f"machine (default: {machine})")

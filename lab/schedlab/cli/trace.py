@@ -55,7 +55,7 @@ def _traced(options: argparse.Namespace) -> run.Traced:
         raise InputError(f"'{options.scheduler}': expected one scheduler")
     workload = workloads.find(options.workload)
     machine = machines.find(options.machine)
-    load = workload.loads[0] if options.load is None else options.load
+    load = workload.loads_on(machine.cpus)[0] if options.load is None else options.load
     if not 1 <= load <= MAX_LOAD:
         raise InputError(f"--load {load}: expected 1 to {MAX_LOAD:,}")
     if options.seed < 0:

@@ -47,7 +47,7 @@ def describe(campaign: Campaign, command: str) -> Manifest:
                 "name": workload.name,
                 "title": workload.title,
                 "load": workload.load,
-                "loads": request.loads[workload.name],
+                "loads": request.loads_of(workload),
                 "promises": workload.promises,
             }
             for workload in request.workloads

@@ -82,7 +82,7 @@ def _simulated(request: Request, engine: str) -> list[Block]:
                 _cell(request, arm, workload, load, machine, repetition, engine)
                 for repetition in range(request.repetitions)
                 for workload in request.workloads
-                for load in request.loads[workload.name]
+                for load in request.loads_on(workload, machine)
                 for arm in request.arms
             ],
         )
@@ -99,12 +99,13 @@ def _real(request: Request, arms: list[Arm], engine: str) -> list[Block]:
         for machine in request.machines:
 
             def end(role: str, machine: Machine = machine, repetition: int = repetition) -> PlannedCell:
-                return _cell(request, default, first, request.loads[first.name][0], machine, repetition, engine, role)
+                load = request.loads_on(first, machine)[0]
+                return _cell(request, default, first, load, machine, repetition, engine, role)
 
             measured = [
                 _cell(request, arm, workload, load, machine, repetition, engine)
                 for workload in request.workloads
-                for load in request.loads[workload.name]
+                for load in request.loads_on(workload, machine)
                 for arm in shuffled(arms, request.seed_base, repetition, machine.name, workload.name, load)
             ]
             blocks.append(Block(machine, [end(roles.WARM_UP), end(roles.FIRST), *measured, end(roles.LAST)]))

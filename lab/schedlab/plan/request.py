@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the user asked for, checked."""
 
+import os
 from dataclasses import dataclass
 
 from schedlab.catalogue import machines, workloads
@@ -24,7 +25,7 @@ MAX_VCPUS = 64
 class Request:
     arms: list[Arm]
     workloads: list[Workload]
-    loads: dict[str, list[int]]  # by workload
+    loads: list[int] | None  # of all workloads; None: each has its own
     params: dict[str, dict[str, str]]  # by workload
     machines: list[Machine]
     place: str
@@ -35,6 +36,13 @@ class Request:
     @property
     def record_place(self) -> str:
         return f"vm-{self.tier}" if self.place == "vm" else self.place
+
+    def loads_of(self, workload: Workload) -> list[int | str]:
+        """As they were given: some may count in the machine's CPUs."""
+        return [*self.loads] if self.loads else workload.loads
+
+    def loads_on(self, workload: Workload, machine: Machine) -> list[int]:
+        return self.loads or workload.loads_on(machine.cpus)
 
 
 def request(
@@ -59,13 +67,12 @@ def request(
     names = split(workload_names or DEFAULT_WORKLOADS, "-w")
     loaded = [workloads.find(name) for name in names]
     _refuse_twins([w.name for w in loaded], "-w")
-    loads = parse_loads(load) if load is not None else None
     boards = [_machine(name, place) for name in split(machine_names or DEFAULT_MACHINE[place], "-m")]
     _refuse_twins([m.name for m in boards], "-m")
     return Request(
         arms=chosen,
         workloads=loaded,
-        loads={w.name: loads or w.loads for w in loaded},
+        loads=parse_loads(load) if load is not None else None,
         params=params.assign(param or [], loaded),
         machines=boards,
         place=place,
@@ -105,7 +112,7 @@ def _machine(name: str, place: str) -> Machine:
     if place == "host":
         if name != "host":
             raise InputError(f"-m '{name}': on the host the only machine is 'host'")
-        return Machine("host", None, "this machine")
+        return Machine("host", None, "this machine", os.cpu_count() or 1)
     if not name.isascii() or not name.isdigit() or not 1 <= int(name) <= MAX_VCPUS:
         raise InputError(f"-m '{name}': in the virtual machine expected a number of CPUs, 1 to {MAX_VCPUS}")
-    return Machine(str(int(name)), None, f"guest with {int(name)} CPUs")
+    return Machine(str(int(name)), None, f"guest with {int(name)} CPUs", int(name))

@@ -12,7 +12,7 @@ workload = "counter"                   # ours
 published = "python counter"           # its name in published/claims.csv
 schedulers = { BFS = "bfs:rules=311", "CFS 2.6.31" = "cfs:rules=2.6.31" }   # theirs = ours
 machines = ["t5600"]
-loads = [1, 2, "cpus + 1"]             # "N * cpus", "cpus / N", "cpus + N"
+loads = [1, 2, "cpus + 1"]             # as in a workload's file
 level = '(\\d+) processes'             # finds the load in a claim's words; without it a claim is about all loads
 repetitions = 5
 metrics = { elapsed = "elapsed_s" }    # theirs = ours, or a sum: "switches_voluntary + switches_involuntary"
@@ -31,12 +31,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from schedlab import checkout
-from schedlab.catalogue import studies, toml
+from schedlab.catalogue import loads, machines, studies, toml
 from schedlab.errors import InputError
 from schedlab.names import unknown
-
-_LOAD = re.compile(r"(?:(?P<times>\d+) \* )?cpus(?: (?P<sign>[+/]) (?P<by>\d+))?")
 
 
 @dataclass(frozen=True)
@@ -65,8 +62,7 @@ class Experiment:
     calibration: Calibration | None = None
 
     def loads_on(self, machine: str) -> list[int]:
-        """Load levels on a machine, in which `cpus` may count."""
-        return sorted({load if isinstance(load, int) else _evaluate(load, cpus(machine)) for load in self.loads})
+        return loads.at(self.loads, machines.find(machine).cpus, f"experiment '{self.name}': key 'loads'")
 
     def params_on(self, machine: str) -> dict[str, Any]:
         return self.params | self.machine_params.get(machine, {})
@@ -96,24 +92,6 @@ def find(name: str) -> Study:
     return read(available[name])
 
 
-def cpus(machine: str) -> int:
-    """Logical CPUs of a machine file."""
-    path = checkout.root() / "machines" / f"{machine}.toml"
-    topology = toml.read(path)["topology"]
-    count = 1
-    for key in ("sockets", "llcs_per_socket", "cores_per_llc", "threads_per_core"):
-        count *= topology.get(key, 1)
-    return count
-
-
-def _evaluate(text: str, count: int) -> int:
-    found = _LOAD.fullmatch(text)
-    assert found is not None  # read() has seen to it
-    value = count * int(found["times"] or 1)
-    by = int(found["by"] or 0)
-    return max(1, value // by if found["sign"] == "/" else value + by)
-
-
 def read(path: Path) -> Study:
     data = toml.read(path)
     reader = _Reader(path, data, "")
@@ -137,17 +115,13 @@ def read(path: Path) -> Study:
 def _experiment(path: Path, data: dict[str, Any], index: int) -> Experiment:
     reader = _Reader(path, data, f"experiment {index + 1}: ")
     level = reader.text("level", "")
-    loads = reader.list("loads", int, str)
-    for load in loads:
-        if isinstance(load, str) and not _LOAD.fullmatch(load):
-            raise reader.wrong("loads", "integers, or 'cpus', 'cpus + N', 'cpus / N', 'N * cpus'", load)
     found = Experiment(
         name=reader.text("name"),
         workload=reader.text("workload"),
         published=reader.text("published"),
         schedulers=reader.table("schedulers", str),
         machines=reader.list("machines", str),
-        loads=loads,
+        loads=loads.check(reader.list("loads", int, str), f"{path}: experiment {index + 1}: key 'loads'"),
         level=reader.pattern("level", level) if level else None,
         repetitions=reader.number("repetitions", 5),
         metrics={theirs: ours.split(" + ") for theirs, ours in reader.table("metrics", str).items()},

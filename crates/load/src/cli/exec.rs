@@ -103,7 +103,7 @@ fn of_workload(command: Command) -> Command {
                 .allow_negative_numbers(true)
                 .value_parser(value_parser!(i64))
                 .help(
-                    "Value of the workload's load parameter [default: the first its file offers]",
+                    "Value of the workload's load parameter [default: the least its file offers]",
                 ),
         )
         .arg(
@@ -136,8 +136,8 @@ pub fn prepare_command() -> Command {
 
 /// The folder has the input's name in the cache; nothing is printed where the workload needs none.
 pub fn prepare(matches: &ArgMatches) -> Result<ExitCode> {
-    let (workload, load, params) = chosen(matches).map_err(bad_input)?;
     let cpus = Kernel::read().cpus;
+    let (workload, load, params) = chosen(matches, cpus).map_err(bad_input)?;
     let command = workload
         .command(load, &params, cpus, 1)
         .map_err(bad_input)?;
@@ -170,15 +170,12 @@ pub fn exec(matches: &ArgMatches) -> Result<ExitCode> {
     })
 }
 
-fn chosen(matches: &ArgMatches) -> Result<(Workload, i64, BTreeMap<String, String>)> {
+fn chosen(matches: &ArgMatches, cpus: u32) -> Result<(Workload, i64, BTreeMap<String, String>)> {
     let path = matches.get_one::<PathBuf>("workload").expect("required");
     let workload = Workload::read(path)?;
     let load = match matches.get_one::<i64>("load") {
         Some(load) => *load,
-        None => *workload
-            .loads
-            .first()
-            .with_context(|| format!("{}: offers no load: add --load", path.display()))?,
+        None => workload.least_load(cpus)?,
     };
     let params = pairs(
         "--param",
@@ -191,7 +188,7 @@ fn chosen(matches: &ArgMatches) -> Result<(Workload, i64, BTreeMap<String, Strin
 }
 
 fn job(matches: &ArgMatches, cpus: u32) -> Result<Job> {
-    let (workload, load, params) = chosen(matches)?;
+    let (workload, load, params) = chosen(matches, cpus)?;
     let named = matches.get_one::<String>("scheduler");
     let (name, tunables) = named.map_or(("default", ""), |named| {
         named.split_once(':').unwrap_or((named, ""))

@@ -40,7 +40,7 @@ pub fn tell(built: &Built, job: &Job, dir: &Path) -> Result<Told> {
         .with_context(|| path.display().to_string())?;
     let machine = Machine::from_toml(&job.machine, "machine.toml")?;
     let workload = Workload::from_toml(&job.workload, "workload.toml")?;
-    let load = workload.loads.first().copied().unwrap_or(1);
+    let load = workload.least_load(machine.cpus() as u32)?;
     let plan = workload.plan(load, &BTreeMap::new(), machine.cpus() as u32, job.seed)?;
     let mut reason = words::with_labels(&verdict.reason, &plan);
     if let Some(callback) = &trace.callback

@@ -85,7 +85,7 @@ fn one(name: &str, native: &mut Native, job: &Job) -> Result<Verdict> {
     MOST_LOOKS.store(job.limits.hang_ms.div_ceil(LOOK_MS), Ordering::Relaxed);
     let machine = Machine::from_toml(&job.machine, "machine.toml")?;
     let workload = Workload::from_toml(&job.workload, "workload.toml")?;
-    let load = workload.loads.first().copied().unwrap_or(1);
+    let load = workload.least_load(machine.cpus() as u32)?;
     let plan = workload.plan(
         load,
         &std::collections::BTreeMap::new(),
