@@ -73,6 +73,19 @@ def test_an_application_keeps_its_promises_and_leaves_nothing(runner: Path, name
     nothing_is_left(runs)
 
 
+def test_a_kernel_is_configured_as_its_file_says(runner: Path):
+    skip_if_not_here(runner, "kbuild")
+    asked = [str(runner), "prepare", str(WORKLOADS / "kbuild.toml")]
+    folder = Path(subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip())
+    unpacked = subprocess.Popen(["zstd", "-q", "-d", "-c", folder / "files" / "linux.tar.zst"], stdout=subprocess.PIPE)
+    done = subprocess.run(["tar", "xO", "./.config"], stdin=unpacked.stdout, capture_output=True, text=True, check=True)
+    assert unpacked.wait(60) == 0
+    wanted = (WORKLOADS / "kbuild" / "tiny.config").read_text().splitlines()
+    settings = {line for line in wanted if line.startswith("CONFIG_")}
+    assert len(settings) == 6
+    assert settings <= set(done.stdout.splitlines())
+
+
 def test_every_frame_is_shown_or_not(runner: Path, runs: Path):
     metrics = ran(runner, "mplayer", runs).record["metrics"]
     assert metrics["frames_shown"] + metrics["frames_not_shown"] == 80

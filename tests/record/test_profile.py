@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A workload's profile is a part of it: in its cells' identity, and wherever it is run."""
+"""A workload's profile and the files that its input is made with are a part of it: in its cells' identity, and wherever
+it is run."""
 
 import hashlib
 from pathlib import Path
@@ -33,6 +34,21 @@ def test_both_lie_in_a_guest_as_they_do_here(workload: Path) -> None:
         "/lab/workloads/w.toml": workload,
         "/lab/p.toml": workload.parents[1] / "p.toml",
     }
+
+
+def test_so_are_the_files_that_an_input_is_made_with(workload: Path) -> None:
+    (workload.parent / "w").mkdir()
+    (workload.parent / "w/a.config").write_text("A=y")
+    text = f'{TEXT}[command.input]\nfiles = ["w/a.config"]\n'
+    workload.write_text(text)
+    found = workloads.read(workload)
+    assert cells.file_digest(*found.sources) == hashlib.sha256(f"{text}\0profile\0A=y".encode()).hexdigest()[:16]
+    assert list(found.within("/lab/workloads")) == ["/lab/workloads/w.toml", "/lab/p.toml", "/lab/workloads/w/a.config"]
+    workload.write_text(text.replace("a.config", "b.config"))
+    with pytest.raises(
+        InputError, match=r"w\.toml: key 'command\.input\.files': expected files of the workload, there is"
+    ):
+        workloads.read(workload)
 
 
 def test_a_profile_that_is_not_there_is_said_so(workload: Path) -> None:

@@ -199,6 +199,10 @@ fn mistakes_in_the_table_are_bad_input() {
             "tools = {}\nrun = 'true'\n[command.input]\ntools = {}\ngiven = [\"x\"]\nmake = ''",
             "expected the name of a parameter",
         ),
+        (
+            "tools = {}\nrun = 'true'\n[command.input]\ntools = {}\nfiles = [\"a/x\"]\nmake = ''",
+            "command.input.files[0]: expected a file of the workload: ",
+        ),
     ] {
         let (status, said, _) =
             place.run(&format!("{}[command]\n{table}\n", metrics("\"elapsed_s\"")));
@@ -250,6 +254,30 @@ fn an_input_is_made_once_and_checked() {
         reason.starts_with("app: its input has changed since it was made: remove "),
         "{reason}"
     );
+}
+
+#[test]
+fn the_files_that_an_input_is_made_with_are_a_part_of_the_workload() {
+    let place = Place::new();
+    let file = place.path("given/one.config");
+    std::fs::create_dir(place.path("given")).unwrap();
+    let text = format!(
+        "{}[command]\ntools = {{}}\nrun = 'cat \"$input/data\"'\n\
+         [command.metrics]\nframes_shown = '(\\d+)'\n\
+         [command.input]\ntools = {{}}\nfiles = [\"given/one.config\"]\nmake = 'cp \"$beside/one.config\" data'\n",
+        metrics("\"frames_shown\"")
+    );
+    for (content, made) in [
+        ("11", "app: making its input, once\n"),
+        ("12", "app: making its input, once\n"),
+        ("11", ""),
+    ] {
+        std::fs::write(&file, content).unwrap();
+        let (status, said, record) = place.run(&text);
+        assert_eq!((status, said.as_str()), (Some(0), made), "{record}");
+        let shown = record["metrics"]["frames_shown"].as_f64();
+        assert_eq!(shown, content.parse().ok());
+    }
 }
 
 /// A server that would live for ever, in a session of its own, and a run that would never end.

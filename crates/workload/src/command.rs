@@ -2,6 +2,7 @@
 //! `[command]`: the real application that a workload's tasks are the model of (`docs/workloads.md`).
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use anyhow::{Result, ensure};
 use input::{Node, Table};
@@ -9,6 +10,7 @@ use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
 
 use crate::names::{COUNTED, LOGGED, MEASURED, THROUGHPUT};
+use crate::profile;
 use crate::scope::{Scope, Setting};
 
 const MEMORY_MIB: i64 = 3_072;
@@ -45,6 +47,38 @@ pub struct Input {
     pub make: String,
     /// The parameters it depends on.
     pub environment: BTreeMap<String, String>,
+    /// Files of the workload that `make` finds in a folder `$beside`: names and text.
+    pub beside: BTreeMap<String, String>,
+}
+
+/// The files that an input is made with: paths from the workload's own folder, in the file's order, and text.
+pub type Beside = Vec<(String, String)>;
+
+pub fn beside(table: &Table, file: &str) -> Result<Beside> {
+    let command = table.optional("command").map(Node::table).transpose()?;
+    let input = command
+        .as_ref()
+        .and_then(|command| command.optional("input"));
+    let input = input.map(Node::table).transpose()?;
+    let files = input.as_ref().and_then(|input| input.optional("files"));
+    let mut found = Beside::new();
+    for item in files.map_or(Ok(&[][..]), Node::list)? {
+        let path = item.text()?;
+        let same = |(other, _): &(String, String)| name(other) == name(path);
+        ensure!(
+            !name(path).is_empty() && !found.iter().any(same),
+            item.expected("a file of a name of its own")
+        );
+        let text = input::read(&profile::beside(Path::new(file), path), "a file")
+            .map_err(|error| item.error(format!("expected a file of the workload: {error}")))?;
+        found.push((path.to_string(), text));
+    }
+    Ok(found)
+}
+
+/// What a path ends in.
+fn name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Reads the table at one load; `promises` must all be kept.
@@ -54,12 +88,13 @@ pub fn command(
     seed: u64,
     groups: &[String],
     promises: &Node,
+    beside: &Beside,
 ) -> Result<Command> {
     let table = node.table()?;
     let environment = environment(scope, seed);
     let input = match table.optional("input") {
         None => None,
-        Some(node) => Some(input(node, &environment)?),
+        Some(node) => Some(input(node, &environment, beside)?),
     };
     let mut replaces = Vec::new();
     for item in table.optional("replaces").map_or(Ok(&[][..]), Node::list)? {
@@ -113,8 +148,10 @@ fn environment(scope: &Scope, seed: u64) -> BTreeMap<String, String> {
     all
 }
 
-fn input(node: &Node, all: &BTreeMap<String, String>) -> Result<Input> {
+fn input(node: &Node, all: &BTreeMap<String, String>, beside: &Beside) -> Result<Input> {
     let table = node.table()?;
+    // Read with the workload.
+    table.optional("files");
     let mut environment = BTreeMap::new();
     for item in table.optional("given").map_or(Ok(&[][..]), Node::list)? {
         let name = item.text()?;
@@ -127,6 +164,10 @@ fn input(node: &Node, all: &BTreeMap<String, String>) -> Result<Input> {
         tools: tools(table.required("tools")?)?,
         make: table.required("make")?.text()?.to_string(),
         environment,
+        beside: beside
+            .iter()
+            .map(|(path, text)| (name(path).to_string(), text.clone()))
+            .collect(),
     };
     table.finish()?;
     Ok(input)

@@ -9,7 +9,7 @@ use anyhow::{Result, anyhow, ensure};
 use input::{Kind, Node, one_line, suggest};
 
 use crate::cell::hex_digest;
-use crate::command::{self, Command};
+use crate::command::{self, Beside, Command};
 use crate::plan::Plan;
 use crate::profile::Profile;
 use crate::scope::{Scope, Setting};
@@ -29,7 +29,8 @@ pub struct Workload {
     pub params: Vec<Param>,
     pub(crate) root: Node,
     profile: Option<Arc<Profile>>,
-    /// First 16 hex digits of SHA-256 of the file and, after a NUL, its profile.
+    beside: Arc<Beside>,
+    /// First 16 hex digits of SHA-256 of the file and, each after a NUL, its profile and the files its input is made with.
     pub digest: String,
 }
 
@@ -74,6 +75,7 @@ impl Workload {
         }
         let profile = table.optional("profile");
         let profile = profile.map(|name| Profile::read(name, file)).transpose()?;
+        let beside = command::beside(&table, file)?;
         let load = table.required("load")?;
         let load_name = load.text()?;
         let Some(load_param) = params.iter().find(|param| param.name == load_name) else {
@@ -100,8 +102,9 @@ impl Workload {
             loads: items.to_vec(),
             params,
             root: root.clone(),
-            digest: digest(text, profile.as_ref()),
+            digest: digest(text, profile.as_ref(), &beside),
             profile: profile.map(Arc::new),
+            beside: Arc::new(beside),
         };
         for section in build::SECTIONS.iter().chain(&["command"]) {
             table.optional(section);
@@ -197,7 +200,7 @@ impl Workload {
         }
         let metrics = table.required("metrics")?.table()?;
         let promises = metrics.required("promises")?;
-        command::command(node, &scope, seed, &groups, promises).map(Some)
+        command::command(node, &scope, seed, &groups, promises, &self.beside).map(Some)
     }
 
     fn scope(&self, load: i64, params: &BTreeMap<String, String>, cpus: u32) -> Result<Scope> {
@@ -284,11 +287,12 @@ impl Param {
     }
 }
 
-fn digest(text: &str, profile: Option<&Profile>) -> String {
+fn digest(text: &str, profile: Option<&Profile>, beside: &Beside) -> String {
     let mut bytes = text.as_bytes().to_vec();
-    if let Some(profile) = profile {
+    let profile = profile.map(|profile| &profile.text).into_iter();
+    for more in profile.chain(beside.iter().map(|(_, text)| text)) {
         bytes.push(0);
-        bytes.extend_from_slice(profile.text.as_bytes());
+        bytes.extend_from_slice(more.as_bytes());
     }
     hex_digest(&bytes, 16)
 }

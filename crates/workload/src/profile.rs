@@ -76,6 +76,7 @@ impl Profile {
 const MAX_NS: i64 = 1_000_000_000_000_000;
 const MAX_WEIGHT: i64 = 1_000_000_000;
 
-fn beside(file: &Path, name: &str) -> PathBuf {
+/// The path that a workload's file names from its own folder.
+pub fn beside(file: &Path, name: &str) -> PathBuf {
     file.parent().unwrap_or(Path::new("")).join(name)
 }

@@ -12,6 +12,12 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../workloads")
 }
 
+fn files() -> impl Iterator<Item = PathBuf> {
+    let entries = folder().read_dir().unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.extension().is_some_and(|end| end == "toml"))
+}
+
 fn load(name: &str) -> Workload {
     Workload::read(&folder().join(format!("{name}.toml"))).unwrap()
 }
@@ -26,8 +32,7 @@ fn plan(name: &str, load_value: i64, params: &[(&str, &str)]) -> Plan {
 
 #[test]
 fn every_file_loads_under_its_own_name() {
-    for entry in folder().read_dir().unwrap() {
-        let path = entry.unwrap().path();
+    for path in files() {
         let workload = Workload::read(&path).unwrap();
         assert_eq!(
             Some(workload.name.as_str()),
@@ -113,8 +118,7 @@ fn every_defined_file_is_its_listing() {
 
 #[test]
 fn every_file_says_what_its_model_leaves_out() {
-    for entry in folder().read_dir().unwrap() {
-        let path = entry.unwrap().path();
+    for path in files() {
         let text = std::fs::read_to_string(&path).unwrap();
         let says = text.lines().any(|line| line.starts_with("# Leaves out: "));
         assert!(says, "{}", path.display());

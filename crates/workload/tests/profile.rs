@@ -103,6 +103,37 @@ fn another_profile_is_another_workload() {
 }
 
 #[test]
+fn another_file_that_its_input_is_made_with_is_another_workload() {
+    let text = format!(
+        "{WORKLOAD}\n[command]\ntools = {{}}\nrun = ''\n[command.input]\ntools = {{}}\nmake = ''\n\
+         files = [\"b/y.config\", \"x.config\"]\n"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    std::fs::create_dir(folder.path().join("b")).unwrap();
+    for (name, text) in [
+        ("w.toml", text.as_str()),
+        ("p.toml", PROFILE),
+        ("b/y.config", "Y=y"),
+        ("x.config", "X=x"),
+    ] {
+        write(name, text);
+    }
+    let digest = || Workload::read(&folder.path().join("w.toml")).map(|workload| workload.digest);
+    let whole = [&text, PROFILE, "Y=y", "X=x"].join("\0");
+    let expected = workload::cell::hex_digest(whole.as_bytes(), 16);
+    assert_eq!(digest().unwrap(), expected);
+    write("b/y.config", "Y=n");
+    assert_ne!(digest().unwrap(), expected);
+    // Both would lie in one folder.
+    write("w.toml", &text.replace("x.config", "y.config"));
+    let error = digest().unwrap_err().to_string();
+    let message =
+        "command.input.files[1]: expected a file of a name of its own, found \"y.config\"";
+    assert!(error.ends_with(message), "{error}");
+}
+
+#[test]
 fn what_is_missing_is_named_with_its_place() {
     let changes: &[(&str, &str, Option<&str>, &str)] = &[
         (

@@ -5,6 +5,7 @@ import posixpath
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from schedlab import checkout
 from schedlab.catalogue import loads, toml
@@ -24,17 +25,18 @@ class Workload:
     loads: list[int | str]  # which may count in CPUs: see loads_on()
     params: list[str] = field(default_factory=list)
     promises: list[str] = field(default_factory=list)  # the metrics it is judged by
-    profile: str = ""  # what it draws from, as a path from its own folder
+    # Paths from its own folder: what it draws from, and what a real application's input is made with.
+    beside: list[str] = field(default_factory=list)
 
     @property
     def sources(self) -> list[Path]:
         """All that it consists of."""
-        return [self.path, self.path.parent / self.profile] if self.profile else [self.path]
+        return [self.path, *(self.path.parent / name for name in self.beside)]
 
     def within(self, folder: str) -> dict[str, Path]:
         """Its sources by where they have to lie for the file to be in another folder."""
-        places = [f"{folder}/{self.path.name}", posixpath.normpath(posixpath.join(folder, self.profile))]
-        return dict(zip(places, self.sources, strict=False))
+        places = [posixpath.normpath(posixpath.join(folder, name)) for name in [self.path.name, *self.beside]]
+        return dict(zip(places, self.sources, strict=True))
 
     def loads_on(self, cpus: int) -> list[int]:
         """Load levels that show something on so many CPUs, the least first."""
@@ -72,9 +74,6 @@ def read(path: Path) -> Workload:
     promises = metrics.get("promises", []) if isinstance(metrics, dict) else []
     if not isinstance(promises, list) or not all(isinstance(p, str) for p in promises):
         raise InputError(f"{path}: key 'metrics.promises': expected a list of metric names")
-    profile = toml.text(data, "profile", path, "")
-    if profile and not (path.parent / profile).is_file():
-        raise InputError(f"{path}: key 'profile': expected a profile's file, there is no '{profile}'")
     return Workload(
         name=name,
         path=path,
@@ -83,8 +82,30 @@ def read(path: Path) -> Workload:
         loads=loads.check(data.get("loads", [1]), f"{path}: key 'loads'"),
         params=list(params),
         promises=promises,
-        profile=profile,
+        beside=_beside(data, path),
     )
+
+
+def _beside(data: dict[str, Any], path: Path) -> list[str]:
+    profile = toml.text(data, "profile", path, "")
+    if profile and not (path.parent / profile).is_file():
+        raise InputError(f"{path}: key 'profile': expected a profile's file, there is no '{profile}'")
+    return [profile, *_made_with(data, path)] if profile else _made_with(data, path)
+
+
+def _made_with(data: dict[str, Any], path: Path) -> list[str]:
+    table: Any = data
+    for key in ("command", "input"):
+        table = table.get(key, {})
+        if not isinstance(table, dict):
+            raise InputError(f"{path}: key '{key}': expected a table")
+    files = table.get("files", [])
+    if not isinstance(files, list) or not all(isinstance(name, str) for name in files):
+        raise InputError(f"{path}: key 'command.input.files': expected a list of paths")
+    for name in files:
+        if not (path.parent / name).is_file():
+            raise InputError(f"{path}: key 'command.input.files': expected files of the workload, there is no '{name}'")
+    return files
 
 
 def _rt_app(path: Path) -> Workload:

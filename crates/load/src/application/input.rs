@@ -19,9 +19,9 @@ use crate::signals;
 /// Sums of the files, as sha256sum prints them, beside the folder `files`.
 const SUMS: &str = "SHA256SUMS";
 
-/// The folder of the input. It has its script's and its parameters' hash in its name.
+/// The folder of the input. It has the hash of its script, its parameters and the files it is made with in its name.
 pub fn ensure(name: &str, input: &Input) -> Result<PathBuf> {
-    let recipe = serde_json::to_string(&(&input.make, &input.environment))?;
+    let recipe = serde_json::to_string(&(&input.make, &input.environment, &input.beside))?;
     let place = root()?.join(format!("{name}-{}", hex_digest(recipe.as_bytes(), 16)));
     if !place.join(SUMS).exists() {
         tools::need(&format!("{name}: its input"), &input.tools)?;
@@ -70,7 +70,7 @@ fn make(name: &str, input: &Input, place: &Path) -> Result<()> {
     let _ = fs::remove_dir_all(&new);
     let files = new.join("files");
     fs::create_dir_all(&files).with_context(|| files.display().to_string())?;
-    let made = fill(input, &files, &new.join("log"));
+    let made = fill(input, &new);
     if let Err(error) = made {
         fs::remove_dir_all(&new)?;
         return Err(error.context(format!("{name}: its input")));
@@ -85,8 +85,16 @@ fn make(name: &str, input: &Input, place: &Path) -> Result<()> {
     fs::rename(&new, place).with_context(|| place.display().to_string())
 }
 
-fn fill(input: &Input, files: &Path, log: &Path) -> Result<()> {
-    let mut child = script::start(&input.make, files, log, &input.environment, false)?;
+fn fill(input: &Input, new: &Path) -> Result<()> {
+    let (beside, log) = (new.join("beside"), new.join("log"));
+    fs::create_dir(&beside).with_context(|| beside.display().to_string())?;
+    for (name, text) in &input.beside {
+        let path = beside.join(name);
+        fs::write(&path, text).with_context(|| path.display().to_string())?;
+    }
+    let mut environment = input.environment.clone();
+    environment.insert("beside".into(), beside.display().to_string());
+    let mut child = script::start(&input.make, &new.join("files"), &log, &environment, false)?;
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
@@ -98,7 +106,7 @@ fn fill(input: &Input, files: &Path, log: &Path) -> Result<()> {
         }
         signals::wait(std::time::Duration::from_millis(50));
     };
-    script::judge("the script", status, log)
+    script::judge("the script", status, &log)
 }
 
 /// Of every file, a line each, in the order of their paths.
