@@ -6,9 +6,11 @@
 
 use std::collections::VecDeque;
 
+use machine::Machine;
 use workload::plan::{Plan, QueueKind};
 
 use crate::actor::Step;
+use crate::message::{Origin, Traffic};
 use crate::sim::Sim;
 use crate::task::{TaskId, Wait};
 
@@ -19,8 +21,8 @@ struct Queue {
     kind: QueueKind,
     capacity: u32,
     used: u32,
-    /// Size and stamp of each message.
-    messages: VecDeque<(u32, u64)>,
+    /// Size, stamp and origin of each message.
+    messages: VecDeque<(u32, u64, Origin)>,
     receivers: VecDeque<TaskId>,
     senders: VecDeque<TaskId>,
     pollers: Vec<TaskId>,
@@ -62,6 +64,7 @@ const SPIN: u64 = u64::MAX / 4;
 /// Arrays flattened; each with the index of its first element and its length.
 pub struct Ipc {
     queues: Vec<Queue>,
+    traffic: Traffic,
     queue_arrays: Vec<(u32, u32)>,
     locks: Vec<Mutex>,
     lock_arrays: Vec<(u32, u32)>,
@@ -75,9 +78,10 @@ pub struct Ipc {
 }
 
 impl Ipc {
-    pub fn new(plan: &Plan) -> Self {
+    pub fn new(plan: &Plan, machine: &Machine) -> Self {
         let mut ipc = Self {
             queues: Vec::new(),
+            traffic: Traffic::new(machine),
             queue_arrays: Vec::new(),
             locks: Vec::new(),
             lock_arrays: Vec::new(),
@@ -155,11 +159,13 @@ impl Sim<'_> {
             target.senders.push_back(id);
             return Step::Blocked(Wait::Queue);
         }
+        let kind = target.kind;
+        let cpu = self.tasks[id as usize].cpu;
+        let origin = self.ipc.traffic.sent(&self.machine, cpu, kind, bytes);
         target.used += bytes;
-        target.messages.push_back((bytes, stamp));
+        target.messages.push_back((bytes, stamp, origin));
         let receiver = target.receivers.pop_front();
         let pollers = std::mem::take(&mut target.pollers);
-        let kind = target.kind;
         self.charge(self.message_ns(kind, bytes));
         if let Some(receiver) = receiver {
             self.wake(receiver, true);
@@ -193,7 +199,7 @@ impl Sim<'_> {
         let Some(source) = self.ipc.queues.get_mut(queue as usize) else {
             return self.out_of_range(id, "queue");
         };
-        let Some((bytes, stamp)) = source.messages.pop_front() else {
+        let Some((bytes, stamp, origin)) = source.messages.pop_front() else {
             source.receivers.push_back(id);
             return Step::Blocked(Wait::Queue);
         };
@@ -213,7 +219,10 @@ impl Sim<'_> {
         } else {
             source.receivers.pop_front()
         };
-        self.charge(self.message_ns(kind, bytes));
+        let cpu = self.tasks[id as usize].cpu;
+        let traffic = &self.ipc.traffic;
+        let fetch_ns = traffic.fetch_ns(&self.machine, origin, cpu, kind, bytes);
+        self.charge(self.message_ns(kind, bytes) + fetch_ns);
         for _ in 0..woken {
             if let Some(sender) = self.ipc.queues[queue as usize].senders.pop_front() {
                 self.wake(sender, true);

@@ -23,6 +23,7 @@ mod lifecycle;
 pub mod lock;
 mod maps;
 mod mask;
+mod message;
 mod metrics;
 mod op;
 pub mod outcome;

@@ -226,7 +226,7 @@ impl<'a> Sim<'a> {
             dispatched: 0,
             kicks: Kicks::default(),
             maps: Maps::default(),
-            ipc: Ipc::new(&plan),
+            ipc: Ipc::new(&plan, &machine),
             disk: Disk::default(),
             trace,
             metrics,

@@ -2,7 +2,7 @@
 //! What costs add, to the nanosecond.
 
 use machine::Costs;
-use workload::plan::{End, Inst, Value};
+use workload::plan::{End, Inst, QueueArray, QueueKind, QueueRef, Value};
 use workload::record::Status;
 
 use crate::common::{
@@ -68,6 +68,57 @@ fn each_cost_is_added_where_it_arises() {
     assert_eq!(
         footprint(&|costs| costs.refill_kib_ns = [1, 2, 3, 4, 5], 2),
         40_000 + 2 * 8 * 3 + 2 * 8
+    );
+}
+
+/// Three messages of 1 KiB are sent on CPU 0, then received on `reader`: what fetching them adds.
+fn fetch_ns(kind: QueueKind, reader: u32, change: &dyn Fn(&mut Costs)) -> u64 {
+    let mut costs = no_costs();
+    costs.refill_kib_ns = [1_000, 2_000, 3_000, 4_000, 5_000];
+    change(&mut costs);
+    let queue = QueueRef {
+        array: 0,
+        index: Value::Const(0),
+    };
+    let send = Inst::Send {
+        queue: queue.clone(),
+        bytes: Value::Const(1_024),
+    };
+    let mut sender = group("sender", 1, vec![send.clone(), send.clone(), send]);
+    let recv = Inst::Recv { queue };
+    let mut receiver = group(
+        "receiver",
+        1,
+        vec![sleep_for(1_000_000), recv.clone(), recv.clone(), recv],
+    );
+    (sender.cpus, receiver.cpus) = (vec![0], vec![reader]);
+    let mut plan = plan(vec![sender, receiver], End::All);
+    plan.queues.push(QueueArray {
+        name: "queue".to_string(),
+        kind,
+        count: 1,
+        capacity_bytes: 65_536,
+        message_bytes: 1_024,
+        stamped: false,
+        back_of: None,
+    });
+    elapsed_ns(&machine_of(shape(2, 1, 1, 2), costs), plan) - 1_000_000
+}
+
+#[test]
+fn messages_are_fetched_from_where_they_are() {
+    let pipe = |reader, change: &dyn Fn(&mut Costs)| fetch_ns(QueueKind::Pipe, reader, change);
+    // In the core's own caches; in those of another socket.
+    assert_eq!(pipe(0, &|_| ()), 0);
+    assert_eq!(pipe(1, &|_| ()), 0);
+    assert_eq!(pipe(2, &|_| ()), 3 * 5_000);
+    // The first was pushed out by the two after it: to the shared cache, or, where that is small as well, to memory.
+    assert_eq!(pipe(0, &|costs| costs.private_cache_kib = 2), 1_000);
+    assert_eq!(pipe(0, &|costs| costs.llc_kib = 2), 5_000);
+    // A socket's head: 576 bytes, four times as dear.
+    assert_eq!(
+        fetch_ns(QueueKind::Socket, 0, &|costs| costs.private_cache_kib = 0),
+        3 * (1_024 + 4 * 576) * 1_000 / 1_024
     );
 }
 

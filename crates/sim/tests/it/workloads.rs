@@ -196,7 +196,9 @@ fn round_trips_over_tcp_take_what_tcp_costs() {
         trips.quantile_ns(0.5)
     };
     let (pipe, tcp) = (us("rt-pipe"), us("rt-tcp"));
-    let cost = 4 * Lab::on("mingo-testbox").machine.costs.tcp_ns;
+    // The ends are on two CPUs of one cache: either way the head of a message, 576 bytes, is fetched, line after line.
+    let costs = Lab::on("mingo-testbox").machine.costs;
+    let cost = 4 * costs.tcp_ns + 2 * costs.refill_kib_ns[2] * 4 * 576 / 1_024;
     assert!((tcp - pipe).abs_diff(cost) < 200, "{pipe} {tcp} {cost}");
 }
 
