@@ -32,7 +32,7 @@ class Campaign:
     """One workload, machine and metric; more loads are more calls of `add`."""
 
     def __init__(self, labels: list[str], place: str = "sim", metric: str = "elapsed_s") -> None:
-        self.labels, self.place, self.metric = labels, place, metric
+        self.labels, self.place, self.metric, self.promises = labels, place, metric, [metric]
         self.cells: list[PlannedCell] = []
         self.records: dict[str, Record] = {}
 
@@ -49,7 +49,7 @@ class Campaign:
         data = {
             "place": self.place,
             "schedulers": self.labels,
-            "workloads": [{"name": "w", "load": "load", "promises": [self.metric]}],
+            "workloads": [{"name": "w", "load": "load", "promises": self.promises}],
             "machines": [{"name": "m"}],
             "repetitions": 10,
             "command": "test",
@@ -68,6 +68,21 @@ def campaign(values: dict[str, list], place: str = "sim", **more: str) -> Campai
 def only(values: dict[str, list], place: str = "sim", **more: str) -> Row:
     (row,) = campaign(values, place, **more).summary().rows
     return row
+
+
+@pytest.mark.parametrize(
+    ("promises", "shown"),
+    [
+        (["elapsed_s", "throughput_per_s"], {"elapsed_s"}),
+        (["throughput_per_s", "elapsed_s", "cpu_s"], {"throughput_per_s", "cpu_s"}),
+    ],
+)
+def test_elapsed_time_and_throughput_are_one_headline(promises: list[str], shown: set[str]) -> None:
+    made = campaign({"a": [1.0, 2.0], "b": [1.5, 2.5]})
+    made.promises = promises
+    for record in made.records.values():
+        record.metrics.update(throughput_per_s=1 / record.metrics["elapsed_s"], cpu_s=3.0)
+    assert {row.metric for row in made.summary().headlines()} == shown
 
 
 DRAW = np.random.default_rng(8)
