@@ -67,6 +67,7 @@ impl Clang {
             .rev()
             .map(|version| format!("clang-{version}"))
             .chain(["clang".to_owned()])
+            .filter(|program| is_in_path(program))
             .find_map(|program| Self::probe(&program))
             .with_context(|| {
                 format!("no clang {OLDEST} or newer found; `schedlab doctor` names the package")
@@ -162,6 +163,13 @@ impl Clang {
         }
         Ok(file)
     }
+}
+
+/// Looking is cheaper than a dozen attempts to start what is not there.
+fn is_in_path(program: &str) -> bool {
+    std::env::var_os("PATH").is_some_and(|path| {
+        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    })
 }
 
 fn cache_dir() -> Result<PathBuf> {
