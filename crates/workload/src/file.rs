@@ -109,6 +109,13 @@ impl Workload {
         for section in build::SECTIONS.iter().chain(&["command"]) {
             table.optional(section);
         }
+        // What calibrate --model does not look for.
+        if let Some(left_out) = table.optional("leaves_out") {
+            let scope = workload.of_cpus(TRIAL_CPUS);
+            for item in left_out.list()? {
+                scope.profile(left_out)?.task(item, item.text()?)?;
+            }
+        }
         table.finish()?;
         // Everything else is found by fixing the plan at every load offered.
         for load in workload.loads(TRIAL_CPUS)? {
@@ -151,13 +158,7 @@ impl Workload {
         if matches!(item.kind, Kind::Integer(_)) {
             return item.integer(*min..=*max);
         }
-        let scope = Scope {
-            cpus,
-            trial: false,
-            params: BTreeMap::new(),
-            profile: None,
-        };
-        let load = scope.known(item)?.max(1);
+        let load = self.of_cpus(cpus).known(item)?.max(1);
         let found = || format!("{} = {load} on {cpus} CPUs", item.describe());
         ensure!(
             (*min..=*max).contains(&load),
@@ -203,6 +204,16 @@ impl Workload {
         command::command(node, &scope, seed, &groups, promises, &self.beside).map(Some)
     }
 
+    /// What is known before the parameters are.
+    fn of_cpus(&self, cpus: u32) -> Scope {
+        Scope {
+            cpus,
+            trial: false,
+            params: BTreeMap::new(),
+            profile: self.profile.clone(),
+        }
+    }
+
     fn scope(&self, load: i64, params: &BTreeMap<String, String>, cpus: u32) -> Result<Scope> {
         if let Some(name) = params
             .keys()
@@ -222,12 +233,7 @@ impl Workload {
                 self.load
             ));
         }
-        let mut scope = Scope {
-            cpus,
-            trial: false,
-            params: BTreeMap::new(),
-            profile: self.profile.clone(),
-        };
+        let mut scope = self.of_cpus(cpus);
         for param in &self.params {
             let setting = if param.name == self.load {
                 self.check(param, "load", &load.to_string())?

@@ -149,6 +149,12 @@ fn what_is_missing_is_named_with_its_place() {
             "w.toml:11: task[0].models: expected a profile = \"FILE\" of the whole file, found none",
         ),
         (
+            "profile = \"p.toml\"\n",
+            "profile = \"p.toml\"\nleaves_out = [\"l/*\", \"cc\"]\n",
+            Some(PROFILE),
+            "w.toml:5: leaves_out[1]: p.toml has no task cc, did you mean cc1?",
+        ),
+        (
             "[\"cc1\"]",
             "[\"cc2\"]",
             Some(PROFILE),

@@ -27,6 +27,7 @@ class Workload:
     promises: list[str] = field(default_factory=list)  # the metrics it is judged by
     # Paths from its own folder: what it draws from, and what a real application's input is made with.
     beside: list[str] = field(default_factory=list)
+    leaves_out: list[str] = field(default_factory=list)  # the profile's kinds of task that no task stands for
 
     @property
     def sources(self) -> list[Path]:
@@ -83,7 +84,15 @@ def read(path: Path) -> Workload:
         params=list(params),
         promises=promises,
         beside=_beside(data, path),
+        leaves_out=_leaves_out(data, path),
     )
+
+
+def _leaves_out(data: dict[str, Any], path: Path) -> list[str]:
+    kinds = data.get("leaves_out", [])
+    if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
+        raise InputError(f"{path}: key 'leaves_out': expected a list of a profile's tasks")
+    return kinds
 
 
 def _beside(data: dict[str, Any], path: Path) -> list[str]:

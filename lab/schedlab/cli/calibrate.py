@@ -25,10 +25,12 @@ _RUNNER = "schedlab-host"
 def calibrate(options: argparse.Namespace) -> int:
     workload = workloads.find(options.workload)
     params = dict(_pair(text) for text in options.param)
-    load = workload.loads_on(_cpus(options))[0] if options.load is None else options.load
     output = Path(options.output) if options.output else checkout.root() / "profiles" / f"{workload.name}.toml"
     if options.model:
-        return _beside_model(workload, output)
+        if options.load is not None:
+            raise InputError(f"--load {options.load}: expected none with --model, the profile has its own")
+        return _beside_model(workload, output, params)
+    load = workload.loads_on(_cpus(options))[0] if options.load is None else options.load
     made: dict[str, Any] = {"workload": workload.name, "load": load}
     if params:
         made["params"] = ", ".join(f"{name}={value}" for name, value in sorted(params.items()))
@@ -125,14 +127,17 @@ def _of_the_workload(found: dict[str, Kind], workload: Workload) -> dict[str, Ki
     return {name: kind for name, kind in found.items() if name in described}
 
 
-def _beside_model(workload: Workload, profile: Path) -> int:
+def _beside_model(workload: Workload, profile: Path, params: dict[str, str]) -> int:
     """What the real tasks were measured to do, and what the simulated ones do at the same load."""
-    rows = model.sides(workload.path, toml.read(profile))
+    rows = model.sides(workload.path, toml.read(profile), params)
     print(f"{'':<16}{'CPU, ms':^36}{'blocks for a second of CPU':^36}")
     print(f"{'task':<16}" + 2 * f"{'measured':>13}{'model':>13}{'ratio':>10}")
     for name, real, ours in rows:
         cells = [_pair_of(*(side and getattr(side, of) for side in (real, ours))) for of in ("cpu_ms", "blocks_per_s")]
         print(f"{name:<16}" + "".join(cells))
+    if found := model.out_of_bounds(rows, workload.leaves_out):
+        where = f"is off by more than {model.CPU_PCT} % of {profile}"
+        raise LabError(f"{workload.name}: the model's CPU time {where}: {', '.join(found)}")
     return 0
 
 

@@ -3,7 +3,7 @@
 
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,13 @@ from schedlab.record.tasks import Sleep, Task
 from schedlab.record.trace import Trace
 from schedlab.record.workload import EXIT_NS
 
+# A model does as its real tasks do if no kind of so much of the CPU time is further from what was measured.
+LARGE_PCT = 2
+CPU_PCT = 16
+# The same of all blocks.
+MANY_PCT = 5
+BLOCKS_PCT = 40
+
 
 @dataclass(frozen=True)
 class Side:
@@ -26,9 +33,17 @@ class Side:
     cpu_ms: float
     blocks_per_s: float
 
+    @property
+    def blocks(self) -> float:
+        return self.cpu_ms / 1e3 * self.blocks_per_s
 
-def simulated(workload: Path, made: Mapping[str, Any], scale_pct: int = 100) -> dict[str, Kind]:
-    """The model at the load and with the parameters of the profile that `made` describes, or a part of its work."""
+
+# What it stands for, what was measured, what the model does.
+Row = tuple[str, Side | None, Side | None]
+
+
+def simulated(workload: Path, made: Mapping[str, Any], params: Mapping[str, str]) -> dict[str, Kind]:
+    """The model at the load and with the parameters of the profile that `made` describes, and others over them."""
     runner = checkout.need_binary("schedlab-sim")
     with tempfile.TemporaryDirectory(prefix="schedlab-model-") as folder:
         # What the kernel's accounts have not, the model's may not have either.
@@ -36,16 +51,18 @@ def simulated(workload: Path, made: Mapping[str, Any], scale_pct: int = 100) -> 
         at, out = machine.write(Path(folder), made["cpus"], exit_ns=exit_ns), Path(folder, "trace")
         command = [runner, "cell", "--scheduler", "eevdf", "--workload", workload, "--load", made["load"]]
         command += ["--machine", at, "--trace", out]
-        for pair in filter(None, made.get("params", "").split(", ")):
-            command += ["--param", pair]
-        if scale_pct != 100:
-            command += ["--param", f"scale_pct={scale_pct}"]
+        for name, value in {**_params(made), **params}.items():
+            command += ["--param", f"{name}={value}"]
         done = subprocess.run(
             [str(word) for word in command], capture_output=True, text=True, check=False, cwd=checkout.root()
         )
         if done.returncode:
             raise LabError((done.stderr.strip().splitlines() or [f"{runner.name} failed"])[-1])
         return kinds(_tasks(trace.read(out)))
+
+
+def _params(made: Mapping[str, Any]) -> dict[str, str]:
+    return dict(pair.split("=", 1) for pair in filter(None, made.get("params", "").split(", ")))
 
 
 def _tasks(read: Trace) -> list[Task]:
@@ -68,25 +85,57 @@ def _tasks(read: Trace) -> list[Task]:
     return list(tasks.values())
 
 
-def sides(
-    workload: Path, profile: Mapping[str, Any], scale_pct: int = 100
-) -> list[tuple[str, Side | None, Side | None]]:
+def sides(workload: Path, profile: Mapping[str, Any], params: Mapping[str, str]) -> list[Row]:
     """What was measured and what the model does, by kinds of task that belong together; most CPU time first.
 
     A task stands for the kinds that it `models`, or for the one of its own name. Kinds and tasks without a counterpart
-    stand alone.
+    stand alone. Of a model at another scale, what was measured is as much less.
     """
     stands_for = {task["name"]: tuple(task.get("models", [task["name"]])) for task in toml.read(workload)["task"]}
     modelled: dict[tuple[str, ...], list[Kind]] = {}
-    for name, kind in simulated(workload, profile["made"], scale_pct).items():
+    for name, kind in simulated(workload, profile["made"], params).items():
         modelled.setdefault(stands_for[name], []).append(kind)
     measured = {kinds: [profile["task"][kind] for kind in kinds if kind in profile["task"]] for kinds in modelled}
     known = {kind for kinds in measured for kind in kinds}
     measured |= {(kind,): [task] for kind, task in profile["task"].items() if kind not in known}
+    whole_pct = _scale_pct(_params(profile["made"]), 100)
+    part = _scale_pct(params, whole_pct) / whole_pct
     rows = [
-        (", ".join(kinds), _measured(tasks), _modelled(modelled.get(kinds, []))) for kinds, tasks in measured.items()
+        (", ".join(kinds), _measured(tasks, part), _modelled(modelled.get(kinds, [])))
+        for kinds, tasks in measured.items()
     ]
     return sorted(rows, key=lambda row: -max(side.cpu_ms for side in row[1:] if side))
+
+
+def out_of_bounds(rows: list[Row], left_out: Collection[str]) -> list[str]:
+    """The kinds that the model fails, and by how much; of those that the workload leaves out nothing is asked."""
+    whole_ms = sum(real.cpu_ms for _, real, _ in rows if real)
+    found = []
+    for name, real, ours in rows:
+        if name in left_out or max(side.cpu_ms for side in (real, ours) if side) < LARGE_PCT / 100 * whole_ms:
+            continue
+        if not real or not ours:
+            found.append(f"{name} ({'not in the model' if real else 'not measured'})")
+        elif abs(ours.cpu_ms - real.cpu_ms) > CPU_PCT / 100 * real.cpu_ms:
+            found.append(f"{name} ({100 * (ours.cpu_ms / real.cpu_ms - 1):+.0f} %)")
+    return found
+
+
+def blocks_out_of_bounds(rows: list[Row], left_out: Collection[str]) -> list[str]:
+    """The kinds that block oftener or more seldom than measured, and by how much."""
+    whole = sum(real.blocks for _, real, _ in rows if real)
+    found = []
+    for name, real, ours in rows:
+        if name in left_out or not real or real.blocks < MANY_PCT / 100 * whole:
+            continue
+        off_pct = 100 * ((ours.blocks if ours else 0) / real.blocks - 1)
+        if abs(off_pct) > BLOCKS_PCT:
+            found.append(f"{name} ({off_pct:+.0f} %)")
+    return found
+
+
+def _scale_pct(params: Mapping[str, str], otherwise: int) -> int:
+    return int(params.get("scale_pct", otherwise))
 
 
 def _modelled(kinds: list[Kind]) -> Side | None:
@@ -95,12 +144,12 @@ def _modelled(kinds: list[Kind]) -> Side | None:
     return _side(sum(sum(kind.cpu) for kind in kinds), sum(sum(kind.blocks) for kind in kinds))
 
 
-def _measured(tasks: list[Mapping[str, Any]]) -> Side | None:
-    """Tables `[task.NAME]` of a profile."""
+def _measured(tasks: list[Mapping[str, Any]], part: float) -> Side | None:
+    """Tables `[task.NAME]` of a profile, or a part of their work."""
     if not tasks:
         return None
     cpu_ns = sum(task["cpu"]["mean_us"] * 1e3 * task["cpu"]["count"] for task in tasks)
-    return _side(cpu_ns, sum(task["blocks"] * task["tasks"] for task in tasks))
+    return _side(part * cpu_ns, part * sum(task["blocks"] * task["tasks"] for task in tasks))
 
 
 def _side(cpu_ns: float, blocks: float) -> Side:
