@@ -7,6 +7,7 @@ import json
 import shlex
 import sys
 import threading
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -15,11 +16,12 @@ from pathlib import Path
 from rich.console import Console
 
 from schedlab.collect import manifest as manifests
+from schedlab.collect import rows
 from schedlab.collect.store import Store
 from schedlab.errors import InterruptedRun
 from schedlab.places import place_of
 from schedlab.plan import file
-from schedlab.plan.campaign import Campaign, campaign
+from schedlab.plan.campaign import Campaign, PlannedCell, campaign
 from schedlab.plan.request import Request, request
 from schedlab.terminal.progress import CellProgress
 
@@ -75,21 +77,26 @@ def _run(planned: Campaign, store: Store, todo: set[str], console: Console, jobs
     total = len(planned.cells)
     if len(todo) < total:
         console.print(f"{total - len(todo)} of {total} cells have a record already", highlight=False)
+    by_id: dict[str, list[PlannedCell]] = defaultdict(list)
+    for cell in planned.cells:
+        by_id[cell.id].append(cell)
     title = ", ".join(arm.label for arm in planned.request.arms)
     # The statistics take a while to load: not before the first cell, nor after the last.
     threading.Thread(target=import_module, args=["schedlab.cli.outcome"], daemon=True).start()
     with CellProgress(console, title, total, total - len(todo)) as progress:
 
         def done(cell_id: str, status: str) -> None:
-            # Read while others still run: at the end only one CPU would have work.
-            store.load([cell_id])
+            # While others still run: at the end only one CPU would have work.
+            found, _ = store.load([cell_id])
+            for cell in by_id[cell_id] if cell_id in found else []:
+                rows.prepare(cell, found[cell_id], store)
             if cell_id in todo and status != "skipped":
                 progress.advance()
 
         try:
             return place_of(planned.request).run(planned, store, todo, jobs, done, progress.say)
         except KeyboardInterrupt as error:
-            there = sum(store.path(cell_id).exists() for cell_id in {cell.id for cell in planned.cells})
+            there = sum(store.path(cell_id).exists() for cell_id in by_id)
             raise InterruptedRun(
                 f"interrupted: {there} of {total} cells have a record in {store.directory}; the same command resumes"
             ) from error

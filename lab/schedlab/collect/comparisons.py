@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from schedlab.collect.groups import KEY
-from schedlab.collect.rows import write_table
+from schedlab.collect.rows import csv_lines, write_table
 from schedlab.collect.store import Store
 from schedlab.statistics.comparison import Comparison
 from schedlab.statistics.export import finite
@@ -55,7 +55,7 @@ COLUMNS = {
 
 
 def write(summary: Summary, store: Store) -> bool:
-    return write_table(store, "comparisons", COLUMNS, _rows(summary))
+    return write_table(store, "comparisons", COLUMNS, [csv_lines(COLUMNS, _rows(summary))])
 
 
 def _rows(summary: Summary) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,7 @@ repetitions' own numbers: their quantiles by the (n+1)p rule, and the seeds of o
 from collections.abc import Iterator
 from typing import Any
 
-from schedlab.collect.rows import write_table
+from schedlab.collect.rows import csv_lines, write_table
 from schedlab.collect.store import Store
 from schedlab.statistics.export import finite
 from schedlab.statistics.quantiles import SHARES
@@ -40,7 +40,7 @@ COLUMNS = {
 
 
 def write(summary: Summary, store: Store) -> bool:
-    return write_table(store, "groups", COLUMNS, _rows(summary))
+    return write_table(store, "groups", COLUMNS, [csv_lines(COLUMNS, _rows(summary))])
 
 
 def _rows(summary: Summary) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,7 @@ Percentiles are in groups.csv, where they come from the merged histograms of all
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from schedlab import atomic
@@ -15,6 +15,7 @@ from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import Record
 from schedlab.collect.store import Store
 from schedlab.metrics import metric, sort_key
+from schedlab.plan.campaign import PlannedCell
 from schedlab.plan.cells import canonical
 
 COLUMNS: dict[str, str] = {
@@ -49,55 +50,68 @@ def ns_per_unit(name: str) -> float:
 
 def rows(manifest: Manifest, found: dict[str, Record]) -> Iterator[dict[str, Any]]:
     for planned in manifest.cells:
-        record = found.get(planned.id)
-        if record is None:
-            continue
-        cell = planned.data
-        common = {
-            "cell": planned.id,
-            "label": planned.label,
-            "role": planned.role,
-            "scheduler": cell["scheduler"],
-            "tunables": _compact(cell["tunables"]),
-            "workload": cell["workload"],
-            "load": cell["load"],
-            "params": _compact(cell["params"]),
-            "place": cell["place"],
-            "machine": cell["machine"],
-            "repetition": cell["repetition"],
-            "seed": cell["seed"],
-            "status": record.status,
-        }
-        for name in sorted(record.metrics.keys() | record.histograms.keys(), key=sort_key):
-            row = common | {"metric": name, "unit": metric(name).unit}
-            if name in record.histograms:
-                histogram = record.histograms[name]
-                scale = ns_per_unit(name)
-                row |= {"count": histogram.count}
-                if histogram.count:
-                    row |= {
-                        "value": histogram.mean_ns / scale,
-                        "min": histogram.min_ns / scale,
-                        "max": histogram.max_ns / scale,
-                    }
-            else:
-                row |= {"value": record.metrics[name]}
-            yield row
+        if record := found.get(planned.id):
+            yield from _rows(planned, record)
+
+
+def _rows(planned: PlannedCell, record: Record) -> Iterator[dict[str, Any]]:
+    cell = planned.data
+    common = {
+        "cell": planned.id,
+        "label": planned.label,
+        "role": planned.role,
+        "scheduler": cell["scheduler"],
+        "tunables": _compact(cell["tunables"]),
+        "workload": cell["workload"],
+        "load": cell["load"],
+        "params": _compact(cell["params"]),
+        "place": cell["place"],
+        "machine": cell["machine"],
+        "repetition": cell["repetition"],
+        "seed": cell["seed"],
+        "status": record.status,
+    }
+    for name in sorted(record.metrics.keys() | record.histograms.keys(), key=sort_key):
+        row = common | {"metric": name, "unit": metric(name).unit}
+        if name in record.histograms:
+            histogram = record.histograms[name]
+            scale = ns_per_unit(name)
+            row |= {"count": histogram.count}
+            if histogram.count:
+                row |= {
+                    "value": histogram.mean_ns / scale,
+                    "min": histogram.min_ns / scale,
+                    "max": histogram.max_ns / scale,
+                }
+        else:
+            row |= {"value": record.metrics[name]}
+        yield row
+
+
+def prepare(planned: PlannedCell, record: Record, store: Store) -> None:
+    """Its lines, for write()."""
+    store.lines[planned.id, planned.label] = csv_lines(COLUMNS, _rows(planned, record))
 
 
 def write(manifest: Manifest, found: dict[str, Record], store: Store) -> bool:
     """Write both forms; False where there is no DuckDB to make the Parquet."""
-    return write_table(store, "results", COLUMNS, rows(manifest, found))
+    for planned in manifest.cells:
+        if planned.id in found and (planned.id, planned.label) not in store.lines:
+            prepare(planned, found[planned.id], store)
+    there = (store.lines[cell.id, cell.label] for cell in manifest.cells if cell.id in found)
+    return write_table(store, "results", COLUMNS, there)
 
 
-def write_table(store: Store, name: str, columns: dict[str, str], content: Iterator[dict[str, Any]]) -> bool:
+def csv_lines(columns: Iterable[str], content: Iterable[dict[str, Any]]) -> str:
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
     blank = dict.fromkeys(columns)
-    writer.writerows((blank | row).values() for row in content)
+    csv.writer(text, lineterminator="\n").writerows((blank | row).values() for row in content)
+    return text.getvalue()
+
+
+def write_table(store: Store, name: str, columns: dict[str, str], lines: Iterable[str]) -> bool:
     source = store.directory / f"{name}.csv"
-    atomic.write(source, text.getvalue())
+    atomic.write(source, ",".join(columns) + "\n" + "".join(lines))
     try:
         import duckdb
     except ImportError:

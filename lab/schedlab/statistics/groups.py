@@ -4,13 +4,14 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import OK, Record
 from schedlab.collect.rows import ns_per_unit
 from schedlab.metrics import sort_key
 from schedlab.plan.roles import CONTROL, MEASURED
-from schedlab.statistics.samples import Distributions, Sample, Scalars
+from schedlab.statistics.samples import MEAN, PERCENTILES, Distributions, Sample, Scalars
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,17 @@ class Group:
     machine: str
     load: int
     metric: str
-    samples: dict[str, Sample]  # by column, the control among them
+    records: dict[str, list[tuple[int, Record]]]  # by column, the control among them, with their seeds
+
+    @cached_property
+    def samples(self) -> dict[str, Sample]:
+        """By column. Made when asked for: by then many CPUs are at it."""
+        return {label: sample for label, pairs in self.records.items() if (sample := _sample(self.metric, pairs))}
+
+    @property
+    def statistics(self) -> list[str]:
+        spread = any(self.metric in record.histograms for pairs in self.records.values() for _, record in pairs)
+        return [MEAN, *PERCENTILES] if spread else [MEAN]
 
 
 def groups(manifest: Manifest, found: dict[str, Record]) -> Iterator[Group]:
@@ -38,8 +49,7 @@ def groups(manifest: Manifest, found: dict[str, Record]) -> Iterator[Group]:
             name for pairs in columns.values() for _, r in pairs for name in r.metrics.keys() | r.histograms.keys()
         }
         for name in sorted(names, key=sort_key):
-            samples = {label: sample for label, pairs in columns.items() if (sample := _sample(name, pairs))}
-            yield Group(*key, name, samples)
+            yield Group(*key, name, columns)
 
 
 def _sample(name: str, pairs: list[tuple[int, Record]]) -> Sample | None:

@@ -115,7 +115,7 @@ def _headlines(manifest: Manifest, everything: list[Group]) -> dict[str, set[tup
         present: dict[str, list[str]] = {}
         for group in everything:
             if group.workload == workload["name"]:
-                present[group.metric] = next(iter(group.samples.values())).statistics
+                present[group.metric] = group.statistics
         promised = [m for m in workload["promises"] if m in present]
         # The same twice, once upside down: a run of fixed length promises its throughput first.
         same = [m for m in promised if m in ("elapsed_s", "throughput_per_s")]
