@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.catalogue import loads, machines
+from schedlab.catalogue import loads
 from schedlab.collect import manifest
 from schedlab.errors import InputError
 from schedlab.plan.campaign import campaign
@@ -88,16 +88,3 @@ def test_a_comparison_runs_them_and_a_listing_shows_them(lab: Callable, counting
     assert (counting / "out" / "report.html").is_file()
     assert "(clients = 1, cpus / 2, cpus)" in lab("list", "workloads").stdout
     assert json.loads(lab("list", "workloads", "--json").stdout)[0]["loads"] == [1, "cpus / 2", "cpus"]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "key 'topology': expected a table"),
-        ("[topology]\nsockets = 0\n", "key 'topology.sockets': expected a positive integer"),
-    ],
-)
-def test_a_machine_without_cpus_is_said_so(checkout: Path, text: str, message: str) -> None:
-    (checkout / "machines" / "odd.toml").write_text(f'name = "odd"\n{text}')
-    with pytest.raises(InputError, match=f"odd.toml: {message}$"):
-        machines.find("odd")

@@ -83,7 +83,7 @@ def test_of_an_application_its_timed_script_and_what_its_server_starts_meanwhile
 def test_threads_are_told_apart_by_their_turn_or_are_too_many() -> None:
     few = [ended(10 + n, "x264", 300, 1, life_ms=10, thread=301 + n, nice=19) for n in range(3)]
     many = [ended(10 + n, "sum", 400, 1, thread=401 + n) for n in range(40)]
-    kinds = accounting._kinds([*few, *many, ended(90, "sum", 400, 1)])
+    kinds = accounting._kinds([*few, *many, ended(90, "sum", 400, 1)], 0)
     assert {name: kind.tasks for name, kind in kinds.items()} == {
         "sum/*": 40,
         "sum": 1,
@@ -91,6 +91,8 @@ def test_threads_are_told_apart_by_their_turn_or_are_too_many() -> None:
         "x264+19/2": 1,
         "x264+19/3": 1,
     }
+    # Only what is not the command's own is told.
+    assert list(accounting._kinds(few[:1], 19)) == ["x264/1"]
     assert kinds["sum"].blocks == [3]
     assert kinds["sum"].run == [250] * 4
 

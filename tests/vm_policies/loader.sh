@@ -63,8 +63,8 @@ kill -INT $loader
 wait $loader
 echo "{\"event\": \"hotplug-end\", \"exit\": $?, \"state\": \"$(state)\"}"
 
-# A kernel that gives up at once, for the watchdog: more tasks than CPUs, and a limit shorter than a slice.
-SCX_TIMEOUT_MS=5 $H run /test/shards/hogs.json --out /tmp/ejected --records-fd 1 2>/tmp/ejected.err
+# A kernel that gives up soon, for the watchdog, but not while it loads: more tasks than CPUs, and less patience than fifo has.
+SCX_TIMEOUT_MS=500 $H run /test/shards/hogs.json --out /tmp/ejected --records-fd 1 2>/tmp/ejected.err
 echo "{\"event\": \"ejected\", \"exit\": $?, \"state\": \"$(state)\", \"said\": $(text /tmp/ejected.err)}"
 
 # Taken away in the middle of a cell.

@@ -11,8 +11,8 @@ import pytest
 from tests.vm_policies import shards
 from tests.vm_policies.conftest import Said, run_script
 
-# Six counters on two CPUs: some always wait.
-HOGS = shards.cell("vtime", "counter", 6)
+# Six counters on two CPUs, first in, first out: some always wait, a second at a time.
+HOGS = shards.cell("fifo", "counter", 6, {"work_us": "3000000"})
 FIRST = shards.cell("default", "pipe", 1, {"trips": "100"})
 SECOND = shards.cell("vtime", "latt", 2, {"duration_s": "20"})
 
@@ -101,7 +101,7 @@ def test_an_ejection_is_a_result(said: Said):
     assert event["state"] == "disabled"
     ejected = record(said, HOGS, "ejected")
     assert "stall" in ejected["reason"]
-    assert ejected["provenance"]["ops"].startswith("vtime_")
+    assert ejected["provenance"]["ops"].startswith("fifo_")
 
 
 def test_a_scheduler_taken_away_makes_the_run_void(said: Said):

@@ -44,16 +44,11 @@ def read(path: Path) -> Machine:
     name = toml.text(data, "name", path, path.stem)
     if name != path.stem:
         raise InputError(f"{path}: key 'name': expected '{path.stem}', as the file is called, got '{name}'")
-    return Machine(name, path, toml.text(data, "title", path, ""), _cpus(data, path))
+    return Machine(name, path, toml.text(data, "title", path, ""), _cpus(data))
 
 
-def _cpus(data: dict[str, Any], path: Path) -> int:
-    """Logical CPUs."""
+def _cpus(data: dict[str, Any]) -> int:
+    """Logical CPUs. Of a topology that is none the runner says what is wrong, with the line."""
     topology = data.get("topology")
-    if not isinstance(topology, dict):
-        raise InputError(f"{path}: key 'topology': expected a table")
-    counts = {key: topology.get(key) for key in _TOPOLOGY}
-    for key, count in counts.items():
-        if type(count) is not int or count < 1:
-            raise InputError(f"{path}: key 'topology.{key}': expected a positive integer")
-    return math.prod(counts.values())
+    counts = [topology.get(key) for key in _TOPOLOGY] if isinstance(topology, dict) else []
+    return math.prod(counts) if counts and all(type(count) is int and count > 0 for count in counts) else 1

@@ -5,6 +5,7 @@ CPU time and the number of blocks are exact for each thread. How long its runs a
 as equal parts of its life.
 """
 
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -35,7 +36,7 @@ def account(command: Sequence[str]) -> tuple[dict[str, Kind], int]:
         ended, root, status = _listen(listener, command)
     finally:
         listener.close()
-    return _kinds(of_the_run(ended, root)), status
+    return _kinds(of_the_run(ended, root), os.getpriority(os.PRIO_PROCESS, 0)), status
 
 
 def _listen(listener: Listener, command: Sequence[str]) -> tuple[list[Ended], int, int]:
@@ -92,9 +93,10 @@ def _below(ended: Sequence[Ended], root: int, began_ns: int) -> list[Ended]:
     return found[::-1]
 
 
-def _kinds(ended: Sequence[Ended]) -> dict[str, Kind]:
+def _kinds(ended: Sequence[Ended], nice: int) -> dict[str, Kind]:
+    """By name. `nice` is that of the command, which is not told."""
     found: dict[str, Kind] = {}
-    for name, task in _named(ended):
+    for name, task in _named(ended, nice):
         kind = found.setdefault(name, Kind())
         kind.tasks += 1
         kind.cpu.append(task.cpu_ns)
@@ -105,19 +107,19 @@ def _kinds(ended: Sequence[Ended]) -> dict[str, Kind]:
     return dict(sorted(found.items(), key=lambda item: (-sum(item[1].cpu), item[0])))
 
 
-def _named(ended: Sequence[Ended]) -> Iterable[tuple[str, Ended]]:
+def _named(ended: Sequence[Ended], nice: int) -> Iterable[tuple[str, Ended]]:
     """Each with its kind's name."""
-    threads = Counter((task.group, _plain(task)) for task in ended if task.id != task.group)
+
+    def plain(task: Ended) -> str:
+        return task.name if task.nice == nice else f"{task.name}{task.nice:+d}"
+
+    threads = Counter((task.group, plain(task)) for task in ended if task.id != task.group)
     number: Counter[tuple[int, str]] = Counter()
     for task in sorted(ended, key=lambda task: (task.began_ns, task.id)):
-        name = _plain(task)
+        name = plain(task)
         if task.id == task.group:
             yield name, task
             continue
         number[task.group, name] += 1
         told = threads[task.group, name] <= _TOLD_APART
         yield f"{name}/{number[task.group, name] if told else '*'}", task
-
-
-def _plain(task: Ended) -> str:
-    return f"{task.name}{task.nice:+d}" if task.nice else task.name
