@@ -83,6 +83,7 @@ struct task_struct {
 	int nr_cpus_allowed;
 	const cpumask_t *cpus_ptr;
 	unsigned short migration_disabled;
+	int rcu_read_lock_nesting;
 	struct mm_struct *mm;
 	int exit_state;
 	int pid;
@@ -268,6 +269,21 @@ static __always_inline void scx_bpf_kick_cpu(s32 cpu, u64 flags)
 #define bpf_timer_start(timer, ns, flags) \
 	(has_irq_work() ? (bpf_timer_start)((timer), (ns), (flags)) : -EBUSY)
 
+/*
+ * The kernel stops asking a CPU that goes offline to dispatch, then waits for
+ * all RCU readers, and only then calls ops.cpu_offline. A reader that was
+ * preempted and may run only there must not be in a queue of the policy's: both
+ * would wait for each other. It goes on next, from the CPU's local queue.
+ * Running a policy counts as a reader's section of the current task.
+ */
+static __always_inline bool must_go_on(const struct task_struct *p)
+{
+	if (p->nr_cpus_allowed > 1 && !p->migration_disabled)
+		return false;
+	return bpf_core_field_exists(p->rcu_read_lock_nesting) &&
+	       p->rcu_read_lock_nesting > (p == bpf_get_current_task_btf());
+}
+
 static __always_inline void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice,
 					       u64 enq_flags)
 {
@@ -282,7 +298,9 @@ static __always_inline void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id
 static __always_inline void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice,
 						     u64 vtime, u64 enq_flags)
 {
-	if (bpf_core_type_exists(struct scx_bpf_dsq_insert_vtime_args)) {
+	if (must_go_on(p)) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice, enq_flags);
+	} else if (bpf_core_type_exists(struct scx_bpf_dsq_insert_vtime_args)) {
 		struct scx_bpf_dsq_insert_vtime_args args = {
 			.dsq_id = dsq_id,
 			.slice = slice,
