@@ -87,6 +87,15 @@ def interrupted_by_a_kernel_thread() -> Script:
     return script.switch(9, 0, 10, "Z", 0)
 
 
+def test_who_exits_has_ended_though_its_last_switch_came_after_the_trace() -> None:
+    script = Script().exec(0, 0, 10).fork(2, 0, 10, 11).switch(3, 1, 0, "R", 11)
+    whole = script.add(8, 0, 10, "process_exit: comm=c10 pid=10 prio=120 group_dead=true").waking(9, 0, 10, 9).follow()
+    assert (whole.remarks, whole.elapsed_ns) == ([], 9 * MS)
+    assert [task.ended for task in whole.tasks] == [True, False]
+    script.lines = [line for line in script.lines if "process_exit" not in line]
+    assert script.follow().remarks == ["the trace ends before the program does"]
+
+
 def test_what_else_runs_is_left_out() -> None:
     recording = interrupted_by_a_kernel_thread().follow()
     (root,) = recording.tasks

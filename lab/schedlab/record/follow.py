@@ -11,6 +11,7 @@ from schedlab.record.events import (
     Clone,
     Event,
     Exec,
+    Exit,
     Fork,
     Member,
     Migrate,
@@ -52,6 +53,7 @@ class _Live:
     early: _Waker | None = None
     prio: int | None = None
     round_robin: bool = False
+    exits: bool = False
 
 
 def follow(trace: Trace, root: str | None = None, others: bool = False) -> Recording:
@@ -109,6 +111,10 @@ class _Follower:
             self._take(event)
         for live in self.live.values():
             self._ran(live)
+            # Its parent is told before its last switch, and may be faster to end the trace.
+            live.task.ended = live.exits
+        if self.ended_at_ns is None and self.task.ended:
+            self.ended_at_ns = self.now_ns
         ended_ns = self.now_ns if self.ended_at_ns is None else self.ended_at_ns
         return Recording(
             self.task,
@@ -142,6 +148,9 @@ class _Follower:
                     self.live[event.task].task.thread = event.process != event.task
             case Exec():
                 self._exec(event)
+            case Exit():
+                if event.task in self.live:
+                    self.live[event.task].exits = True
             case Migrate():
                 self.migrations += event.task in self.live
             case seen.Affinity() | seen.Policy():
