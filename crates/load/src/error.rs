@@ -38,7 +38,7 @@ impl std::error::Error for Interrupted {}
 
 pub fn exit_status(error: &anyhow::Error) -> u8 {
     if error.is::<Interrupted>() {
-        130
+        signals::INTERRUPTED
     } else if error.is::<NotHere>() {
         3
     } else if error.is::<BadInput>() {

@@ -15,7 +15,6 @@ pub mod log;
 pub mod monitor;
 pub mod running;
 pub mod schedulers;
-pub mod signals;
 pub mod stats;
 pub mod sysfs;
 pub mod topology;

@@ -10,7 +10,6 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use crate::elf::Layout;
 use crate::error::NotHere;
 use crate::schedulers::Scheduler;
-use crate::signals;
 use crate::stats::{STRIDE, Stats, difference};
 use crate::sysfs::State;
 

@@ -3,7 +3,6 @@
 
 mod bench;
 mod check;
-mod interrupt;
 mod one;
 mod shard;
 

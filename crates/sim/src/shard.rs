@@ -13,7 +13,7 @@ use workload::cell::{Cell, Files, Shard};
 use workload::record::{Record, Status};
 
 use crate::RunArgs;
-use crate::interrupt::{self, INTERRUPTED};
+use signals::INTERRUPTED;
 
 /// A cell failed.
 const FAILED: u8 = 1;
@@ -21,7 +21,7 @@ const FAILED: u8 = 1;
 pub fn run(args: &RunArgs) -> Result<u8> {
     let (path, out) = (args.shard.as_path(), args.out.as_path());
     if let Some(parent) = args.parent {
-        interrupt::with_parent(parent);
+        signals::with_parent(parent);
     }
     let shard = Shard::read(path)?;
     let mut work = Vec::new();
@@ -40,7 +40,7 @@ pub fn run(args: &RunArgs) -> Result<u8> {
     }
     check(&work)?;
     std::fs::create_dir_all(out).with_context(|| out.display().to_string())?;
-    interrupt::catch();
+    signals::catch();
     let jobs = match args.jobs {
         Some(jobs) => jobs as usize,
         None => std::thread::available_parallelism().map_or(1, usize::from),
@@ -53,7 +53,7 @@ pub fn run(args: &RunArgs) -> Result<u8> {
         for _ in 0..jobs.min(work.len()) {
             scope.spawn(|| {
                 let mut cache = Cache::default();
-                while !interrupt::caught() && !broken.load(Ordering::Relaxed) {
+                while !signals::caught() && !broken.load(Ordering::Relaxed) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some((id, cell, sources)) = work.get(index) else {
                         break;
@@ -77,7 +77,7 @@ pub fn run(args: &RunArgs) -> Result<u8> {
     {
         return Err(error);
     }
-    if interrupt::caught() {
+    if signals::caught() {
         return Ok(INTERRUPTED);
     }
     Ok(if failed.load(Ordering::Relaxed) {
@@ -136,7 +136,7 @@ fn one(id: &str, cell: &Cell, sources: &Sources, out: &Path, cache: &mut Cache) 
         return Ok(false);
     }
     let options = Options {
-        stop: Some(interrupt::caught),
+        stop: Some(signals::caught),
         ..Options::default()
     };
     let (record, outcome) = sim::cell::run(cell, sources, cache, options)?;

@@ -14,7 +14,6 @@ use workload::command::Input;
 
 use super::{script, tools};
 use crate::error::{Interrupted, NotHere};
-use crate::signals;
 
 /// Sums of the files, as sha256sum prints them, beside the folder `files`.
 const SUMS: &str = "SHA256SUMS";

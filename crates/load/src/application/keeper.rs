@@ -15,7 +15,6 @@ use regex_lite::Regex;
 use workload::command::Command;
 
 use super::{Said, Task, descendants, script};
-use crate::signals;
 
 pub const SUBCOMMAND: &str = "keep-application";
 

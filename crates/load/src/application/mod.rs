@@ -23,8 +23,6 @@ use workload::plan::{Inst, Plan};
 
 pub use keeper::{SUBCOMMAND, keep};
 
-use crate::signals;
-
 /// Everything that must be there before the scheduler is loaded.
 pub struct Ready<'a> {
     command: &'a Command,

@@ -20,7 +20,6 @@ pub use plan::{Job, under};
 use crate::error::{Interrupted, bad_input};
 use crate::kernel::{AutogroupOff, Kernel};
 use crate::running;
-use crate::signals;
 
 /// Returns whether every cell came to a result. A finished record stays, whatever happens later.
 pub fn run(shard_file: &Path, out: &Path, mut stream: Option<File>) -> Result<bool> {

@@ -19,7 +19,7 @@ use crate::application;
 use crate::cells::{self, Job};
 use crate::error::{BadInput, bad_input};
 use crate::kernel::{AutogroupOff, Kernel};
-use crate::{running, signals};
+use crate::running;
 
 pub fn run_command() -> Command {
     let path = || value_parser!(PathBuf);

@@ -14,7 +14,7 @@ use crate::error::bad_input;
 use crate::running::{Options, Running};
 use crate::schedulers::Scheduler;
 use crate::stats::difference;
-use crate::{kernel, monitor, signals};
+use crate::{kernel, monitor};
 
 /// How long an exit of the scheduler may go unnoticed.
 const LOOK: Duration = Duration::from_secs(1);

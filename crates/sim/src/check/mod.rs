@@ -29,8 +29,8 @@ use finding::Told;
 use job::{Job, Limits, Verdict};
 use swarm::Swarm;
 
-use crate::interrupt::{self, INTERRUPTED};
 use crate::{BAD_INPUT, assignments, find};
+use signals::INTERRUPTED;
 
 #[derive(Args)]
 pub struct CheckArgs {
@@ -119,7 +119,7 @@ pub fn run(args: &CheckArgs) -> Result<u8> {
         name: source.name.clone(),
         object,
     };
-    interrupt::catch();
+    signals::catch();
     let dir = args
         .directory
         .clone()
@@ -152,7 +152,7 @@ pub fn run(args: &CheckArgs) -> Result<u8> {
             ),
         };
         status = status.max(one(args, &swarm, &dir)?);
-        if interrupt::caught() {
+        if signals::caught() {
             return Ok(INTERRUPTED);
         }
     }
@@ -276,7 +276,7 @@ fn one(args: &CheckArgs, swarm: &Swarm, dir: &Path) -> Result<u8> {
 fn shrink_case(swarm: &Swarm, case: &Case, verdict: &Verdict) -> Result<(Case, u32)> {
     let mut runner = Runner::new(swarm.built);
     let shows = |case: &Case| {
-        if interrupt::caught() {
+        if signals::caught() {
             return Ok(false);
         }
         let mut job = swarm.job(case);

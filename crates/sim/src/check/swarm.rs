@@ -14,7 +14,6 @@ use super::case::Case;
 use super::child::{Built, Runner};
 use super::job::{Job, Limits, Verdict};
 use super::{files, generate};
-use crate::interrupt;
 
 pub struct Swarm<'a> {
     pub built: &'a Built,
@@ -66,7 +65,7 @@ impl Swarm<'_> {
         let late = || self.time.is_some_and(|time| begun.elapsed() >= time);
         let work = || -> Result<()> {
             let mut runner = Runner::new(self.built);
-            while !interrupt::caught() && !late() {
+            while !signals::caught() && !late() {
                 let run = next.fetch_add(1, Ordering::Relaxed);
                 if run >= end.load(Ordering::Relaxed) {
                     break;

@@ -4,6 +4,9 @@
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
+/// Exit status of a program that a signal ended in order.
+pub const INTERRUPTED: u8 = 130;
+
 static CAUGHT: AtomicI32 = AtomicI32::new(0);
 
 extern "C" fn remember(signal: libc::c_int) {
