@@ -9,7 +9,7 @@ import sys
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -81,8 +81,7 @@ def _run(planned: Campaign, store: Store, todo: set[str], console: Console, jobs
     for cell in planned.cells:
         by_id[cell.id].append(cell)
     title = ", ".join(arm.label for arm in planned.request.arms)
-    # The statistics take a while to load: not before the first cell, nor after the last.
-    threading.Thread(target=import_module, args=["schedlab.cli.outcome"], daemon=True).start()
+    threading.Thread(target=_load, daemon=True).start()
     with CellProgress(console, title, total, total - len(todo)) as progress:
 
         def done(cell_id: str, status: str) -> None:
@@ -100,6 +99,13 @@ def _run(planned: Campaign, store: Store, todo: set[str], console: Console, jobs
             raise InterruptedRun(
                 f"interrupted: {there} of {total} cells have a record in {store.directory}; the same command resumes"
             ) from error
+
+
+def _load() -> None:
+    """What the end needs, many seconds from a cold disk: not before the first cell, nor after the last."""
+    for name in ("schedlab.cli.outcome", "schedlab.report.page", "duckdb"):
+        with suppress(ImportError):
+            import_module(name)
 
 
 def default_directory(asked: Request) -> Path:
