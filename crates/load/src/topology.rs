@@ -45,15 +45,14 @@ fn llc(dir: &Path) -> Result<Option<u32>> {
     let mut last: Option<(u32, u32)> = None;
     for index in 0.. {
         let cache = dir.join(format!("cache/index{index}"));
-        if !cache.exists() {
+        let (kind, level) = (cache.join("type"), cache.join("level"));
+        let (Some(kind), Some(level)) = (read_if_there(&kind)?, read_if_there(&level)?) else {
             break;
-        }
-        if read(&cache.join("type"))? == "Instruction" {
+        };
+        if kind == "Instruction" {
             continue;
         }
-        let level = read(&cache.join("level"))?
-            .parse()
-            .with_context(|| cache.display().to_string())?;
+        let level = level.parse().with_context(|| cache.display().to_string())?;
         let first = first_of(&cache.join("shared_cpu_list"))?;
         if let Some(first) = first
             && last.is_none_or(|(best, _)| level > best)
@@ -86,11 +85,20 @@ fn nodes(system: &Path) -> Result<Vec<(u32, Vec<u32>)>> {
 }
 
 fn first_of(file: &Path) -> Result<Option<u32>> {
-    if !file.exists() {
+    let Some(text) = read_if_there(file)? else {
         return Ok(None);
-    }
-    let cpus = cpu_list(&read(file)?).with_context(|| file.display().to_string())?;
+    };
+    let cpus = cpu_list(&text).with_context(|| file.display().to_string())?;
     Ok(cpus.first().copied())
+}
+
+/// None where there is no such file, or not any more: its CPU is offline, or goes while the file is read.
+fn read_if_there(file: &Path) -> Result<Option<String>> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(Some(text.trim().to_owned())),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENODEV)) => Ok(None),
+        Err(error) => Err(error).with_context(|| file.display().to_string()),
+    }
 }
 
 fn read(file: &Path) -> Result<String> {
@@ -220,6 +228,16 @@ mod tests {
                 },
             ]
         );
+    }
+
+    #[test]
+    fn a_cpu_that_goes_while_it_is_read_is_alone() {
+        let dir = fake(&[
+            file("cpu/possible", "0"),
+            file("cpu/cpu0/cache/index0/type", "Data"),
+        ]);
+        let places = places(dir.path()).unwrap();
+        assert_eq!((places[0].llc, places[0].core), (0, 0));
     }
 
     #[test]
