@@ -12,8 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from schedlab.cli import compare
 from schedlab.collect.store import Store
+from schedlab.places import sim
 from schedlab.plan.campaign import campaign
 from schedlab.plan.request import request
 
@@ -23,6 +26,22 @@ COMMAND = ["compare", "bfs,cfs", "-w", "latt", "-n", "6", "-o", "out", "--no-rep
 
 def cells(checkout: Path) -> set[Path]:
     return set((checkout / "out" / "cells").glob("*.json"))
+
+
+def test_all_is_loaded_before_anything_is_forked(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    loaded = []
+
+    def load() -> None:
+        time.sleep(0.5)
+        loaded.append(True)
+
+    monkeypatch.setattr(compare, "_load", load)
+    monkeypatch.setattr(sim, "run", lambda *_: 0)
+    asked = request("bfs,cfs", workload_names="latt", repetitions=1)
+    with compare.execute(asked, tmp_path / "out", None, Console(quiet=True)) as (_, _, status):
+        assert (status, loaded) == (0, [True])
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])

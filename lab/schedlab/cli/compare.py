@@ -81,7 +81,8 @@ def _run(planned: Campaign, store: Store, todo: set[str], console: Console, jobs
     for cell in planned.cells:
         by_id[cell.id].append(cell)
     title = ", ".join(arm.label for arm in planned.request.arms)
-    threading.Thread(target=_load, daemon=True).start()
+    loading = threading.Thread(target=_load, daemon=True)
+    loading.start()
     with CellProgress(console, title, total, total - len(todo)) as progress:
 
         def done(cell_id: str, status: str) -> None:
@@ -93,12 +94,15 @@ def _run(planned: Campaign, store: Store, todo: set[str], console: Console, jobs
                 progress.advance()
 
         try:
-            return place_of(planned.request).run(planned, store, todo, jobs, done, progress.say)
+            status = place_of(planned.request).run(planned, store, todo, jobs, done, progress.say)
         except KeyboardInterrupt as error:
             there = sum(store.path(cell_id).exists() for cell_id in by_id)
             raise InterruptedRun(
                 f"interrupted: {there} of {total} cells have a record in {store.directory}; the same command resumes"
             ) from error
+    # A copy of this process that is forked amid an import would wait for it for ever.
+    loading.join()
+    return status
 
 
 def _load() -> None:
