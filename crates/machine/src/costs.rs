@@ -13,6 +13,13 @@ pub enum Distance {
     Remote = 4,
 }
 
+/// A deeper idle state: entered where a core idles for so long that it pays, and slow to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdleState {
+    pub exit_ns: u64,
+    pub residency_ns: u64,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Costs {
     /// Context switch between two tasks, caches warm.
@@ -23,8 +30,10 @@ pub struct Costs {
     pub ipi_send_ns: u64,
     /// From sending an interrupt until the other CPU handles it, by [`Distance`].
     pub ipi_ns: [u64; 5],
-    /// Leaving the idle state.
+    /// Leaving the shallowest idle state.
     pub idle_exit_ns: u64,
+    /// The deeper ones, deepest last.
+    pub idle_states: Vec<IdleState>,
     /// One timer tick on a busy CPU.
     pub tick_ns: u64,
     /// Fixed part of a system call that sends, receives, locks or sleeps.
@@ -83,6 +92,7 @@ impl Default for Costs {
             ipi_send_ns: 100,
             ipi_ns: [200, 500, 600, 800, 1_200],
             idle_exit_ns: 2_000,
+            idle_states: Vec::new(),
             tick_ns: 1_500,
             syscall_ns: 300,
             socket_ns: 550,
@@ -110,5 +120,16 @@ impl Default for Costs {
             private_cache_kib: 1_024,
             llc_kib: 16_384,
         }
+    }
+}
+
+impl Costs {
+    /// Leaving the state of a core that has idled for so long: of all that pay, the deepest, as if its governor had known.
+    pub fn idle_exit_after(&self, idle_ns: u64) -> u64 {
+        self.idle_states
+            .iter()
+            .rev()
+            .find(|state| state.residency_ns <= idle_ns)
+            .map_or(self.idle_exit_ns, |state| state.exit_ns)
     }
 }

@@ -4,7 +4,7 @@
 use anyhow::{Result, ensure};
 use input::{Node, Table};
 
-use crate::{Costs, MAX_CPUS, Machine, Numbering, RtGuard, RtKernel, Shape, Topology};
+use crate::{Costs, IdleState, MAX_CPUS, Machine, Numbering, RtGuard, RtKernel, Shape, Topology};
 
 /// A cost of ten seconds is a slip of the pen.
 const MAX_COST: i64 = 10_000_000_000;
@@ -118,6 +118,7 @@ fn costs(node: &Node) -> Result<Costs> {
         ipi_send_ns,
         ipi_ns,
         idle_exit_ns,
+        idle_states: _,
         tick_ns,
         syscall_ns,
         socket_ns,
@@ -185,8 +186,32 @@ fn costs(node: &Node) -> Result<Costs> {
     by_distance(&table, "ipi_ns", ipi_ns)?;
     by_distance(&table, "lock_transfer_ns", lock_transfer_ns)?;
     by_distance(&table, "refill_kib_ns", refill_kib_ns)?;
+    if let Some(node) = table.optional("idle_states_ns") {
+        costs.idle_states = deeper(node, costs.idle_exit_ns)?;
+    }
     table.finish()?;
     Ok(costs)
+}
+
+/// Each state is slower to leave than the one before, and pays later.
+fn deeper(node: &Node, mut least_exit_ns: u64) -> Result<Vec<IdleState>> {
+    let mut least_residency_ns = 0;
+    let mut states = Vec::new();
+    for item in node.list()? {
+        let [exit, residency] = item.list()? else {
+            return Err(item.expected(
+                "a list of two: to leave the state, and the idle time from which it pays",
+            ));
+        };
+        let exit_ns = exit.integer(least_exit_ns as i64 + 1..=MAX_COST)? as u64;
+        let residency_ns = residency.integer(least_residency_ns as i64 + 1..=MAX_COST)? as u64;
+        states.push(IdleState {
+            exit_ns,
+            residency_ns,
+        });
+        (least_exit_ns, least_residency_ns) = (exit_ns, residency_ns);
+    }
+    Ok(states)
 }
 
 fn by_distance(table: &Table, key: &str, costs: &mut [u64; 5]) -> Result<()> {

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-pub use costs::{Costs, Distance};
+pub use costs::{Costs, Distance, IdleState};
 pub use guard::{RtGuard, RtKernel};
 pub use topology::{Cpu, Numbering, Shape, Topology};
 

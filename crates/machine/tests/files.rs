@@ -229,6 +229,22 @@ const MESSAGES: &[(&str, &str, &str)] = &[
              found a list of 2",
     ),
     (
+        "tick_ns = 0",
+        "idle_states_ns = [[2000, 5]]",
+        "13: costs.idle_states_ns[0][0]: expected an integer from 2001 to 10000000000, found 2000",
+    ),
+    (
+        "tick_ns = 0",
+        "idle_states_ns = [[3000, 5], [4000, 5]]",
+        "13: costs.idle_states_ns[1][1]: expected an integer from 6 to 10000000000, found 5",
+    ),
+    (
+        "tick_ns = 0",
+        "idle_states_ns = [[3000, 5, 7]]",
+        "13: costs.idle_states_ns[0]: expected a list of two: to leave the state, and the idle time from which it pays, \
+             found a list of 3",
+    ),
+    (
         "smt_speed_pct = 62",
         "smt_speed_pct = 0",
         "15: costs.smt_speed_pct: expected an integer from 1 to 100, found 0",
@@ -299,5 +315,5 @@ fn documented_defaults_are_the_defaults() {
     let head = GOOD.split("[costs]").next().unwrap();
     let machine = Machine::from_toml(&format!("{head}[costs]\n{text}"), "table").unwrap();
     assert_eq!(machine.costs, Costs::default());
-    assert_eq!(text.lines().count(), 31);
+    assert_eq!(text.lines().count(), 32);
 }

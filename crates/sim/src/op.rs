@@ -21,10 +21,25 @@ impl Sim<'_> {
         let this = &self.cpus[cpu as usize];
         let mut at_ns = self.now_ns.max(this.kernel_until_ns);
         if this.curr == IDLE && at_ns == self.now_ns {
-            at_ns += self.machine.costs.idle_exit_ns;
+            let costs = &self.machine.costs;
+            at_ns += if costs.idle_states.is_empty() {
+                costs.idle_exit_ns
+            } else {
+                costs.idle_exit_after(self.core_idle_ns(cpu))
+            };
         }
         self.begin_op(cpu, at_ns);
         self.in_interrupt = true;
+    }
+
+    /// For how long the CPU and its siblings have been idle without an interrupt; 0 where one works.
+    fn core_idle_ns(&self, cpu: u32) -> u64 {
+        let idle_ns = |cpu: &u32| match &self.cpus[*cpu as usize] {
+            idle if idle.curr == IDLE => self.now_ns.saturating_sub(idle.kernel_until_ns),
+            _ => 0,
+        };
+        let core = self.machine.topology.siblings(cpu);
+        core.iter().map(idle_ns).min().unwrap_or(0)
     }
 
     /// The end of an operation: what it decided for its own CPU happens now, and the CPU's next event is posted.

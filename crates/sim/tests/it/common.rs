@@ -53,6 +53,7 @@ pub fn no_costs() -> Costs {
         ipi_send_ns: 0,
         ipi_ns: [0; 5],
         idle_exit_ns: 0,
+        idle_states: Vec::new(),
         tick_ns: 0,
         syscall_ns: 0,
         socket_ns: 0,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What costs add, to the nanosecond.
 
-use machine::Costs;
+use machine::{Costs, IdleState};
 use workload::plan::{End, Inst, QueueArray, QueueKind, QueueRef, Value};
 use workload::record::Status;
 
@@ -42,6 +42,14 @@ fn each_cost_is_added_where_it_arises() {
     assert_eq!(cost(&|costs| costs.switch_ns = 7), 14);
     assert_eq!(cost(&|costs| costs.wakeup_ns = 7), 14);
     assert_eq!(cost(&|costs| costs.idle_exit_ns = 7), 14);
+    // The sleep is not long enough for the last of the deeper states.
+    let states = [(9, 1_000), (11, 19_000), (13, 21_000)];
+    let states = states.map(|(exit_ns, residency_ns)| IdleState {
+        exit_ns,
+        residency_ns,
+    });
+    let sleeps = |costs: &mut Costs| costs.idle_states = states.to_vec();
+    assert_eq!(cost(&sleeps), 11);
     assert_eq!(cost(&|costs| costs.timer_slack_ns = 7), 7);
     assert_eq!(cost(&|costs| costs.syscall_ns = 7), 7);
     assert_eq!(cost(&|costs| costs.exit_ns = 7), 7);
