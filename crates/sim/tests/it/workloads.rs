@@ -188,7 +188,7 @@ fn preempted_locks_make_schbench_spin() {
 
 #[test]
 fn round_trips_over_tcp_take_what_tcp_costs() {
-    let mut lab = Lab::on("mingo-testbox");
+    let mut lab = Lab::on("t5600");
     let mut us = |name| {
         let outcome = lab.run("cfs", name, 1, &[("interval_ms", "2")], false);
         let trips = &outcome.distributions["round_trip_us"];
@@ -197,7 +197,7 @@ fn round_trips_over_tcp_take_what_tcp_costs() {
     };
     let (pipe, tcp) = (us("rt-pipe"), us("rt-tcp"));
     // The ends are on two CPUs of one cache: either way the head of a message, 576 bytes, is fetched, line after line.
-    let costs = Lab::on("mingo-testbox").machine.costs;
+    let costs = Lab::on("t5600").machine.costs;
     let cost = 4 * costs.tcp_ns + 2 * costs.refill_kib_ns[2] * 4 * 576 / 1_024;
     assert!((tcp - pipe).abs_diff(cost) < 200, "{pipe} {tcp} {cost}");
 }
