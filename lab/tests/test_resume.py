@@ -33,14 +33,14 @@ def test_all_is_loaded_before_anything_is_forked(
 ) -> None:
     loaded = []
 
-    def load() -> None:
+    def load(_: bool) -> None:
         time.sleep(0.5)
         loaded.append(True)
 
     monkeypatch.setattr(compare, "_load", load)
     monkeypatch.setattr(sim, "run", lambda *_: 0)
     asked = request("bfs,cfs", workload_names="latt", repetitions=1)
-    with compare.execute(asked, tmp_path / "out", None, Console(quiet=True)) as (_, _, status):
+    with compare.execute(asked, tmp_path / "out", None, Console(quiet=True), True) as (_, _, status):
         assert (status, loaded) == (0, [True])
 
 

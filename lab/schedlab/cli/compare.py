@@ -51,7 +51,7 @@ def _asked(options: argparse.Namespace) -> Request:
 def _carry_out(asked: Request, options: argparse.Namespace) -> int:
     console = Console(stderr=True, quiet=options.json)
     directory = Path(options.output) if options.output else default_directory(asked)
-    with execute(asked, directory, options.jobs, console) as (manifest, store, status):
+    with execute(asked, directory, options.jobs, console, not options.no_report) as (manifest, store, status):
         from schedlab.cli.outcome import finish
 
         return finish(manifest, store, options.json, not options.no_report, status)
@@ -59,7 +59,7 @@ def _carry_out(asked: Request, options: argparse.Namespace) -> int:
 
 @contextmanager
 def execute(
-    asked: Request, directory: Path, jobs: int | None, console: Console
+    asked: Request, directory: Path, jobs: int | None, console: Console, with_report: bool
 ) -> Iterator[tuple[manifests.Manifest, Store, int]]:
     """Runs what has no record yet; inside, the directory is locked and all records that could be had are there."""
     planned = campaign(asked, place_of(asked).engine())
@@ -70,10 +70,10 @@ def execute(
         manifests.write(manifest, store)
         ids = [cell.id for cell in planned.cells]
         finished = store.prepare(ids, lambda text: print(f"schedlab: {text}", file=sys.stderr))
-        yield manifest, store, _run(planned, store, set(ids) - finished, console, jobs)
+        yield manifest, store, _run(planned, store, set(ids) - finished, console, jobs, with_report)
 
 
-def _run(planned: Campaign, store: Store, todo: set[str], console: Console, jobs: int | None) -> int:
+def _run(planned: Campaign, store: Store, todo: set[str], console: Console, jobs: int | None, with_report: bool) -> int:
     total = len(planned.cells)
     if len(todo) < total:
         console.print(f"{total - len(todo)} of {total} cells have a record already", highlight=False)
@@ -81,7 +81,7 @@ def _run(planned: Campaign, store: Store, todo: set[str], console: Console, jobs
     for cell in planned.cells:
         by_id[cell.id].append(cell)
     title = ", ".join(arm.label for arm in planned.request.arms)
-    loading = threading.Thread(target=_load, daemon=True)
+    loading = threading.Thread(target=_load, args=[with_report], daemon=True)
     loading.start()
     with CellProgress(console, title, total, total - len(todo)) as progress:
 
@@ -105,9 +105,9 @@ def _run(planned: Campaign, store: Store, todo: set[str], console: Console, jobs
     return status
 
 
-def _load() -> None:
+def _load(with_report: bool) -> None:
     """What the end needs, many seconds from a cold disk: not before the first cell, nor after the last."""
-    for name in ("schedlab.cli.outcome", "schedlab.report.page", "duckdb"):
+    for name in ["schedlab.cli.outcome", "duckdb"] + ["schedlab.report.page"] * with_report:
         with suppress(ImportError):
             import_module(name)
 

@@ -86,7 +86,7 @@ def _run(one: Study, base: Path, options: argparse.Namespace) -> int:
     parts = list(run.parts(one, base, options.on, options.machines, options.tier, options.repetitions))
     for number, part in enumerate(parts, 1):
         console.print(f"{one.name} {number}/{len(parts)}: {part.experiment.name} on {part.machine}", highlight=False)
-        with execute(part.request, part.directory, options.jobs, console) as (_, _, ended):
+        with execute(part.request, part.directory, options.jobs, console, not options.no_report) as (_, _, ended):
             status = max(status, ended)
     return status
 
