@@ -35,9 +35,13 @@ def output(*command: str, may_end: tuple[int, ...] = (0,)) -> str:
 
 def records_of(name: str, *command: str) -> list[Record]:
     """All records of a comparison or campaign that is run anew."""
-    folder = OUT / name
-    shutil.rmtree(folder, ignore_errors=True)
+    folder, old = OUT / name, OUT / f"{name}.old"
+    # Gone only after the run: for five minutes ext4 looks past each inode of a deleted file before it gives one out.
+    if folder.exists():
+        shutil.rmtree(old, ignore_errors=True)
+        folder.rename(old)
     output("./schedlab", *command, "-o", str(folder))
+    shutil.rmtree(old, ignore_errors=True)
     found = [records.read(path, path.stem) for path in sorted((folder / "cells").glob("*.json"))]
     failed = [record.reason for record in found if record.status != records.OK]
     if failed or not found:

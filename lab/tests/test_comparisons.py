@@ -150,10 +150,10 @@ def test_neither_order_nor_unit_matters() -> None:
 
 
 def filled(value: float) -> Histogram:
-    return Histogram(10, int(value), int(value), int(value) * 10, [(int(value), 10)])
+    return Histogram.of(10, int(value), int(value), int(value) * 10, [(int(value), 10)])
 
 
-EMPTY = Histogram(0, 0, 0, 0, [])
+EMPTY = Histogram.of(0, 0, 0, 0, [])
 
 
 @pytest.mark.filterwarnings("error")
@@ -202,7 +202,7 @@ def test_distributions_without_a_single_sample_have_no_value() -> None:
 def test_tests_of_distributions_take_one_number_a_run_and_values_take_all_samples() -> None:
     parts = {"a": [[1000] * 99 + [9000], [2000] * 10], "b": [[1000] * 10, [3000] * 10]}
     made = {
-        name: [Histogram(len(p), min(p), max(p), sum(p), sorted({v: p.count(v) for v in p}.items())) for p in column]
+        name: [Histogram.of(len(p), min(p), max(p), sum(p), sorted({v: p.count(v) for v in p}.items())) for p in column]
         for name, column in parts.items()
     }
     mean = next(r for r in campaign(made, metric="wakeup_latency_us").summary().rows if r.statistic == "mean")

@@ -17,7 +17,9 @@ def lowest(ns: int) -> int:
 
 def histogram(samples: np.ndarray) -> Histogram:
     buckets = Counter(lowest(int(ns)) for ns in samples)
-    return Histogram(len(samples), int(samples.min()), int(samples.max()), int(samples.sum()), sorted(buckets.items()))
+    return Histogram.of(
+        len(samples), int(samples.min()), int(samples.max()), int(samples.sum()), sorted(buckets.items())
+    )
 
 
 def draws(seed: int, count: int, median_ns: float = 50_000) -> np.ndarray:

@@ -2,12 +2,14 @@
 """Statistics against SciPy and against examples worked by hand."""
 
 import math
+from array import array
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from schedlab.collect.histogram import Histogram
+from schedlab.collect.histogram import EMPTY, Histogram
 from schedlab.statistics import verdict
 from schedlab.statistics.change import Change, changes
 from schedlab.statistics.interval import BCA, CONSTANT, NO_INTERVAL, NONE, PERCENTILE, Interval, interval, reach_of
@@ -129,12 +131,10 @@ def test_a_skewed_sample_has_a_skewed_interval() -> None:
 
 def test_resamples_draw_n_of_n_and_streams_differ() -> None:
     one, two = resamples(7, 500, 1), resamples(7, 500, 2)
-    assert (one.drawn.sum(axis=1) == 7).all()
+    assert (one.sum(axis=1) == 7).all()
     # Each repetition is drawn once on average; the error of that mean is 0.04.
-    assert one.drawn.mean(axis=0) == pytest.approx(np.ones(7), abs=0.2)
-    assert (one.drawn != two.drawn).any()
-    assert (one.left_out.sum(axis=1) == 6).all()
-    assert (np.diag(one.left_out) == 0).all()
+    assert one.mean(axis=0) == pytest.approx(np.ones(7), abs=0.2)
+    assert (one != two).any()
 
 
 def test_pairing_takes_out_what_both_share() -> None:
@@ -161,7 +161,7 @@ def test_only_seeds_that_both_have_are_paired() -> None:
 
 def histogram(samples: list[int]) -> Histogram:
     counts = sorted({ns: samples.count(ns) for ns in samples}.items())
-    return Histogram(len(samples), min(samples), max(samples), sum(samples), counts)
+    return Histogram.of(len(samples), min(samples), max(samples), sum(samples), counts)
 
 
 def test_statistics_of_distributions_are_those_of_the_merged_histogram() -> None:
@@ -184,6 +184,17 @@ def test_resampling_distributions_is_resampling_repetitions() -> None:
         together = [ns for part, times in zip(parts, drawn, strict=True) for ns in part * times]
         assert found["mean"][row] == pytest.approx(np.mean(together))
         assert found["p90"][row] == np.quantile(together, 0.9, method="inverted_cdf")
+
+
+@pytest.mark.parametrize("times", [1, 2**20], ids=["few samples", "more than a float32 counts"])
+def test_each_repetition_and_all_others_are_resamples_too(times: int) -> None:
+    parts = [histogram([1000 + 10 * seed, 2000, 3000 + seed]) for seed in range(7)]
+    many = [replace(h, count=h.count * times, counts=array("q", [c * times for c in h.counts])) for h in parts]
+    for sample in (scalars(SKEWED), Distributions(list(range(8)), [*many, EMPTY], 1000.0)):
+        n = len(sample.seeds)
+        for found, weights in ((sample.each(), np.eye(n)), (sample.without_each(), 1 - np.eye(n))):
+            for name, expected in sample.evaluate(weights).items():
+                np.testing.assert_allclose(found[name], expected, rtol=1e-15)
 
 
 def test_the_same_data_give_the_same_interval() -> None:

@@ -6,8 +6,9 @@ Percentiles are in groups.csv, where they come from the merged histograms of all
 """
 
 import csv
-import io
 from collections.abc import Iterable, Iterator
+from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 from schedlab import atomic
@@ -40,6 +41,8 @@ COLUMNS: dict[str, str] = {
     "max": "DOUBLE",
 }
 
+_OF_METRIC = ["metric", "unit", "value", "count", "min", "max"]
+
 # Histograms hold nanoseconds; their metrics are named in other units.
 NS_PER_UNIT = {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
@@ -51,12 +54,14 @@ def ns_per_unit(name: str) -> float:
 def rows(manifest: Manifest, found: dict[str, Record]) -> Iterator[dict[str, Any]]:
     for planned in manifest.cells:
         if record := found.get(planned.id):
-            yield from _rows(planned, record)
+            cell = _cell(planned, record)
+            for own in _metrics(record):
+                yield cell | {name: value for name, value in zip(_OF_METRIC, own, strict=True) if value is not None}
 
 
-def _rows(planned: PlannedCell, record: Record) -> Iterator[dict[str, Any]]:
+def _cell(planned: PlannedCell, record: Record) -> dict[str, Any]:
     cell = planned.data
-    common = {
+    return {
         "cell": planned.id,
         "label": planned.label,
         "role": planned.role,
@@ -71,26 +76,32 @@ def _rows(planned: PlannedCell, record: Record) -> Iterator[dict[str, Any]]:
         "seed": cell["seed"],
         "status": record.status,
     }
-    for name in sorted(record.metrics.keys() | record.histograms.keys(), key=sort_key):
-        row = common | {"metric": name, "unit": metric(name).unit}
-        if name in record.histograms:
-            histogram = record.histograms[name]
-            scale = ns_per_unit(name)
-            row |= {"count": histogram.count}
-            if histogram.count:
-                row |= {
-                    "value": histogram.mean_ns / scale,
-                    "min": histogram.min_ns / scale,
-                    "max": histogram.max_ns / scale,
-                }
+
+
+def _metrics(record: Record) -> Iterator[tuple[Any, ...]]:
+    """A row's columns from `metric` on."""
+    for name, unit in _in_order(frozenset(record.metrics.keys() | record.histograms.keys())):
+        histogram = record.histograms.get(name)
+        if histogram is None:
+            yield name, unit, record.metrics[name], None, None, None
+        elif not histogram.count:
+            yield name, unit, None, 0, None, None
         else:
-            row |= {"value": record.metrics[name]}
-        yield row
+            scale = ns_per_unit(name)
+            low, high = histogram.min_ns / scale, histogram.max_ns / scale
+            yield name, unit, histogram.mean_ns / scale, histogram.count, low, high
+
+
+@cache
+def _in_order(names: frozenset[str]) -> list[tuple[str, str]]:
+    """With their units."""
+    return [(name, metric(name).unit) for name in sorted(names, key=sort_key)]
 
 
 def prepare(planned: PlannedCell, record: Record, store: Store) -> None:
-    """Its lines, for write()."""
-    store.lines[planned.id, planned.label] = csv_lines(COLUMNS, _rows(planned, record))
+    """Its lines, for write(). What they have in common is written once."""
+    cell = _lines([_cell(planned, record).values()])[0].rstrip("\n")
+    store.lines[planned.id, planned.label] = "".join(f"{cell},{own}" for own in _lines(_metrics(record)))
 
 
 def write(manifest: Manifest, found: dict[str, Record], store: Store) -> bool:
@@ -103,10 +114,14 @@ def write(manifest: Manifest, found: dict[str, Record], store: Store) -> bool:
 
 
 def csv_lines(columns: Iterable[str], content: Iterable[dict[str, Any]]) -> str:
-    text = io.StringIO()
     blank = dict.fromkeys(columns)
-    csv.writer(text, lineterminator="\n").writerows((blank | row).values() for row in content)
-    return text.getvalue()
+    return "".join(_lines((blank | row).values() for row in content))
+
+
+def _lines(content: Iterable[Iterable[Any]]) -> list[str]:
+    lines: list[str] = []
+    csv.writer(SimpleNamespace(write=lines.append), lineterminator="\n").writerows(content)
+    return lines
 
 
 def write_table(store: Store, name: str, columns: dict[str, str], lines: Iterable[str]) -> bool:

@@ -24,8 +24,8 @@ class Replicates:
 
 def replicates(sample: Sample, stream: int = 0) -> Replicates:
     n = len(sample.seeds)
-    draws = resamples(n, sample.resample_count, stream)
-    full = {name: float(found[0]) for name, found in sample.evaluate(draws.full).items()}
+    full = {name: float(found[0]) for name, found in sample.evaluate(np.ones((1, n))).items()}
     if n < 2:
         return Replicates(sample.seeds, full, {}, {})
-    return Replicates(sample.seeds, full, sample.evaluate(draws.drawn), sample.evaluate(draws.left_out))
+    drawn = sample.evaluate(resamples(n, sample.resample_count, stream))
+    return Replicates(sample.seeds, full, drawn, sample.without_each())

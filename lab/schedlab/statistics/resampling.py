@@ -5,7 +5,6 @@ Every statistic of every metric is evaluated on the same few matrices, which is 
 for merged distributions affordable: a resample of repetitions is one row times the bucket counts.
 """
 
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -15,17 +14,10 @@ Weights = np.ndarray  # resamples × repetitions, counts
 _SEED = 20090831
 
 
-@dataclass(frozen=True)
-class Resamples:
-    full: Weights  # every repetition once
-    drawn: Weights  # the bootstrap
-    left_out: Weights  # the jackknife: each repetition missing once
-
-
 @cache
-def resamples(n: int, count: int, stream: int = 0) -> Resamples:
+def resamples(n: int, count: int, stream: int = 0) -> Weights:
     """`stream` keeps independent groups independent."""
     generator = np.random.default_rng([_SEED, n, count, stream])
     picks = generator.integers(0, n, size=(count, n))
     drawn = np.bincount((np.arange(count)[:, None] * n + picks).ravel(), minlength=count * n).reshape(count, n)
-    return Resamples(np.ones((1, n)), drawn.astype(float), 1 - np.eye(n))
+    return drawn.astype(float)

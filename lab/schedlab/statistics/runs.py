@@ -40,7 +40,7 @@ class Runs:
 def runs(sample: Sample) -> dict[str, Runs]:
     """By statistic."""
     found = {}
-    for name, values in sample.evaluate(np.eye(len(sample.seeds))).items():
+    for name, values in sample.each().items():
         there = np.isfinite(values)
         seeds = [seed for seed, is_there in zip(sample.seeds, there, strict=True) if is_there]
         found[name] = Runs(seeds, values[there], int((~there).sum()))
