@@ -6,6 +6,7 @@
 
 import sys
 from dataclasses import dataclass
+from tempfile import TemporaryDirectory
 
 from tests.check.conftest import POLICIES, check
 
@@ -48,7 +49,9 @@ def main() -> None:
     print("| bug | found by | in run, of seeds " + ", ".join(map(str, seeds)) + " | the case of seed 1 |")
     print("| --- | --- | --- | --- |")
     for bug in BUGS:
-        found = [check(POLICIES / "bugs" / f"{bug.name}.bpf.c", "--seed", str(seed)).finding for seed in seeds]
+        policy = POLICIES / "bugs" / f"{bug.name}.bpf.c"
+        with TemporaryDirectory() as folder:
+            found = [check(policy, "--seed", str(seed), "-C", folder).finding for seed in seeds]
         by = ", ".join(sorted({one["by"] for one in found}))
         size = found[0]["size"]
         parts = [_count(size[key], key[:-1]) for key in ("cpus", "tasks", "actions")]
