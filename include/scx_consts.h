@@ -39,6 +39,9 @@ enum {
 #define SCX_OPS_ENQ_EXITING (1ULL << 2)
 #define SCX_OPS_SWITCH_PARTIAL (1ULL << 3)
 
+/* p->scx.flags: runnable, and of this class */
+#define SCX_TASK_QUEUED 1U
+
 #define SCX_ECODE_ACT_RESTART (1ULL << 48)
 #define SCX_ECODE_RSN_HOTPLUG (1ULL << 32)
 

@@ -60,14 +60,16 @@ struct bpf_cpumask {
 
 struct sched_ext_entity {
 	u32 weight;
+	u32 flags;
 	u64 slice;
 	u64 dsq_vtime;
 } __core;
 
-/* What a SCHED_OTHER or SCHED_BATCH task asked for with sched_setattr's sched_runtime. */
+/* What a SCHED_OTHER or SCHED_BATCH task asked for with sched_setattr's sched_runtime; what it ran so far. */
 struct sched_entity {
 	unsigned char custom_slice;
 	u64 slice;
+	u64 sum_exec_runtime;
 } __core;
 
 struct mm_struct;

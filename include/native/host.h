@@ -20,11 +20,13 @@ struct sched_ext_entity {
 	u64 slice;
 	u64 dsq_vtime;
 	u32 weight;
+	u32 flags;
 };
 
-/* What a task asked for with sched_setattr's sched_runtime. */
+/* What a task asked for with sched_setattr's sched_runtime; what it ran so far, up to its CPU's last callback. */
 struct sched_entity {
 	u64 slice;
+	u64 sum_exec_runtime;
 	u8 custom_slice;
 };
 
@@ -44,7 +46,7 @@ struct task_struct {
 	s32 exit_state;
 	s32 pid;
 	s32 tgid;
-	struct mm_struct *mm;  /* NULL: a kernel thread */
+	struct mm_struct *mm; /* NULL: a kernel thread */
 	struct task_struct *real_parent;
 	/* The policy's storage for this task: the map asked last, and its value. Others through the host. */
 	const void *storage_map;

@@ -29,7 +29,6 @@ struct bfs_cpu {
 	u32 inserting; /* the queue, + 1, of an insertion that this CPU may not have finished; 0: none */
 	u32 level; /* BFS_IDLE_CPU: idle */
 	u32 sticky; /* pid of the task in the slot; 0: none */
-	bool running; /* one of our tasks runs */
 	bool offline;
 	bool dither;
 } __attribute__((aligned(128)));

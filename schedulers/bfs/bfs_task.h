@@ -9,7 +9,7 @@ struct bfs_task {
 	u64 deadline;  /* in clock units */
 	s64 slice_ns;  /* what is left of its time slice */
 	u64 since_ns;  /* charged up to here while it runs */
-	u64 slept_from_ns; /* blocked since; 0: not asleep */
+	u64 origin_ns;  /* when it was switched in, less what it had run by then */
 	u64 slept_ns;  /* asleep since the last refill (modern) */
 	u64 key;	 /* the key it is, or was last, queued or running with */
 	u64 seq;	 /* its place in the order of all enqueues */
@@ -22,6 +22,7 @@ struct bfs_task {
 	bool sync;  /* the wake-up under way is a sync one */
 	bool forked;  /* not yet enqueued for the first time */
 	bool first_slice; /* lives on what it got from its parent (2xx/3xx) */
+	bool ran;  /* since its last enqueue, which bfs_settle() is to account for */
 	bool descheduled; /* it was switched away from while runnable */
 	bool renewed;  /* since it was last switched in */
 	bool worsened;  /* its nice level fell since its last enqueue */
@@ -72,6 +73,15 @@ static __always_inline u64 bfs_elapsed(const struct bfs_config *cfg, s64 elapsed
 	return elapsed_ns > jiffy ? jiffy : elapsed_ns;
 }
 
+/* Switched in. `ran_ns`: how long it ran so far, in all, as the kernel counts it. */
+static __always_inline void bfs_start(struct bfs_task *t, u64 now_ns, u64 ran_ns)
+{
+	t->since_ns = now_ns;
+	t->origin_ns = now_ns - ran_ns;
+	t->ran = true;
+	t->renewed = false;
+}
+
 /* Called at every tick and every schedule, so that the bounds above bite as they did. */
 static __always_inline void bfs_charge(const struct bfs_config *cfg, struct bfs_task *t, u64 now_ns)
 {
@@ -93,6 +103,23 @@ static __always_inline bool bfs_deschedule(const struct bfs_config *cfg, struct 
 }
 
 /*
+ * The same for a task that stopped some time ago: nobody looks at what it has
+ * left before it is asked for again. It stopped as long after it was switched
+ * in as it ran since; returns when that was. The kernel does not count what
+ * interrupts took from it.
+ */
+static __always_inline u64 bfs_settle(const struct bfs_config *cfg, struct bfs_task *t, u64 ran_ns)
+{
+	u64 stopped_ns = t->origin_ns + ran_ns;
+
+	if (before64(stopped_ns, t->since_ns))
+		stopped_ns = t->since_ns;
+	bfs_deschedule(cfg, t, stopped_ns);
+	t->ran = false;
+	return stopped_ns;
+}
+
+/*
  * spec 1.3.5: is the slice over at this tick? `dither`: the task was switched
  * in within half a jiffy after the CPU's tick before.
  */
@@ -105,16 +132,10 @@ static __always_inline bool bfs_slice_over(const struct bfs_config *cfg, const s
 }
 
 /* spec 1.3.6 */
-static __always_inline void bfs_sleep(struct bfs_task *t, u64 now_ns)
+static __always_inline void bfs_wake(struct bfs_task *t, u64 stopped_ns, u64 now_ns)
 {
-	t->slept_from_ns = now_ns;
-}
-
-static __always_inline void bfs_wake(struct bfs_task *t, u64 now_ns)
-{
-	if (t->slept_from_ns && before64(t->slept_from_ns, now_ns))
-		t->slept_ns += now_ns - t->slept_from_ns;
-	t->slept_from_ns = 0;
+	if (before64(stopped_ns, now_ns))
+		t->slept_ns += now_ns - stopped_ns;
 }
 
 /*

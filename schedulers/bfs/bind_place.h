@@ -138,7 +138,7 @@ static __always_inline s32 place(struct task_struct *p, struct bfs_task *t, s32 
 	s32 cpu = claim_idle(p, prev_cpu);
 	struct bfs_cpu *c;
 
-	arrive(p, t, now);
+	arrive(p, t, now, true);
 	if (cpu >= 0) {
 		STAT_INC(idle_claims);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, kernel_slice(t), 0);
@@ -148,7 +148,8 @@ static __always_inline s32 place(struct task_struct *p, struct bfs_task *t, s32 
 		cpu = bpf_get_smp_processor_id();
 		c = bfs_cpu(cpu);
 		if (now - c->since_ns < sync_grace_us * NSEC_PER_USEC) {
-			if (!c->running || cpu_llc[cpu_index(cpu)] != llc || !is_next(t, c, llc) ||
+			if (c->key == BFS_EMPTY || !is_ours(bpf_get_current_task_btf()) ||
+			    cpu_llc[cpu_index(cpu)] != llc || !is_next(t, c, llc) ||
 			    !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 				return prev_cpu;
 			hand_over(p, t, c, 0);

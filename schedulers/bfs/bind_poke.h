@@ -37,13 +37,12 @@ static __always_inline void try_preempt(struct task_struct *p, struct bfs_task *
 }
 
 /* spec 1.3.7: the parent steps back, so that the child runs first. */
-static __always_inline bool parent_steps_back(struct task_struct *p, const struct bfs_task *t,
-					      u32 last)
+static __always_inline bool parent_steps_back(struct task_struct *p, const struct bfs_task *t)
 {
 	struct task_struct *parent = bpf_get_current_task_btf();
 
 	return t->forked && parent->pid == p->real_parent->pid &&
-	       (rules == BFS_424 || p->mm != parent->mm) && bfs_cpu(last)->running;
+	       (rules == BFS_424 || p->mm != parent->mm) && is_ours(parent);
 }
 
 static __always_inline void insert_published(struct task_struct *p, struct bfs_task *t, u32 last,
@@ -79,7 +78,7 @@ static __always_inline void enqueue_published(struct task_struct *p, struct bfs_
 		poke_idle(p);
 		return;
 	}
-	if (parent_steps_back(p, t, last)) {
+	if (parent_steps_back(p, t)) {
 		const struct cpumask *idle = scx_bpf_get_idle_cpumask();
 		bool any = bpf_cpumask_intersects(idle, p->cpus_ptr);
 

@@ -36,6 +36,12 @@ static __always_inline bool is_pinned(const struct task_struct *p)
 	return p->migration_disabled && p->migration_disabled > (p == bpf_get_current_task_btf());
 }
 
+/* Is it of our class, not of a real-time one above? */
+static __always_inline bool is_ours(const struct task_struct *p)
+{
+	return p->prio >= MAX_RT_PRIO;
+}
+
 /* The task in question and the idle CPUs of the moment. */
 struct wakee {
 	struct task_struct *p;

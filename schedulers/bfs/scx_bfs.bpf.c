@@ -148,11 +148,21 @@ static __always_inline void insert_sticky(struct task_struct *p, struct bfs_task
 	fill_slot(cpu, p->pid);
 }
 
-/* A task becomes runnable, or is queued anew: its place in the order. */
-static __always_inline void arrive(struct task_struct *p, struct bfs_task *t, u64 now_ns)
+/*
+ * A task becomes runnable, or is queued anew: its place in the order. Nobody
+ * is called when it stops; what that did to it is made up for here.
+ */
+static __always_inline void arrive(struct task_struct *p, struct bfs_task *t, u64 now_ns,
+				   bool woken)
 {
 	leave_slot(p, t);
-	bfs_wake(t, now_ns);
+	t->descheduled = t->ran && !woken;
+	if (t->ran) {
+		u64 stopped_ns = bfs_settle(&cfg, t, p->se.sum_exec_runtime);
+
+		if (woken)
+			bfs_wake(t, stopped_ns, now_ns);
+	}
 	t->seq = next_arrival(now_ns);
 	set_key(p, t, now_ns);
 }
@@ -181,7 +191,7 @@ void BPF_STRUCT_OPS(bfs_enqueue, struct task_struct *p, u64 enq_flags)
 		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
 		return;
 	}
-	arrive(p, t, now);
+	arrive(p, t, now, enq_flags & SCX_ENQ_WAKEUP);
 	if (MODERN)
 		enqueue_modern(p, t, now, enq_flags);
 	else
@@ -267,8 +277,8 @@ void BPF_STRUCT_OPS(bfs_dispatch, s32 cpu, struct task_struct *prev)
 	u32 attempt = 0;
 
 	finish_insert();
-	/* A task that blocked has been stopped before we are asked. */
-	if (prev && c->running)
+	/* We are asked about a task that blocked, too. */
+	if (prev && prev->scx.flags & SCX_TASK_QUEUED)
 		t = task_of(prev);
 	if (t) {
 		/* spec 1.3.3 */
@@ -317,45 +327,20 @@ void BPF_STRUCT_OPS(bfs_running, struct task_struct *p)
 	struct bfs_cpu *c = bfs_cpu(scx_bpf_task_cpu(p));
 
 	finish_insert();
-	c->running = true;
 	c->since_ns = now;
 	c->waiting_key = BFS_EMPTY;
 	if (!t)
 		return;
 	leave_slot(p, t);
-	t->renewed = false;
-	t->since_ns = now;
+	/* It was interrupted by a higher class, or changed while it ran. */
+	if (t->ran)
+		bfs_settle(&cfg, t, p->se.sum_exec_runtime);
+	bfs_start(t, now, p->se.sum_exec_runtime);
 	c->key = t->key;
 	c->deadline = t->deadline;
 	c->level = t->level;
 	/* spec 1.3.5 */
 	c->dither = now - c->last_tick_ns < cfg.jiffy_ns / 2;
-}
-
-/* spec 1.3.3: any switch away, also to sleep */
-void BPF_STRUCT_OPS(bfs_stopping, struct task_struct *p, bool runnable)
-{
-	struct bfs_task *t = task_of(p);
-	struct bfs_cpu *c = bfs_cpu(scx_bpf_task_cpu(p));
-	u64 now = scx_bpf_now();
-
-	c->running = false;
-	if (!t)
-		return;
-	bfs_deschedule(&cfg, t, now);
-	t->descheduled = runnable;
-	if (!runnable)
-		bfs_sleep(t, now);
-	/* spec 1.3.7: what is left of a first slice goes back to the parent */
-	if (t->first_slice && (p->flags & PF_EXITING)) {
-		struct bfs_task *parent;
-
-		bpf_rcu_read_lock();
-		parent = p->real_parent ? task_of(p->real_parent) : NULL;
-		if (parent)
-			bfs_give_back(&cfg, parent, t);
-		bpf_rcu_read_unlock();
-	}
 }
 
 void BPF_STRUCT_OPS(bfs_tick, struct task_struct *p)
@@ -433,7 +418,6 @@ void BPF_STRUCT_OPS(bfs_cpu_offline, s32 cpu)
 	c->level = BFS_IDLE_CPU;
 	c->key = BFS_EMPTY;
 	c->waiting_key = BFS_EMPTY;
-	c->running = false;
 	c->offline = true;
 }
 
@@ -461,6 +445,25 @@ s32 BPF_STRUCT_OPS(bfs_init_task, struct task_struct *p, struct scx_init_task_ar
 	else if (MODERN)
 		scx_bpf_task_set_slice(parent, kernel_slice(from));
 	return 0;
+}
+
+/* spec 1.3.7: what is left of a first slice goes back to the parent. */
+void BPF_STRUCT_OPS(bfs_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	struct bfs_task *t = task_of(p), *from;
+
+	if (!t || !t->first_slice || !(p->flags & PF_EXITING))
+		return;
+	if (t->ran)
+		bfs_settle(&cfg, t, p->se.sum_exec_runtime);
+	bpf_rcu_read_lock();
+	from = p->real_parent ? task_of(p->real_parent) : NULL;
+	if (from) {
+		if (from->ran && !scx_bpf_task_running(p->real_parent))
+			bfs_settle(&cfg, from, p->real_parent->se.sum_exec_runtime);
+		bfs_give_back(&cfg, from, t);
+	}
+	bpf_rcu_read_unlock();
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(bfs_init)
@@ -502,8 +505,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(bfs_init)
 
 SCX_OPS_DEFINE(bfs_ops, .select_cpu = (void *)bfs_select_cpu, .enqueue = (void *)bfs_enqueue,
 	       .dispatch = (void *)bfs_dispatch, .running = (void *)bfs_running,
-	       .stopping = (void *)bfs_stopping, .tick = (void *)bfs_tick,
-	       .yield = (void *)bfs_yield_cpu, .set_weight = (void *)bfs_set_weight,
-	       .cpu_online = (void *)bfs_cpu_online, .cpu_offline = (void *)bfs_cpu_offline,
-	       .init_task = (void *)bfs_init_task, .init = (void *)bfs_init,
+	       .tick = (void *)bfs_tick, .yield = (void *)bfs_yield_cpu,
+	       .set_weight = (void *)bfs_set_weight, .cpu_online = (void *)bfs_cpu_online,
+	       .cpu_offline = (void *)bfs_cpu_offline, .init_task = (void *)bfs_init_task,
+	       .exit_task = (void *)bfs_exit_task, .init = (void *)bfs_init,
 	       .flags = SCX_OPS_ENQ_EXITING, .name = "bfs");

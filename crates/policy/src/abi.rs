@@ -17,13 +17,15 @@ pub struct SchedExtEntity {
     pub slice: u64,
     pub dsq_vtime: u64,
     pub weight: u32,
+    pub flags: u32,
 }
 
-/// What a task asked for with `sched_setattr`'s `sched_runtime`.
+/// What a task asked for with `sched_setattr`'s `sched_runtime`; what it ran so far.
 #[repr(C)]
 #[derive(Clone, Debug)]
 pub struct SchedEntity {
     pub slice: u64,
+    pub sum_exec_runtime: u64,
     pub custom_slice: u8,
 }
 

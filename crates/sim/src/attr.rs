@@ -6,7 +6,7 @@
 
 use workload::plan::Policy;
 
-use crate::consts::{DEQ_SAVE, ENQ_RESTORE};
+use crate::consts::{DEQ_SAVE, ENQ_RESTORE, TASK_QUEUED};
 use crate::lifecycle::class_of;
 use crate::mask::{self, CpuMask};
 use crate::seen::call;
@@ -101,6 +101,7 @@ impl Sim<'_> {
         let clock = self.clock_ns;
         self.cpus[cpu as usize].exec_start_ns = clock;
         if self.tasks[id as usize].class == Class::Ext {
+            self.seen(id).scx.flags |= TASK_QUEUED;
             call!(self, runnable, self.seen_ptr(id), ENQ_RESTORE);
             call!(self, running, self.seen_ptr(id));
         }

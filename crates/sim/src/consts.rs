@@ -41,6 +41,8 @@ pub const WAKE_TTWU: u64 = 8;
 pub const WAKE_SYNC: u64 = 16;
 
 pub const PF_IDLE: u32 = 0x2;
+/// In `p->scx.flags`.
+pub const TASK_QUEUED: u32 = 1;
 pub const PF_EXITING: u32 = 0x4;
 
 pub const DISPATCH_BATCH: usize = 32;

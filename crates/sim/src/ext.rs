@@ -3,7 +3,7 @@
 
 use crate::consts::{
     DEQ_SCHED_CHANGE, DEQ_SLEEP, DISPATCH_LOOPS, ENQ_LAST, OPS_ENQ_EXITING, OPS_ENQ_LAST,
-    PF_EXITING, SLICE_DFL,
+    PF_EXITING, SLICE_DFL, TASK_QUEUED,
 };
 use crate::seen::call;
 use crate::sim::{Context, Sim};
@@ -27,6 +27,7 @@ impl Sim<'_> {
             task.runnable_at_ns = now;
             task.reset_runnable_at = false;
         }
+        self.seen(id).scx.flags |= TASK_QUEUED;
         call!(self, runnable, self.seen_ptr(id), enq_flags);
         self.do_enqueue(cpu, id, enq_flags);
     }
@@ -85,6 +86,7 @@ impl Sim<'_> {
             call!(self, stopping, self.seen_ptr(id), false);
         }
         call!(self, quiescent, self.seen_ptr(id), flags);
+        self.seen(id).scx.flags &= !TASK_QUEUED;
         self.unlink(id);
         self.tasks[id as usize].verdict = None;
     }

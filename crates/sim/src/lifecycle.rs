@@ -116,6 +116,8 @@ impl Sim<'_> {
         seen.storage = std::ptr::null_mut();
         seen.scx.slice = SLICE_DFL;
         seen.scx.dsq_vtime = 0;
+        seen.scx.flags = 0;
+        seen.se.sum_exec_runtime = 0;
         // As the kernel keeps it: 0.1 to 100 ms.
         seen.se.custom_slice = u8::from(slice_ns > 0);
         seen.se.slice = slice_ns.clamp(100_000, 100_000_000);

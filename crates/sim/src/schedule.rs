@@ -160,7 +160,9 @@ impl Sim<'_> {
         this.exec_start_ns = clock;
         let task = &mut self.tasks[id as usize];
         task.exec_ns += delta;
-        match task.class {
+        let class = task.class;
+        self.seen(id).se.sum_exec_runtime += delta;
+        match class {
             Class::Ext => {
                 let slice = &mut self.seen(id).scx.slice;
                 if *slice != SLICE_INF {

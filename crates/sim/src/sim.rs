@@ -283,9 +283,11 @@ fn blank_task() -> TaskStruct {
             slice: crate::consts::SLICE_DFL,
             dsq_vtime: 0,
             weight: 100,
+            flags: 0,
         },
         se: abi::SchedEntity {
             slice: 0,
+            sum_exec_runtime: 0,
             custom_slice: 0,
         },
         flags: 0,

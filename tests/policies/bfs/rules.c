@@ -49,6 +49,7 @@ static void one_life(u32 rules)
 	t.since_ns = now;
 	for (u32 event = 0; event < 200; event++) {
 		struct bfs_task before = t;
+		u64 ran_ns, slept_from;
 		bool worn;
 		u32 u;
 
@@ -69,11 +70,20 @@ static void one_life(u32 rules)
 			      !worn);
 			break;
 		case 2:
-			bfs_sleep(&t, now);
-			now += draw() % NSEC_PER_SEC;
-			bfs_wake(&t, now);
-			t.since_ns = now;
+			/* What it ran and that it blocked is made up for when it wakes. */
+			ran_ns = draw() % now;
+			bfs_start(&t, now, ran_ns);
+			before = t;
+			slept_from = now + draw() % (2 * NSEC_PER_MSEC);
+			ran_ns += slept_from - now;
+			now = slept_from + draw() % NSEC_PER_SEC;
+			bfs_deschedule(&cfg, &before, slept_from);
+			CHECK(bfs_settle(&cfg, &t, ran_ns) == slept_from && !t.ran);
 			CHECK(t.deadline == before.deadline && t.slice_ns == before.slice_ns);
+			bfs_wake(&t, slept_from, now);
+			CHECK(t.slept_ns == before.slept_ns + now - slept_from);
+			CHECK(t.deadline == before.deadline && t.slice_ns == before.slice_ns);
+			t.since_ns = now;
 			break;
 		case 3:
 			bfs_charge(&cfg, &t, now);
@@ -269,8 +279,7 @@ static void sleep_counts(void)
 
 			bfs_configure(&cfg, BFS_MODERN, 0, 1, 250, 70);
 			bfs_refill(&cfg, &t, now - NSEC_PER_SEC);
-			bfs_sleep(&t, now - slept_ms * NSEC_PER_MSEC);
-			bfs_wake(&t, now);
+			bfs_wake(&t, now - slept_ms * NSEC_PER_MSEC, now);
 			t.slice_ns = 0;
 			t.since_ns = now;
 			CHECK(bfs_deschedule(&cfg, &t, now));
