@@ -62,7 +62,7 @@ fn topologies_are_those_of_the_hardware() {
         ("2xe5620", 16, 8, 2, 2),
         ("mingo-testbox", 16, 8, 2, 2),
         ("t5600", 2, 2, 1, 1),
-        ("mbp13-vm", 2, 2, 1, 1),
+        ("mbp13-vm", 2, 2, 2, 1),
         ("many-1024", 1024, 512, 64, 8),
     ] {
         let topology = load(name).topology;
@@ -87,9 +87,11 @@ fn costs_are_the_defaults_but_for_what_the_file_says() {
     let expected = Costs {
         private_cache_kib: 256,
         llc_kib: 3072,
+        lock_transfer_ns: [0, 20, 60, 60, 60],
+        refill_kib_ns: [60, 60, 100, 100, 100],
         lock_waiter_ns: 35,
         ipi_send_ns: 2000,
-        ipi_ns: [500, 2500, 3000, 3500, 4000],
+        ipi_ns: [500, 2500, 3000, 3000, 3000],
         idle_exit_ns: 5000,
         disk_kib_ns: 4633,
         disk_cache_kib: 262_144,
