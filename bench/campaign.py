@@ -15,15 +15,16 @@ FILE = Path(__file__).with_name("campaign.toml")
 CELLS = 10_000
 
 
-def figures(run: Callable[[str], Sequence[Record]]) -> Iterator[Figure]:
-    """`run` carries out a campaign file and returns its records.
+def figures(run: Callable[[str], Path], read: Callable[[Path], Sequence[Record]]) -> Iterator[Figure]:
+    """`run` carries out a campaign file and returns the folder of its results, `read` the records there.
 
     A cell's time is its own record's. What others use of the CPUs meanwhile lengthens cells and all else alike, but
     not what only one CPU has work for; the CPU time of all our processes, in the last column, knows nothing of them.
     """
     before, start = _cpu_s(), time.monotonic()
-    found = run(str(FILE))
+    folder = run(str(FILE))
     wall_s, cpu_s = time.monotonic() - start, _cpu_s() - before
+    found = read(folder)
     if len(found) != CELLS:
         raise NotMeasured(f"{FILE}: {len(found)} cells instead of {CELLS:,}")
     there_s = wall_s * len(os.sched_getaffinity(0))

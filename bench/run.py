@@ -33,20 +33,29 @@ def output(*command: str, may_end: tuple[int, ...] = (0,)) -> str:
     return done.stdout
 
 
-def records_of(name: str, *command: str) -> list[Record]:
-    """All records of a comparison or campaign that is run anew."""
-    folder, old = OUT / name, OUT / f"{name}.old"
-    # Gone only after the run: for five minutes ext4 looks past each inode of a deleted file before it gives one out.
+def run_anew(name: str, *command: str) -> Path:
+    """A comparison or campaign, to its end; returns the folder of its results."""
+    folder = OUT / name
     if folder.exists():
-        shutil.rmtree(old, ignore_errors=True)
-        folder.rename(old)
+        shutil.rmtree(_before(folder), ignore_errors=True)
+        folder.rename(_before(folder))
     output("./schedlab", *command, "-o", str(folder))
-    shutil.rmtree(old, ignore_errors=True)
+    return folder
+
+
+def records_in(folder: Path) -> list[Record]:
+    # Gone only now: for five minutes ext4 looks past each inode of a deleted file before it gives one out.
+    shutil.rmtree(_before(folder), ignore_errors=True)
     found = [records.read(path, path.stem) for path in sorted((folder / "cells").glob("*.json"))]
     failed = [record.reason for record in found if record.status != records.OK]
     if failed or not found:
         raise NotMeasured(failed[0] if failed else f"no records in {folder}")
     return found
+
+
+def _before(folder: Path) -> Path:
+    """Where the last run's results are meanwhile."""
+    return folder.with_name(f"{folder.name}.old")
 
 
 def simulator() -> Iterator[Figure]:
@@ -75,7 +84,7 @@ GROUPS: dict[str, tuple[str, Sequence[Callable[[], Iterator[Figure]]]]] = {
     "run": ("the main job", [main_job]),
     "campaign": (
         "a large campaign in the simulator",
-        [partial(campaign.figures, partial(records_of, "campaign", "run"))],
+        [partial(campaign.figures, partial(run_anew, "campaign", "run"), records_in)],
     ),
     "vm": (
         "real kernel, exact virtual machine",
