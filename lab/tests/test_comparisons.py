@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from schedlab.collect import comparisons
-from schedlab.collect.histogram import Histogram
+from schedlab.collect.histogram import EMPTY, Histogram
 from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import Record
 from schedlab.collect.store import Store
@@ -151,9 +151,6 @@ def test_neither_order_nor_unit_matters() -> None:
 
 def filled(value: float) -> Histogram:
     return Histogram.of(10, int(value), int(value), int(value) * 10, [(int(value), 10)])
-
-
-EMPTY = Histogram.of(0, 0, 0, 0, [])
 
 
 @pytest.mark.filterwarnings("error")

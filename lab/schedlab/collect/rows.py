@@ -41,7 +41,8 @@ COLUMNS: dict[str, str] = {
     "max": "DOUBLE",
 }
 
-_OF_METRIC = ["metric", "unit", "value", "count", "min", "max"]
+# What differs between the rows of one cell.
+_OF_METRIC = list(COLUMNS)[list(COLUMNS).index("metric") :]
 
 # Histograms hold nanoseconds; their metrics are named in other units.
 NS_PER_UNIT = {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}
