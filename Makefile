@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 # Every target sets up first; where everything is there, that takes a moment.
 .PHONY: run test build bench bench-eevdf check format setup clean
 

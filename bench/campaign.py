@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """What `schedlab run` costs beside its cells: from its start to its end, report and tables included."""
 
 import os

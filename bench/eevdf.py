@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The policy eevdf (rules 7.2) against the kernel's own EEVDF in the exact virtual machine, side by side.
 
 The same programs under both, in a guest where a nanosecond is an instruction: `make bench-eevdf` prints the table of

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """bfs against the kernel's own scheduler in the exact virtual machine, where a nanosecond is an instruction.
 
 A guest for each number of CPUs; a second one of the same build would say the same to the byte. For some seconds after

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Where a context switch goes: every instruction of a stretch of an exact guest, counted by kernel function.
 
     bench/profile.py bfs -w workloads/pipe.toml --load 8 -p trips=2000

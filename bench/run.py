@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Measures every budget and prints it with its figure and `hit` or `miss`. Results stay in build/bench.
 
 run.py [sim|run|campaign|vm]…    these alone

@@ -1,8 +1,10 @@
-# SPDX-License-Identifier: GPL-2.0-only
-"""Checks that every dependency may be combined with GPL-2.0-only.
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Checks that every dependency may be combined with what uses it.
 
-Rust crates are linked into programs, so the licence of each must leave a choice that GPL-2.0-only can take: an
-expression such as `MIT OR Apache-2.0` does, `Apache-2.0` alone does not. Python packages are held to the same rule.
+Rust crates are linked into programs that load or embed policies, which are GPL-2.0-only: the licence of each must leave
+a choice that GPL-2.0-only can take. An expression such as `MIT OR Apache-2.0` does, `Apache-2.0` alone does not. Python
+packages meet only the lab and the tests, which are GPL-2.0-or-later: there `Apache-2.0`, which version 3 can take, will
+do as well.
 
     check_licences.py [MANIFEST_DIR]    the folder of Cargo.toml; the current one where none is named
 """
@@ -31,15 +33,15 @@ WORDS = {
     "BSD-3-Clause License": "BSD-3-Clause",
     "Apache Software License": "Apache-2.0",
     "Apache 2.0": "Apache-2.0",
+    "apache-2.0": "Apache-2.0",
 }
 
-# Packages that only bring a program for the developer: nothing imports them. perfetto (Apache-2.0) is one because the
-# tests run it as a program of its own, which prints the schema of Perfetto's traces (lab/tests/test_trace.py).
-PROGRAMS = frozenset({"clang-format", "perfetto", "pip", "setuptools"})
+# What a GPL-2.0-or-later work can take besides, by way of version 3.
+COMPATIBLE_WITH_LATER = COMPATIBLE | {"Apache-2.0"}
 
 
-def compatible(expression: str) -> bool:
-    """Whether an SPDX expression leaves a choice that is in COMPATIBLE. Raises ValueError where it is not one."""
+def leaves_choice(expression: str, choices: frozenset[str]) -> bool:
+    """Whether an SPDX expression leaves a choice that is among `choices`. Raises ValueError where it is not one."""
     text = expression.replace("/", " OR ")  # the form that Cargo used before SPDX
     text = re.sub(r"\s+WITH\s+", "+", text)
     tokens = re.findall(r"[()]|[^\s()]+", text)
@@ -67,7 +69,7 @@ def compatible(expression: str) -> bool:
             return found
         if token in ("", ")", "OR", "AND"):
             raise ValueError(f"no licence expression: {expression!r}")
-        return token in COMPATIBLE
+        return token in choices
 
     found = either()
     if tokens:
@@ -82,11 +84,9 @@ def rust_licences(folder: str) -> Iterator[tuple[str, str]]:
 
 
 def python_licences() -> Iterator[tuple[str, str]]:
-    """Of every package in this interpreter's environment but the programs."""
+    """Of every package in this interpreter's environment."""
     for package in metadata.distributions():
         name = package.name
-        if name in PROGRAMS:
-            continue
         told = package.metadata
         words = told.get("License-Expression") or ""
         if not words:
@@ -99,13 +99,18 @@ def python_licences() -> Iterator[tuple[str, str]]:
 
 def main(folder: str = ".") -> int:
     bad = []
-    for name, licence in [*rust_licences(folder), *python_licences()]:
-        try:
-            fine = compatible(licence)
-        except ValueError:
-            fine = False
-        if not fine:
-            bad.append(f"{name}: licence {licence or 'not named'!r} has no choice compatible with GPL-2.0-only")
+    held_to = (
+        (rust_licences(folder), COMPATIBLE, "GPL-2.0-only"),
+        (python_licences(), COMPATIBLE_WITH_LATER, "GPL-2.0-or-later"),
+    )
+    for packages, choices, ours in held_to:
+        for name, licence in packages:
+            try:
+                fine = leaves_choice(licence, choices)
+            except ValueError:
+                fine = False
+            if not fine:
+                bad.append(f"{name}: licence {licence or 'not named'!r} has no choice compatible with {ours}")
     print("\n".join(sorted(bad)), end="\n" if bad else "")
     return 1 if bad else 0
 

@@ -1,5 +1,5 @@
-# SPDX-License-Identifier: GPL-2.0-only
-"""Checks every tracked file: the licence line is there, and nothing that belongs to one machine or one mirror.
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Checks every tracked file: its licence line is there, and nothing that belongs to one machine or one mirror.
 
 check_tree.py [ROOT]    the checkout; the current folder where none is named
 """
@@ -9,7 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-LICENCE_LINE = "SPDX-License-Identifier: GPL-2.0-only"
+# Policies and what they include are the kernel's; everything else may also be had under a later version.
+KERNELS_FOLDERS = {"schedulers", "include"}
+
+
+def licence_line(name: str) -> str:
+    licence = "GPL-2.0-only" if Path(name).parts[0] in KERNELS_FOLDERS else "GPL-2.0-or-later"
+    return f"SPDX-License-Identifier: {licence}"
+
 
 # Files that cannot carry a comment, or are written by a tool.
 NO_LICENCE_LINE = {".csv", ".json", ".lock", ".proptest-regressions"}
@@ -44,8 +51,9 @@ def faults(root: Path, name: str) -> list[str]:
         or path.name in NO_LICENCE_LINE_NAMES
         or not NO_LICENCE_LINE_FOLDERS.isdisjoint(path.parts[:-1])
     )
-    if lines and not exempt and not any(LICENCE_LINE in line for line in lines[:HEAD_LINES]):
-        found.append(f"{name}:1: no line {LICENCE_LINE!r} among the first {HEAD_LINES}")
+    wanted = licence_line(name)
+    if lines and not exempt and not any(wanted in line for line in lines[:HEAD_LINES]):
+        found.append(f"{name}:1: no line {wanted!r} among the first {HEAD_LINES}")
     for number, line in enumerate(lines, 1):
         if name not in MAY_NAME_REGISTRY and (match := REGISTRY.search(line)):
             found.append(f"{name}:{number}: names a package registry: {match[0]}")

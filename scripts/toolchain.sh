@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 # Which compilers the checkout uses; sourced by the other scripts, from the top of the checkout.
 

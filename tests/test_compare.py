@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The command line with the real simulator behind it: the documented example, bad input, interruption."""
 
 import json

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Trace hashes of every scheduler, version and workload, as committed: the same cell gives the same trace everywhere.
 
 Whoever changes a scheduler, a workload, a cost or the simulator changes some of these, and commits the new ones with

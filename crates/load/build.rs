@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Builds every `schedulers/NAME/scx_NAME.bpf.c` for the kernel and writes the table that embeds the objects.
 
 use std::fmt::Write;

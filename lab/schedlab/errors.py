@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """What can go wrong, and the exit status that tells a script which kind it was."""
 
 CHECK_FAILED = 1

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Metrics: names for people, units, and which way is better. The names are fixed in docs/records.md."""
 
 from dataclasses import dataclass

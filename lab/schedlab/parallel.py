@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Work on all CPUs, in forked copies of this process: what they work on needs no copying, only what they find does."""
 
 import multiprocessing

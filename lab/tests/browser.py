@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Chromium for the tests, driven through its DevTools protocol over a pair of pipes: JSON messages that end in a NUL.
 
 The usual drivers are under a licence that scripts/check_licences.py does not take.

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """A checkout of its own for every test: two schedulers, two workloads, two machines, and the fake runner."""
 
 import functools

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Analysis of variance and its comparisons, against published examples and against SciPy."""
 
 import itertools

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """From records to comparisons: the design that repetitions have, the families of p, the noise floor, and every gap."""
 
 import csv

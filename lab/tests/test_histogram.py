@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Merged histograms and their percentiles against NumPy on the raw samples."""
 
 from collections import Counter

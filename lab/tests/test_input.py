@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Bad input: one line on standard error that names what is wrong and what was expected, and exit status 2."""
 
 from collections.abc import Callable

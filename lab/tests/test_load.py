@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """load, status, unload and putting back the previous scheduler, against a made-up /sys/kernel/sched_ext."""
 
 import json

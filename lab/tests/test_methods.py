@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Effect size, power, Holm, drift, outliers and quantiles: against published examples and by their properties."""
 
 import csv

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Ctrl-C while recording on this machine: the script that traces is asked to clean up, and waited for."""
 
 import signal

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 # ruff: noqa: E501 - lines as the kernel and perf write them
 """Scheduling traces: what is read, and what is refused with its line."""
 

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """report.html: self-contained, within its size, and readable where it is opened."""
 
 import base64

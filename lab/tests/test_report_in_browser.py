@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The pages opened in chromium, as people open them: from a file, without a network."""
 
 import json

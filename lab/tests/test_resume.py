@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """What may go wrong in the middle: Ctrl-C, a full disk, a corrupt record. No finished record is lost."""
 
 import json

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """What the command line prints, whole: standard output, standard error and status.
 
 A deliberate change is taken over with UPDATE_SNAPSHOTS=1 in the environment, and shows in the diff of snapshots/.

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Study files, the published claims, and the score that lays them beside ours."""
 
 from dataclasses import replace

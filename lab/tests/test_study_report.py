@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The page of a study: claims published beside ours, and none of those we contradict left out."""
 
 import csv

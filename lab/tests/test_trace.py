@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """schedlab trace: what goes into the file comes out again, also by the schema that Perfetto ships."""
 
 import subprocess

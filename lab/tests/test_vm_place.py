@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The virtual machine as a place, with a guest that is played by the fake runner."""
 
 import json

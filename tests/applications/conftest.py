@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Real applications at scales of seconds; skipped, with the reason, where their programs are not installed."""
 
 import json

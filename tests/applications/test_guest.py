@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Applications under a scheduler of ours on a real kernel: one guest, with this machine's programs in it."""
 
 import json

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Every application runs on this machine, keeps its promises and leaves nothing, also when it is interrupted."""
 
 import os

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The models of the applications run in the simulator at two loads, under its checkers, and keep their promises."""
 
 import json

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The planted bugs: who finds each, and how small the case is that shows it.
 
 `python -m tests.check.bugs [SEEDS]` prints the table of docs/checking.md.

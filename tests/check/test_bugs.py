@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Ten plausible mistakes: each is found with every seed, shrunk, and found again by the printed line."""
 
 import shlex

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Sound policies pass. What a scheduler is known not to promise is not asked of it, and said in docs/checking.md."""
 
 import pytest

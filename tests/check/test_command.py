@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The command line of `schedlab check`: bad input, other ways to break, interruption."""
 
 import os

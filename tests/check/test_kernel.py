@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """A real kernel takes a sound policy and keeps it under stress, and refuses one that loops without end."""
 
 import subprocess

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The C tests of the policies' headers, built with the run-time checks of undefined behaviour, and run."""
 
 import os

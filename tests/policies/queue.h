@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A dispatch queue as a plain array: by key, equal keys in the order of insertion. */
 #ifndef TEST_QUEUE_H
 #define TEST_QUEUE_H

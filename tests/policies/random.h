@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Random draws and checks: a failure prints the line that repeats it and ends the test. */
 #ifndef TEST_RANDOM_H
 #define TEST_RANDOM_H

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Simulated schedules for tests: tasks in TOML go in, who ran when comes out."""
 
 import json

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """BFS as plain C: its picks, pokes and rules against the published ones, on the lines that the kernel runs."""
 
 from pathlib import Path

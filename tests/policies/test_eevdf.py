@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """EEVDF: its arithmetic, picks and queues in C against slow references."""
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """EEVDF whole, in the simulator: what follows from its rules must be seen in the schedule."""
 
 import json

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """FIFO, round robin and multilevel feedback as plain C: their picks against lists that are handled by hand."""
 
 from pathlib import Path

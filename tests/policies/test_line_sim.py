@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """FIFO, round robin and multilevel feedback whole, in the simulator: their rules must be seen in the schedule."""
 
 import itertools

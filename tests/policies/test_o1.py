@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The O(1) scheduler: its arithmetic and arrays in C against slow references, its invariants in the simulator."""
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The staircase schedulers: their slots in C against literal lists, their invariants in the simulator."""
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Tests that record in a guest are skipped, with the reason, where none can be booted."""
 
 import pytest

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Tasks are accounted where there is no tracing: each to its kind, none twice, none of another program."""
 
 import os

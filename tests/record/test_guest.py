@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Recording in a real kernel: the trace is whole, and the tracing instance is gone however it ends."""
 
 import subprocess

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Models do what their real tasks were measured to do.
 
 Of tasks that are described, in the guests of whose profiles a nanosecond is an instruction, only those that compute: a

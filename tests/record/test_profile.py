@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """A workload's profile and the files that its input is made with are a part of it: in its cells' identity, and wherever
 it is run."""
 

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """A real recording, replayed: as long and with as many switches as it had, in the order it had.
 
 data/make-lib-et.trace is `make -s -j2` of e2fsprogs' lib/et in an emulated guest of 2 CPUs under Linux 7.2's EEVDF

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """rt-app's files as workloads: what their events mean, under any scheduler, and what is refused."""
 
 import json

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """A checkout of its own with programs of its own: what set-up finds and calls there is up to the test."""
 
 import os

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The checks of `make check` catch what they are there for."""
 
 import importlib.util
@@ -16,7 +16,9 @@ PYTHON_INDEX, CRATE_INDEX, MIRROR = (
     ".".join(parts) for parts in (("pypi", "org"), ("crates", "io"), ("deb.debian", "org"))
 )
 CHECKOUT, HOME = ("/".join(("", *parts)) for parts in (("work", "main"), ("home", "anna")))
-LICENCE_LINE = "SPDX-License-Identifier: " + "GPL-2.0-only"
+LICENCE_LINE, KERNELS_LICENCE_LINE = (
+    "SPDX-License-Identifier: " + licence for licence in ("GPL-2.0-or-later", "GPL-2.0-only")
+)
 
 
 def script(name: str) -> ModuleType:
@@ -49,13 +51,18 @@ licences = script("check_licences")
     ],
 )
 def test_an_expression_needs_a_compatible_choice(expression: str, fine: bool) -> None:
-    assert licences.compatible(expression) is fine
+    assert licences.leaves_choice(expression, licences.COMPATIBLE) is fine
+
+
+def test_the_lab_may_use_what_version_3_can_take() -> None:
+    assert licences.leaves_choice("Apache-2.0", licences.COMPATIBLE_WITH_LATER)
+    assert not licences.leaves_choice("GPL-3.0-only", licences.COMPATIBLE_WITH_LATER)
 
 
 @pytest.mark.parametrize("expression", ["", "MIT OR", "(MIT", "MIT)", "MIT Apache-2.0", "OR MIT"])
 def test_what_is_no_expression_is_refused(expression: str) -> None:
     with pytest.raises(ValueError, match="no licence expression"):
-        licences.compatible(expression)
+        licences.leaves_choice(expression, licences.COMPATIBLE)
 
 
 def workspace(folder: Path, licence_line: str) -> None:
@@ -104,6 +111,9 @@ def tree(tmp_path: Path) -> Path:
     (tmp_path / "a.json").write_text("{}\n")
     (tmp_path / "Cargo.lock").write_text(f'source = "registry+https://github.com/rust-lang/{CRATE_INDEX}-index"\n')
     (tmp_path / "empty.py").touch()
+    for folder in ("schedulers", "include"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.h").write_text(f"/* {KERNELS_LICENCE_LINE} */\n")
     (tmp_path / "snapshots").mkdir()
     (tmp_path / "snapshots/help.txt").write_text("usage: schedlab\n")
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
@@ -126,6 +136,17 @@ def test_a_missing_licence_line_is_caught(tree: Path, name: str) -> None:
     done = tree_check(tree)
     assert done.returncode == 1
     assert done.stdout == f"{name}:1: no line '{LICENCE_LINE}' among the first 3\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "wanted"),
+    [("schedulers/b.h", LICENCE_LINE, KERNELS_LICENCE_LINE), ("lab.py", KERNELS_LICENCE_LINE, LICENCE_LINE)],
+)
+def test_a_folder_has_its_own_licence(tree: Path, name: str, line: str, wanted: str) -> None:
+    (tree / name).write_text(line + "\n")
+    done = tree_check(tree)
+    assert done.returncode == 1
+    assert done.stdout == f"{name}:1: no line '{wanted}' among the first 3\n"
 
 
 @pytest.mark.parametrize(

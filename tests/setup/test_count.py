@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """scripts/test closes with one line that counts what cargo and pytest said, and fails with them."""
 
 import pytest

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """schedlab doctor on machines made up of files: each gap is found, and mended by the distribution's own command."""
 
 import gzip

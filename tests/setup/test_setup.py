@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """scripts/setup: names or installs what is missing, once, and can be run again after a failure."""
 
 import os

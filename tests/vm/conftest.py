@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The machine's QEMU and kernel for tests that boot guests; skipped, with the reason, where there are none."""
 
 import os

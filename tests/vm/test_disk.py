@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """A guest whose files are on a disk: what is in it, that tasks really write to it, and that nothing is kept."""
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """What goes wrong ends in one line and leaves nothing behind: no QEMU, no temporary files."""
 
 import os

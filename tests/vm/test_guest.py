@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Guests that really boot: sched_ext is there, output and exit status come through, exact runs are identical."""
 
 import subprocess

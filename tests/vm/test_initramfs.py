@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The image a guest boots into: the same input gives the same bytes, and all that is needed is in it."""
 
 import os

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Which kernel is booted: fetched once, the same afterwards, and only one that a policy can be loaded into."""
 
 import time

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Installed programs for a guest, with a dpkg-query that knows four packages."""
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 # Helpers of the guest's scripts.
 EXT=/sys/kernel/sched_ext
 

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The built loader, and guests to try it in; skipped, with the reason, where no guest can be booted.
 
 Software emulation is slow to boot, so a module boots one guest for all of its tests: a script in the guest does what

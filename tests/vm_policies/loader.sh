@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 # What the loader does beside scheduling, with the simplest scheduler. The shards lie in /test/shards.
 . /test/common.sh
 H=schedlab-host

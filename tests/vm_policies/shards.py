@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Shards for the tests, as docs/records.md has them; workloads lie in /workloads of the guest."""
 
 import json

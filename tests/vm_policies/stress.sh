@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 # stress.sh SCHEDULER STORM_SECONDS HOTPLUG_SECONDS: one scheduler under storms of forks and of yields, then under
 # changing affinities, forks, pipes and CPU hotplug. One line of JSON for each of the three, and one for the end.
 . /test/common.sh

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The loader on a real kernel: it says what runs, leaves nothing behind, and trusts only the kernel's word."""
 
 import json

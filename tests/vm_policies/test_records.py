@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Workloads run on a real kernel, and their records have what they promise.
 
 The kernel's own scheduler runs every synthetic workload, the others those that were first; the models of real

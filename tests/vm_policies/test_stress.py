@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Every scheduler survives what users do to it: storms of forks and yields, affinities that change all the time, CPUs
 that go and come.
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! JSON, with comments and trailing commas, as the same values that know their place.
 
 use std::sync::Arc;

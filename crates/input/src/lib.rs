@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What people write: TOML (or JSON, where others wrote it) whose every value knows its file, line and key, so that each error is one line that says
 //! where, what was expected and what stood there.
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! One value of a file, with where it stands.
 
 use std::ops::RangeInclusive;

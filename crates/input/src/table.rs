@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A table that remembers which keys were asked for, so that every other one is an error.
 
 use std::cell::RefCell;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Where a policy's globals lie inside its data sections.
 
 use anyhow::{Context, Result, ensure};

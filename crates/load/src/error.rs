@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Errors that decide the exit status; every other one is a failure, 1.
 
 use std::fmt;

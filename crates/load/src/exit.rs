@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Why a scheduler ended, as `exit_info` of `include/bpf/scx.h` holds it.
 
 use std::fmt;

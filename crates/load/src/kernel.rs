@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What the running kernel is: release, tick, preemption model, frequency governor.
 
 use std::path::Path;

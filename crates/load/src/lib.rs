@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Puts a policy into the running kernel, and runs cells on it.
 //!
 //! Every folder of `schedulers/` is built into this crate as a BPF object ([`schedulers`]); what a policy says about

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What libbpf and the kernel's verifier say, kept until something fails, then told in plain words.
 
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 fn main() -> std::process::ExitCode {
     // A task of a workload that replaced its program by this one does not come back from here.
     workload::exec::reenter();

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The counters of a scheduler that another process has loaded, read out of its map in the kernel.
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A scheduler in the kernel: open its object, tell it its tunables and the machine, load, attach, watch, detach.
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The schedulers built into this program: one BPF object for every folder of `schedulers/`; and objects beside it.
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A policy's event counters (`STAT` in `include/policy.h`), summed over the CPUs.
 
 /// Bytes from one CPU's count to the next: a cache line each.

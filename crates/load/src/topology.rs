@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Which CPUs share a core, a last-level cache and a node, from `/sys/devices/system`.
 
 use std::path::Path;

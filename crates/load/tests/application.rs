@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Applications under whatever scheduler runs: what comes out, every way to fail, and that nothing is left.
 
 use std::path::{Path, PathBuf};

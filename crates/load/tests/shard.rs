@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Shards on the running kernel, under the scheduler that it has.
 
 use std::io::{BufRead, BufReader, Read};
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use workload::cell::{Cell, Digests};
 
-const WORKLOAD: &str = r#"# SPDX-License-Identifier: GPL-2.0-only
+const WORKLOAD: &str = r#"# SPDX-License-Identifier: GPL-2.0-or-later
 name = "naps"
 title = "naps"
 source = "a test"

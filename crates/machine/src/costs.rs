@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What work costs, in integer nanoseconds. Every cost may be 0, which switches that effect off.
 
 /// How far apart two CPUs are. The order is the order of cost.

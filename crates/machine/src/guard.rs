@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What a kernel does for ordinary tasks beside a real-time hog, and what of its real-time class differs by its age.
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

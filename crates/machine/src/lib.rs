@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Machines: topology and costs, as data.
 //!
 //! A machine file says how many sockets, last-level caches, cores and threads there are, how they are numbered, the

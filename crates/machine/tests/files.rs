@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The machine files of the project, and every message about a bad one.
 
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Whatever stands in a file, reading it gives a sound machine or one line that begins with the file's name.
 
 use machine::{Distance, MAX_CPUS, Machine};

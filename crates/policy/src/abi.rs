@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `include/native/host.h`, field by field. Sizes are checked against the policy's own when it is loaded.
 
 use std::ffi::{c_char, c_void};

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Building a policy with clang, for the kernel and for the simulator.
 
 use std::path::{Path, PathBuf};

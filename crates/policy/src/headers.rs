@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The project's own C headers travel inside the binaries, so that a policy builds wherever clang is.
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Policies: finding their sources, building them for both worlds, and what they say about themselves.
 //!
 //! A policy is one C file, `schedulers/NAME/scx_NAME.bpf.c`, with the headers beside it. Built for the kernel it is a

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What a policy says about itself: the strings that `include/policy.h` puts into the ELF section `.schedlab`.
 
 use anyhow::{Context, Result, bail};

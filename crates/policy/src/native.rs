@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A natively built policy in this process.
 //!
 //! Every [`Native`] is a private copy, loaded from its own memory file, so that copies share no variable: one

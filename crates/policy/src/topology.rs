@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The machine as a policy is told it: the globals of `include/policy.h`.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Building and loading policies from small sources written here.
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Ctrl-C and its kin: remembered by a handler, acted upon where it is safe.
 
 use std::sync::atomic::{AtomicI32, Ordering};

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Tasks execute the workload's program.
 //!
 //! An instruction that costs CPU time ends the operation: the next one follows when that time has passed, so that every

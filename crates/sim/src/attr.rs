@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A running task changes its own nice level, policy or affinity.
 //!
 //! The kernel takes the task off its run queue, changes it and puts it back; because it runs, it comes back through its

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedlab-sim bench`: the budgets of speed and memory, measured.
 
 use std::collections::BTreeMap;

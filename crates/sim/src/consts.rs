@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Numbers of the sched_ext interface, as `include/scx_consts.h` and `include/native/scx.h` have them.
 
 pub const DSQ_BUILTIN: u64 = 1 << 63;

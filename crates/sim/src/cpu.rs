@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A CPU: what it runs, and when it next has to act.
 
 use crate::dsq::Dsq;

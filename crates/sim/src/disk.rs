@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The disk: one server, first come, first served; it may have a memory that takes requests before they are written.
 
 use std::collections::VecDeque;

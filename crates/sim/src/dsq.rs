@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A dispatch queue: first in, first out, or by virtual time, never both at once.
 //!
 //! Entries are kept sorted in one ring by (key, order). A FIFO has equal keys and its order is the place in the queue;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What happens next: events in the total order of (time, sequence).
 //!
 //! An event is one 128-bit number, time above sequence above subject, so that order is one comparison. Events are

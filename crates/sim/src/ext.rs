@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The sched_ext class: how a task enters, leaves and is chosen, as `kernel/sched/ext` does it.
 
 use crate::consts::{

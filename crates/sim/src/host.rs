@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The table of functions that a policy calls, and the way from C back into the simulation.
 
 use std::ffi::{CStr, c_char, c_void};

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! CPUs that go and come during a run, as a script says, whatever the workload.
 //!
 //! A policy without `cpu_online`/`cpu_offline` is told to restart: its loader loads it anew, with fresh state.

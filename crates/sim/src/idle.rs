@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The built-in tracking of idle CPUs and the default choice of a CPU, as `kernel/sched/ext_idle.c` has them.
 
 use machine::Topology;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Inserting tasks into queues: directly from `select_cpu` and enqueue, buffered from dispatch, and moves between queues.
 
 use crate::consts::{

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Queues, locks, semaphores and conditions between tasks.
 //!
 //! Who is woken tries again: another task may have been faster, as in the kernel. Locks and semaphores are futexes:

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Kicks: the policy asks a CPU to reschedule. Carried out when the present operation may let go of its locks.
 
 use crate::consts::{KICK_IDLE, KICK_PREEMPT, KICK_WAIT};

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A deterministic model of a machine and its kernel's scheduling, with the policy as a loaded sched_ext program.
 //!
 //! `docs/simulator.md` says what is modelled, by which formulas, and what is left out.

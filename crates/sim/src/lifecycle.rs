@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Birth and death of tasks, and what the policy hears of it.
 
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A spin lock, in simulated time: who waits how long.
 //!
 //! Takers are served in the order in which they ask (a ticket lock). A taker that asks at `t` on CPU `c`

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The policy's maps and timers. A map is known by its address in the policy.
 
 use std::ffi::c_void;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Where a message's memory is when it is received, and what fetching it costs.
 //!
 //! The sender leaves it in its core's caches; messages sent after it push it out, first of those, then of the last-level

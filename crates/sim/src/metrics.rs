@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What a run measures (`docs/records.md`), streamed: nothing grows with simulated time.
 //!
 //! `max_lag_us` compares every task that has wanted a CPU without a break for at least 100 ms with an ideal that shares

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedlab-sim cell`: one cell, and a summary to read.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Operations, and the clock that runs ahead meanwhile.
 //!
 //! An *operation* is what one CPU does in the kernel without a break: an interrupt, a system call, a reschedule. It is

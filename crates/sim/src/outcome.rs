@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! How a run ended, and what came out of it.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The real-time class, above sched_ext: `SCHED_FIFO` and `SCHED_RR`.
 //!
 //! One list a priority and CPU, highest first. A preempted task stays at the head of its list; one whose 100 ms of RR are

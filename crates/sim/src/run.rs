@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A run: the loop over events, from the start signal to the end.
 
 use std::rc::Rc;

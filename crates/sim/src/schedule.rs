@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A CPU changes its task: the kernel's `__schedule`, in its order.
 //!
 //! ```text

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What the policy sees of tasks and machine, and the way into its callbacks.
 
 use policy::abi::{CpuMask, ScxHost, TaskStruct};

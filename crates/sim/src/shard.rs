@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedlab-sim run`: the cells of a shard, several at a time.
 
 use std::io::Write;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! One simulated machine with one policy and one workload: all state.
 
 use std::fmt::Write as _;

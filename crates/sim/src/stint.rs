@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A task's stint on a CPU: how fast it works, when it will be done, and what its caches cost.
 //!
 //! Work is counted in nanoseconds of an idle, full-speed core times [`FULL_RATE`], so that a core of another speed or a

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Every scheduling decision, as a running hash, and as text if somebody asked.
 //!
 //! The text is what ftrace prints, so that its tools read it: `sched_switch`, `sched_wakeup`, `sched_wakeup_new`,

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Waking tasks: the kernel's `try_to_wake_up` and `wake_up_new_task`.
 
 use crate::consts::{

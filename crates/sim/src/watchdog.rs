@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The watchdog: a task that could run and was not run for too long ends the policy, as in the kernel.
 
 use policy::abi::ExitInfo;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Runs a workload on this machine's kernel: `run FILE LOAD [NAME=VALUE...]`, metrics one a line.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! One action of a program to one instruction.
 
 use anyhow::{Result, ensure};

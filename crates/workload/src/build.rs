@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Fixes a workload at one load: sections of the file to the lists of a plan.
 
 use anyhow::{Result, ensure};

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Cells and shards: what to run, as plain data (`docs/records.md`).
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `[command]`: the real application that a workload's tasks are the model of (`docs/workloads.md`).
 
 use std::collections::BTreeMap;

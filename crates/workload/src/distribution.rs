@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A distribution of times: an HDR histogram of three significant digits, with exact extremes and sum.
 
 use hdrhistogram::Histogram;

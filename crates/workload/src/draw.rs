@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Random draws, the same on every machine.
 //!
 //! Each task has a stream of its own, seeded from (plan seed, group, index), so that neither the scheduler nor other

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Reading workload files (`docs/workloads.md`).
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The workload language: one description, executed by real processes and by simulated tasks.
 //!
 //! `file` reads a TOML workload (`rtapp` makes one of rt-app's JSON), `plan` fixes it at a load and a CPU count, and what comes out, a [`plan::Plan`], is

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Metric names (`docs/records.md`) and who produces them.
 
 /// Distributions that programs log.

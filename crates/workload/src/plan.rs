@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A workload fixed at one load: task groups with flat programs, queues, semaphores and locks.
 //!
 //! Both executors interpret the same instructions; neither sees the workload's name.

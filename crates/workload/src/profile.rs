@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Profiles: what real tasks were measured to do (`schedlab calibrate`, `docs/recording.md`), to draw from.
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Flattens a task's program: blocks become jumps, names become slots and indices.
 
 use anyhow::{Result, ensure};

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Queues: which kind, how large the messages, how many fit.
 
 use anyhow::{Result, ensure};

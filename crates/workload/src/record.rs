@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Records: what came out of a cell, one immutable JSON file each (`docs/records.md`).
 
 use std::collections::BTreeMap;

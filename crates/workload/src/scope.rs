@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What names mean while a workload is fixed at one load.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Plans run with real processes: some workloads at a small scale, and every action.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! However a run ends, no process of it is left, and the reason is said.
 
 use std::os::unix::process::CommandExt;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The workload files of the project become the plans their definitions ask for.
 
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ fn every_file_loads_under_its_own_name() {
 
 /// One line per instruction.
 fn listing(plan: &Plan) -> String {
-    let mut text = "# SPDX-License-Identifier: GPL-2.0-only\n".to_string();
+    let mut text = "# SPDX-License-Identifier: GPL-2.0-or-later\n".to_string();
     for group in &plan.groups {
         let name = (
             &group.name,

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! rt-app's JSON: what typical files become, that they run as processes, and every message about what is not taken.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Every workload of the project at a small scale, as a program runs it: what it promises comes, and nothing is left.
 
 use std::collections::{BTreeMap, BTreeSet};

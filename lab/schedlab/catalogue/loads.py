@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Load levels that count in a machine's CPUs: the workload language's expressions, of which `cpus` is the only name."""
 
 import ast

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Machines of the simulator: one TOML file each in machines/, or a file by its path."""
 
 import math

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Schedulers: a folder NAME with scx_NAME.bpf.c, described by the first paragraph of its README."""
 
 from dataclasses import dataclass

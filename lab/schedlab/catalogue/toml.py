@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Reading the TOML files for their names and titles; the runners check everything else."""
 
 import tomllib

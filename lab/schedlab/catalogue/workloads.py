@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Workloads: one TOML file each in workloads/, or a file by its path, also rt-app's JSON."""
 
 import posixpath

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Whether a real kernel takes a policy, and keeps it under stress: in a guest, or on this machine."""
 
 import json

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 # stress.sh SECONDS hotplug|no-hotplug OBJECT OPTION...: one policy, changing affinities, forks, pipes, a CPU that goes.
 # Prints what the loader says, and one line of JSON for schedlab.check.
 EXT=/sys/kernel/sched_ext

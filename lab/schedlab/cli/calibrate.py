@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """schedlab calibrate: a workload's real tasks, measured once, as a profile."""
 
 import argparse

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """schedlab check: a real kernel's opinion of a policy, then the simulator's swarm."""
 
 import argparse

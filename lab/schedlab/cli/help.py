@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """How --help looks, the same under every version of Python, and errors of one line."""
 
 import argparse

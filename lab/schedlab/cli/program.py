@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Entry point: parse, run one command, turn errors into one line and an exit status."""
 
 import argparse

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """schedlab study: run published studies again and lay their claims beside ours."""
 
 import argparse

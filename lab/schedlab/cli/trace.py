@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """schedlab trace: one simulated cell, every decision of it, as a file for other tools."""
 
 import argparse

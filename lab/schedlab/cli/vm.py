@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """schedlab vm: the work is done by schedlab.vm."""
 
 from schedlab.vm import cli

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """comparisons.csv and comparisons.parquet: one row per workload × load × machine × metric × statistic × pair.
 
 Every pair of columns is here, one without a value too, with a note that says why. Columns: docs/statistics.md.

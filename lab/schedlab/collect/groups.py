@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """groups.csv and groups.parquet: one row per workload × machine × load × metric × statistic × column.
 
 Values of distributions are those of the merged histograms of all repetitions. The `runs_` columns describe the

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """guests.json: the kernel, image and emulator of every guest that ran cells. Exact results hold for these alone."""
 
 import json

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Distributions: merged by adding bucket counts; percentiles only ever come from merged buckets."""
 
 import math

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """manifest.json: what was asked, of which versions, on which machine, and which cells answer it.
 
 It is written before the first cell runs, and it is all that `schedlab report` needs beside the records.

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Reading cell records (docs/records.md), trusting nothing: a half-written or foreign file is named and refused."""
 
 import json

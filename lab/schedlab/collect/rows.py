@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """results.csv and results.parquet: the long form, one row per cell and metric.
 
 A distribution's row holds count, mean, min and max: no percentile, so that nobody can average one.

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The results directory: which cells have a record, and what is in the way of the others."""
 
 import fcntl

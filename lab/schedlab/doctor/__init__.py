@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """schedlab doctor: what this machine can do, one line a check, and the one command that mends each gap."""
 
 import argparse

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Which real applications can run here, and the packages with what they lack."""
 
 from collections.abc import Iterator

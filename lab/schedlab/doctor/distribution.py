@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Which distribution this is, and the one command that installs what a need asks for."""
 
 import csv

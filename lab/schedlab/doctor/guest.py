@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """What the lab's own virtual machine says of this machine."""
 
 from schedlab.errors import LabError

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Whether the simulator works: a policy is compiled and a small workload simulated under it."""
 
 from collections.abc import Iterator

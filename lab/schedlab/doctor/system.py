@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The machine as the checks see it: files below a root, and programs on a search path. Tests give them another one."""
 
 import os

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """What the virtual machine needs: QEMU, a kernel with sched_ext, and KVM where it is to be fast."""
 
 import os

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The scheduler that schedlab has loaded: its process, remembered across commands."""
 
 import contextlib

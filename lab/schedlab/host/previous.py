@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The scheduler that runs before a campaign is put back after it, whatever happens in between."""
 
 import shutil

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """What /sys/kernel/sched_ext says: the only truth about which scheduler runs."""
 
 import os

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Where cells run: the simulator, a virtual machine, the host.
 
 A place is a module with `engine()`, the runner's binary, and `run(campaign, store, todo, jobs, done, say)`.

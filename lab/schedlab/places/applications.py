@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """What real applications need in a guest: their programs from this machine, and their inputs, made here beforehand."""
 
 import subprocess

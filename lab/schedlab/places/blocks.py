@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Running a campaign on a real kernel, block by block."""
 
 from collections.abc import Callable, Iterator

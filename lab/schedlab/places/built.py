@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Policies for the runner of real kernels: it holds those of the tree; others are built for the campaign.
 
 Whether it holds them as they are in the tree is asked before anything boots.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 # Runs in the guest: every cell in a process of its own, its record printed as soon as it is there, so that a guest
 # that breaks later loses none.
 # What is on a disk is read once, so that the first cell finds it where all others do.

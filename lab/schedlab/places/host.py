@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The host: the running kernel, one cell at a time, the previous scheduler put back at the end."""
 
 import os

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Driving a runner: a child process that prints one JSON line per finished cell."""
 
 import json

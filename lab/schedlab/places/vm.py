@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The virtual machine: a guest per block, so that a block holds everything that differs between boots."""
 
 import json

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The columns of a comparison: a scheduler with its tunables.
 
 A list of schedulers is separated by commas; tunables follow a colon and are joined by plus signs:

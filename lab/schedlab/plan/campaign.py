@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """All cells of a request, in the order in which they run, and the shards that carry them."""
 
 from dataclasses import dataclass

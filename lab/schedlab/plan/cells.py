@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """A cell's canonical form, its identity, and the digests it carries (docs/records.md)."""
 
 import hashlib

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """A campaign file: what the command line of compare says, in TOML.
 
 schedulers = ["bfs", "bfs:rules=424", "cfs"]

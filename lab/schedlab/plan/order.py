@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The order of arms within a block: shuffled by a seed, the same for the same command everywhere."""
 
 import hashlib

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Workload parameters from the command line: KEY=VALUE, or WORKLOAD.KEY=VALUE for one workload alone."""
 
 from schedlab.catalogue.workloads import Workload

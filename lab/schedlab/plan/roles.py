@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """What a cell is measured for.
 
 On a real kernel the default scheduler runs more often than once a block, and cells that differ in

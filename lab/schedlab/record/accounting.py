@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """What the kernel accounts for each task of a command, where there is no tracing.
 
 CPU time and the number of blocks are exact for each thread. How long its runs and blocks were is not told: they count

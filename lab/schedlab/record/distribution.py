@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Many durations as a table of quantiles, and the lognormal that is nearest to them."""
 
 import itertools

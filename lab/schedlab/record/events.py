@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """What a trace tells, whoever wrote it. Times are nanoseconds, tasks are thread ids."""
 
 from dataclasses import dataclass

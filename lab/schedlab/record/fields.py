@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The text after an event's name. Names of tasks may hold blanks and signs, so the keys around them are the marks."""
 
 import re

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Tasks of one name are of one kind: how long they ran and blocked."""
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The machine of a recording or a profile: as many CPUs as it had, in one cache domain."""
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """What a workload's model does in the simulator, by kind of task, to be laid beside its profile."""
 
 import subprocess

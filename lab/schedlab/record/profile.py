@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """A profile: what a workload's tasks were measured to do, for its model to be made from."""
 
 import textwrap
@@ -18,7 +18,7 @@ _ABOUT = {
 
 def text(made: Mapping[str, str | int], kinds: Mapping[str, Kind], remarks: list[str]) -> str:
     """`made` says when, where and of what."""
-    lines = ["# SPDX-License-Identifier: GPL-2.0-only"]
+    lines = ["# SPDX-License-Identifier: GPL-2.0-or-later"]
     lines += [f"# Measured by schedlab calibrate {made['workload']}; docs/recording.md says how to read it."]
     for remark in remarks:
         lines += textwrap.wrap(f"{remark[0].upper()}{remark[1:]}.", 120, initial_indent="# ", subsequent_indent="# ")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 # Records the scheduling of a command and its descendants (tree), or of everything (all), in a tracing instance of its own,
 # which is gone afterwards, however this ends. Prints the trace; the command's output goes to standard error.
 # usage: record.sh BUFFER_KIB tree|all COMMAND [ARGUMENT...]; ends with the command's status, 125 where tracing failed.

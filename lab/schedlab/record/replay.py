@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Runs a recorded workload in the simulator and lays it beside the recording."""
 
 import json

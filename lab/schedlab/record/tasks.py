@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """What each task of a process tree did: ran, slept, waited for another of them, forked."""
 
 from dataclasses import dataclass, field

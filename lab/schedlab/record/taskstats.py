@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """What the kernel's taskstats say of each task, thread by thread, in the moment it ends.
 
 Nothing is added to the tasks and none is missed, however short it lived. Not counted is what the kernel does to take an

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """When the recorded CPUs' ticks came, and when the simulator's come: at multiples of their period from the start.
 
 The kernel's own timers run at ticks, where slices end, too. Who is woken then has to be in the replay, or it

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Reads ftrace text (`trace`, `trace_pipe`) and what `perf script` prints. Strict: what cannot be read is an error."""
 
 import gzip

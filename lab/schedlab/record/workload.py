@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """A recording as a workload file.
 
 Every recorded task is a task with its own program. Who is woken by another of them waits for a semaphore of its own,
@@ -50,7 +50,7 @@ def _head(recording: Recording, name: str, command: str) -> str:
     lines = [f"Recorded{on}: {command} ({where}{cpus}, {under}).", f"{figures}."]
     lines += [f"{remark[0].upper()}{remark[1:]}." for remark in recording.remarks]
     comments = [part for line in lines for part in textwrap.wrap(line, _WIDTH - 2)]
-    head = ["# SPDX-License-Identifier: GPL-2.0-only", *(f"# {line}" for line in comments)]
+    head = ["# SPDX-License-Identifier: GPL-2.0-or-later", *(f"# {line}" for line in comments)]
     head += [
         f"name = {_quoted(name)}",
         f"title = {_quoted(f'{name}: {command}')}",

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Metric against load: an interval and a point per scheduler, with what a pointer asks for where JavaScript is on."""
 
 import math

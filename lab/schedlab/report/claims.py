@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Published claims beside ours: the table, and one picture of all of them."""
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The raw data inside the page, plain where small and compressed where large, and a button that saves them."""
 
 import base64

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The frame of every page: one file that asks for nothing, and whose scripts only add to what is there."""
 
 from pathlib import Path
@@ -16,7 +16,7 @@ def document(title: str, body: list[Markup], with_charts: bool = True) -> str:
     scripts = [*([library.script()] if with_charts else []), *(_own(name) for name in ("page.js", "schedule.js"))]
     loaded = "\n".join(f"<script>{text}</script>" for text in scripts)
     return (
-        "<!doctype html>\n<!-- SPDX-License-Identifier: GPL-2.0-only -->\n"
+        "<!doctype html>\n<!-- SPDX-License-Identifier: GPL-2.0-or-later -->\n"
         f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

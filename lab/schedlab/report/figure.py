@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """A Vega-Lite chart in the page: an SVG that needs nothing, and the specification that page.js makes it live with."""
 
 import json

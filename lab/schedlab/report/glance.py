@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The verdict, before anything else: every headline of every workload, all loads in one line."""
 
 from schedlab.report import words

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The charts' JavaScript: Vega, Vega-Lite and Vega-Embed as they come in the vl-convert package."""
 
 import vl_convert

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """One-way plots: every run, its quantiles and the mean of each scheduler, and below them what any two differ by."""
 
 import math

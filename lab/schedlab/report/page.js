@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 // What the page can do where JavaScript is on: charts that answer, a legend that hides, tables that filter, data to save.
 "use strict";
 (() => {

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The page of a comparison: verdict, workloads, provenance, raw data."""
 
 from functools import partial

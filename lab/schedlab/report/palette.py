@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """One colour and one shape per scheduler.
 
 The colours are those of Okabe and Ito, which people with any common colour blindness tell apart; shapes carry the

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """README's picture and table of results, from the committed groups.csv of a comparison.
 
 python -m schedlab.report.picture [results/readme]    writes picture.svg there and the table into README.md
@@ -77,7 +77,7 @@ def draw(rows: list[dict[str, str]]) -> str:
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" '
-        'font-family="system-ui, sans-serif" font-size="13">\n<!-- SPDX-License-Identifier: GPL-2.0-only -->\n'
+        'font-family="system-ui, sans-serif" font-size="13">\n<!-- SPDX-License-Identifier: GPL-2.0-or-later -->\n'
         f"<style>{style}</style>\n"
         f'<rect class="paper" width="{wide}" height="{high}" rx="8" fill="{_PAPER[0]}"/>\n'
         + "\n".join(drawn)

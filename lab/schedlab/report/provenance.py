@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Where the numbers come from: command, programs, digests, machines."""
 
 from typing import Any

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The values that a study printed, where our charts show the same measure at the same load."""
 
 from collections.abc import Iterable

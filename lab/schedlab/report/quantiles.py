@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Quantile tables of the repetitions' own values, by the (n+1)p rule."""
 
 from schedlab.metrics import metric

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 // The picture of a schedule: all its panels show the same stretch of time, which wheel, drag, buttons and keys change.
 "use strict";
 (() => {

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The schedule of a short window of a simulated cell, once for each scheduler: who runs where, and who waits.
 
 The picture is drawn here as SVG, and once more by schedule.js, which zooms and names what the pointer meets.

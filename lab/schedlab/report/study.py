@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The page of a study, or of several: score, claims published beside ours, and what we measured."""
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The section of one workload: charts first, then numbers, then everything else that was measured."""
 
 from itertools import groupby

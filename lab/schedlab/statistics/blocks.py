@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Randomised blocks: each block holds each scheduler once, and what a whole block has in common is taken out.
 
 A block is a boot of a guest or a round on the host; in the simulator it is a seed, whose draws all schedulers share.

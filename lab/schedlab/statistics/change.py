@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The change against a reference, in percent of the reference, with its interval.
 
 The ratio of means, or of percentiles of merged histograms. The interval is the bootstrap's, which is

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """One scheduler against another: everything that is said about the pair, in the order in which it should be read."""
 
 import math

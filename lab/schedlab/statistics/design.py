@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """What two schedulers' repetitions have in common, which decides how they are compared."""
 
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Did the machine change while it was measured? Values against the order in which they were run.
 
 Spearman's rank correlation with the number of the block; its p by permutation: all orders of up to seven blocks, else

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Dunnett's comparison of several treatments with one control (Dunnett 1955).
 
 SciPy's own function takes groups, its error is always that of one-way groups, and it integrates by lot, to about 1 %.

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Hedges g: a difference in units of the run-to-run spread, with its interval.
 
 Formulas of Borenstein, Hedges, Higgins and Rothstein 2009, "Introduction to Meta-Analysis", chapter 4. Of pairs the

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """What methods for several comparisons at once integrate over: the common error, and what differences share.
 
 Every difference is divided by the same estimate of the error, and holds the same group's mean; so the chance that the

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The groups of a campaign: workload × machine × load × metric, with one sample for every column."""
 
 from collections import defaultdict

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Many comparisons at once: Holm's step-down adjustment (Holm 1979), whatever they have to do with each other."""
 
 import numpy as np

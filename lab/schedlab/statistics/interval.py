@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """95 % intervals: the bias-corrected and accelerated bootstrap (Efron 1987, "Better bootstrap confidence intervals").
 
 SciPy has it, one statistic a call; here the resamples are shared by all statistics of all metrics, and

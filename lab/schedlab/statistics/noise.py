@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The noise floor: how far the default scheduler differed from itself in the A/A control.
 
 A claim has to exceed the largest such difference at any load of the same measure on the same machine.

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The test of all schedulers of a cell at once, whatever the design."""
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Independent groups: one-way analysis of variance and all pairs, as the first study's tool did.
 
 The spreads decide: where Brown and Forsythe's form of Levene's test finds them alike, Fisher's F and Tukey–Kramer;

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Runs that lie far from the others: marked for a look, never removed.
 
 Tukey's fences: one and a half interquartile ranges beyond the quartiles, which are those of the quantile table.

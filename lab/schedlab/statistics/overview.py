@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The verdict over all loads: one line for a metric of a workload on a machine."""
 
 import math

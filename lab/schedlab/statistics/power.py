@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """How small a difference these runs could have shown, and how many runs would show a smaller one.
 
 Student's t with its noncentral distribution, two-sided at 5 %, seen in 80 of 100 campaigns (Cohen 1988).

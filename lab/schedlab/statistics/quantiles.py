@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The quantile table, by the (n+1)p rule, as JMP does it."""
 
 import numpy as np

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """A sample's statistics on every resample: computed once, used for its values and for all its changes.
 
 Two samples with the same seeds are drawn together, row for row: that is what keeps them paired.

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Bootstrap resamples as weights: row by row, how often each repetition was drawn.
 
 Every statistic of every metric is evaluated on the same few matrices, which is what makes intervals

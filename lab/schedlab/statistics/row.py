@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """One line of any table: a metric and statistic of a workload at one load on one machine, for all schedulers."""
 
 from dataclasses import dataclass

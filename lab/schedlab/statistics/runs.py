@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """One number a repetition: what tests, spreads, quantile tables and outliers go by.
 
 Of a distribution it is the repetition's own mean or percentile: for a test, one run is one observation, however many

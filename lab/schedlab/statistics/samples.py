@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The repetitions of one cell group under one scheduler, ready to be weighed."""
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Everything a campaign found, in one structure, which terminal, page, files and --json show without computing."""
 
 from collections import Counter

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The studentized range, as Tukey's methods need it: p and critical values on the scale of Student's t.
 
 SciPy has it, at 15 ms a point, and a test checks this against SciPy's. Critical values are computed for whole degrees

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The words for a change, here for the terminal and the page alike.
 
 A claim needs three things: repetitions enough to trust its interval, an interval that excludes zero, and a p below 5 %

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Finds the parameter for which a study's baseline scheduler gives its own published value.
 
 Only the baseline's numbers go in: what the other schedulers then do is a prediction.

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """A study file: which of our schedulers, workloads and machines stand for the published ones.
 
 title = "..."

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """What our runs of a study gave: the mean of a metric, by the study's own names."""
 
 from collections import defaultdict

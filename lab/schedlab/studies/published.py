@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The published claims: who was better than whom, at what, by how much (published/README.md)."""
 
 import csv

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Runs a study: one comparison for each experiment and machine, in a folder of its own."""
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """How well our runs agree with the published claims, by the fair score of published/README.md.
 
 Cells only; `tie?` is left out and `weak` counts half; rows are averaged within their group first, so that a long table

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Why a claim is contradicted, in words: where the counters of our own two runs differ most.
 
 CPU time and how busy the CPUs were come first: elapsed time is the one divided by the other. What kept CPUs from being

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """One result as text: a value, a change, and the word that says without colour what it means."""
 
 import math

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """What stands under the tables: how to read them, how sure they are, what is missing."""
 
 import math

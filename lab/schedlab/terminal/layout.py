@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Three ways to lay out a table's body; the first that fits the terminal is taken."""
 
 from dataclasses import dataclass

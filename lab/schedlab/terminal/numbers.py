@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Numbers for people: a readable unit, and no more digits than were measured."""
 
 import math

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Progress with an estimate; where nobody watches, nothing is drawn."""
 
 from types import TracebackType

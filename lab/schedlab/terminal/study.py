@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Claims beside ours, and the score, in the terminal."""
 
 from collections.abc import Iterable

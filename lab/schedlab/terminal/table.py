@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The result tables: one per workload and machine, a section per metric, loads down."""
 
 from itertools import groupby

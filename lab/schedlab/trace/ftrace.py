@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The text of ftrace, as the simulator writes it (crates/sim/src/trace.rs), line by line."""
 
 import re

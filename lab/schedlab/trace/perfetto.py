@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """A trace for Perfetto: states of tasks by its generic kernel messages, a counter for each queue, an instant for each
 decision with the slice and virtual deadline that came with it.
 

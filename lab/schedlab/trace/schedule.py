@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Who runs where and who waits, in a window of time."""
 
 from collections.abc import Iterable

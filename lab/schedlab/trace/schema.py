@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The part of Perfetto's trace format that is written: names and numbers of fields, as its documentation lists them."""
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory

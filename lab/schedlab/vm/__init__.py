@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """A stock sched_ext kernel in QEMU: fetch it, boot it, run one command in it.
 
 result = run(["sh", "-c", "cat /sys/kernel/sched_ext/state"], tier="exact", cpus=2, on_line=print)

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """schedlab vm setup | exec | shell, also as python -m schedlab.vm."""
 
 import sys

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Fetch Debian packages through apt with sources, lists and archives of our own.
 
 Nothing of the machine's apt set-up changes: only its proxy and transport settings are used, and the site of its

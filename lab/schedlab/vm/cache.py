@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The cache directory: where kernels, apt's lists, initramfs images and probe answers are kept."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """A kernel that may serve as the guest's, before it is fetched, and what makes it fit."""
 
 import re

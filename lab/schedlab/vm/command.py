@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Run one command in a guest made for it."""
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """A reproducible newc cpio archive: the same tree gives the same bytes, whoever packs it and when.
 
 Entries are sorted by path, numbered in that order, owned by root and dated 1970 (Documentation/driver-api/

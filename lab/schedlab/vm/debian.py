@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Kernels out of Debian's archive: the stock cloud kernels, two packages of 14 MB."""
 
 import re

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """A guest's files on a disk instead of in its memory, with room to write.
 
 It holds the same tree as an initramfs would. What the guest writes goes to a file of QEMU's own that has no name, so

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The host's own installed kernels, for machines that have no way to Debian's."""
 
 import os

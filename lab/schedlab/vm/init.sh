@@ -1,5 +1,5 @@
 #!/bin/sh
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 # The guest's first process: mount what programs expect, run the command, report its exit status, power off.
 # Three virtio-serial ports lead to the host: what the command prints, what it complains about, and how it ended.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/ HOME=/ LANG=C.UTF-8

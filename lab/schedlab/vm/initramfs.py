@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """What the guest boots into: busybox, the kernel's config, the caller's files and one command.
 
 The same input gives the same bytes, which the exact tier needs. Images are kept in the cache by their content.

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Which kernel the guest boots: found once, kept in the cache, the same until a refresh is asked for.
 
 It is a stock cloud kernel out of Debian's archive wherever apt and Debian's keys are, elsewhere the host's own.

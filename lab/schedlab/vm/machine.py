@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Boot a guest, stream what its command prints, and see that it ends."""
 
 import contextlib

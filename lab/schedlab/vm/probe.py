@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Whether KVM works here. A device that can be opened says little: only a guest that boots and powers off does."""
 
 import os

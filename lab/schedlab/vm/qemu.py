@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Find QEMU, or install a version that does not crash guests.
 
 QEMU 7.2 (Debian 12) crashed guests under multi-threaded TCG while the kernel patched its jump labels; 10.0 does not.

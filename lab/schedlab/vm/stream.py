@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Follow a file that QEMU writes, line by line."""
 
 from collections.abc import Callable

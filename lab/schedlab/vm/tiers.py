@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """The three ways to run a guest, as QEMU's arguments and the kernel's command line. Their results are never pooled.
 
 exact     software emulation that counts instructions: a nanosecond of guest time is an instruction, and two runs are

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Installed programs for a guest: the files of Debian packages, as they lie on this machine.
 
 A program brings its shared libraries by itself (initramfs.py); what is not a program, such as headers, comes with the

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """How fast this machine's time-stamp counter runs: software emulation without counting shows it to the guest.
 
 A guest that finds out by itself is off by up to seven times while the host is busy, and its clock with it.

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 """Take the ELF kernel out of a bzImage.
 
 QEMU enters an ELF kernel directly (PVH), which saves a guest the unpacking of 13 MB: over a second of emulated boot.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * No planted bug: one queue for the CPUs of each last-level cache, by weighted
  * run time; one for the pinned tasks of each CPU. Whoever queues tells an idle

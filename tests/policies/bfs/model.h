@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A machine and its queues as plain arrays, behind the names that bfs.h asks
  * for. The pick and the search for a CPU run here line for line as they do in

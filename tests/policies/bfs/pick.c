@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The picks of bfs_pick.h against the published scan of one list, task by
  * task, on random queues: 1-16 CPUs, mixed nices, levels and affinities.

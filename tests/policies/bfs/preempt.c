@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Who is poked, against each version's own search written down as published (spec 1.4). */
 #include "model.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Constants (spec 1.2) and the invariants of spec 1.9 that hold for one task, or for tasks on one CPU. */
 #include "model.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Balance between CPUs against references that see the whole machine: load
  * averages, wake_affine (spec 2.2.8, 2.2.10), idlest group, busiest group and

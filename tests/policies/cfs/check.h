@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Parameters and weights by chance. */
 #ifndef TEST_CFS_CHECK_H
 #define TEST_CFS_CHECK_H

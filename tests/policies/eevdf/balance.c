@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Between CPUs (spec 3.11): averages against real exponentials, affinity, and what a balance moves. */
 #include <math.h>
 

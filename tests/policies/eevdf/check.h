@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Parameters by chance, and eligibility read literally: exact fractions over the whole queue. */
 #ifndef TEST_EEVDF_CHECK_H
 #define TEST_EEVDF_CHECK_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Whole histories on one CPU: eevdf.h and pick.h drive it, and every pick is
  * compared with spec 3.5 read literally over all entities. The invariants of

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The queue of queue.bpf.h, line by line as the kernel runs it, on DSQs that
  * are plain arrays: two DSQs and the delayed sleepers find who the literal

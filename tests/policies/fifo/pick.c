@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The pick of scx_fifo against one explicit line of all who are runnable, on
  * 1-4 CPUs with random affinities: woken to the end, yielded to the end,

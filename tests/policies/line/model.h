@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Dispatch queues as an array, and beside them the literal reference: lists of
  * task numbers, one a level, in which tasks are put at the head or the tail and

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The pick of scx_mlfq, both rule sets, against lists of levels, literally: to
  * the tail when woken, yielded or with a quantum used, to the head when

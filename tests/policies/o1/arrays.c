@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * One CPU under random histories: o1.h on a queue ordered by key, beside two
  * arrays of 140 literal lists with the rules of 2.6.22 in jiffies. At every

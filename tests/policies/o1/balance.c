@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * How much a balance pulls (spec 4.10), against the order of questions of
  * 2.6.22 over all groups at once, and what must hold whatever comes out.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Slices, priorities and the interactivity test of o1.h over all nice values,
  * bonuses and usual tick rates, against the rules in jiffies as 2.6.22 has them.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The pick of scx_rr against the kernel's list of one level, literally: woken,
  * yielded or with its slice used to the tail, preempted to the head; one CPU.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Slots, quotas and weights of sd.h over all nice values. */
 #include "sd.h"
 #include "../random.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * One CPU under random histories: sd.h on a queue ordered by key, beside two
  * arrays of 40 literal lists, the literal matrix of slots, and minor rotations

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The processes below this one: what they used, and their end.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Inputs of applications: made once by the workload's own script, kept in the cache, checked before they are used.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The keeper: runs a workload's scripts one after the other, measures the middle one, and then stops and removes
 //! everything, also when the other end of its standard input is gone, however that went.
 

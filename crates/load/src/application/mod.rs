@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A real application as a workload: its input is made once, then it runs in a folder of its own, kept by a process
 //! that outlives nothing and lets nothing outlive it.
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A workload's script: run by `sh` in a process group of its own, its output kept.
 
 use std::collections::BTreeMap;

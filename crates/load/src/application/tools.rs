@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Whether the programs that a workload names are installed.
 
 use std::collections::{BTreeMap, BTreeSet};

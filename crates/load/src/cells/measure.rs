@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! One cell: load its scheduler, run its workload, and see whether it ran under that scheduler all the time.
 
 use std::time::Instant;

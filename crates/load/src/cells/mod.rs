@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Runs the cells of a shard on the running kernel, one at a time (`docs/records.md`).
 
 mod measure;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Everything about a shard's cells that can be checked before the first of them runs.
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `run`: a shard's cells. `exec`: one workload, under whatever runs or under a scheduler of ours.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedlab-host`: cells on the running kernel, and a scheduler by hand.
 
 use std::ffi::OsString;

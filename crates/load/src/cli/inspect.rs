@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `status` and `list`: what runs, and what could.
 
 use anyhow::Result;

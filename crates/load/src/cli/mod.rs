@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The command lines: `scx_NAME` in the manner of scx's schedulers, and `schedlab-host`.
 
 mod exec;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A scheduler's options: one for every tunable that its manifest names, and those that every scheduler has.
 
 use anyhow::Result;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `scx_NAME`: a scheduler in the foreground, until Ctrl-C or until the kernel ends it.
 
 use std::ffi::OsString;

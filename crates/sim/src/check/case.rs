@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! One case: a machine, a workload, churn and tunables, small enough to change piece by piece.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The parent's end of a child: gives it runs, and tells its death from its answer.
 
 use std::io::{BufRead, BufReader, Write};

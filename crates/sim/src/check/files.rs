@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A case as files: the same texts are what is run and what a finding leaves behind.
 
 use std::fmt::Write;
 
 use super::case::{Action, Case, Group, Kind, Shape};
 
-const LICENCE: &str = "# SPDX-License-Identifier: GPL-2.0-only\n";
+const LICENCE: &str = "# SPDX-License-Identifier: GPL-2.0-or-later\n";
 
 /// Every cost of a machine file, for machines where nothing costs anything.
 const COSTS: [&str; 21] = [

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A finding: the files that show it, and reading them again.
 
 use std::collections::BTreeMap;
@@ -63,7 +63,7 @@ pub fn tell(built: &Built, job: &Job, dir: &Path) -> Result<Told> {
 /// Writes what runs it again; returns the file that `--replay` takes.
 pub fn write(job: &Job, told: &Told, policy: &str, dir: &Path) -> Result<PathBuf> {
     let file = dir.join("case.toml");
-    let mut text = String::from("# SPDX-License-Identifier: GPL-2.0-only\n");
+    let mut text = String::from("# SPDX-License-Identifier: GPL-2.0-or-later\n");
     let _ = writeln!(
         text,
         "# Run it again: schedlab check {policy} --replay {}",

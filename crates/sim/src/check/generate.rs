@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Random cases. Case k of seed s is the same everywhere: it depends on nothing else but the policy's tunables.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What goes to a child process and what comes back: one line of JSON each.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedlab-sim check`: a policy under random machines, workloads and churn, with every checker watching.
 
 mod case;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Making a case small that shows something, by leaving out what it does not need.
 //!
 //! Each pass offers simpler cases, the boldest first; the first that still shows the same is taken, and the pass begins

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Many random runs, several at a time, until one finds something.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What each finding means, for somebody who wrote the policy.
 
 use std::path::Path;

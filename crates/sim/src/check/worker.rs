@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The child: runs what it is told, one after the other. The policy may do to it what it likes.
 
 use std::fs::File;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Who runs where and for how long, from the switches alone.
 
 use super::waiting::Waiting;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! How much a policy may do before a checker speaks: what is a matter of taste is a number here.
 
 /// The limits of the checks that no kernel makes.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Checkers: an account of the run kept beside the model, from what the model says it does.
 //!
 //! They share no state with the model and believe none of it. What no policy can cause (a task on two CPUs, a queue out

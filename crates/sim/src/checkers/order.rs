@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Queue order: what a CPU takes out of a shared queue is the first that may run there.
 //!
 //! Members of each queue are kept unsorted, so that nothing here can be wrong in the way a sorted queue is. A look

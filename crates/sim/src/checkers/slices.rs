@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Slices: somebody has to give a task a new one when the old is used up.
 //!
 //! A task that begins one run after the other with next to nothing is switched out at every tick: its slice is carried

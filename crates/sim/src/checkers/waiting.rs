@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Who waits, since when, and whether a CPU stood idle beside it.
 
 use super::Bounds;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Waste: a CPU stands idle while all the time somebody waits who may use it, though not always the same task.
 //!
 //! Tasks that take turns on too few CPUs wait for a moment each; it is the idle CPU that shows it.

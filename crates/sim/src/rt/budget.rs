@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What keeps ordinary tasks alive beside a real-time hog: throttling, with or without borrowing, or the ext server.
 
 use machine::RtGuard;

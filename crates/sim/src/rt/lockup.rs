@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The kernel's watchdog of soft lockups: on each CPU a real-time task of the highest priority that runs every few seconds.
 //!
 //! What matters of it is its end: the CPU's priority drops, and it looks for real-time tasks to pull. Its own few

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Policies with planted bugs: each is caught, and says what is wrong.
 
 use sim::Options;

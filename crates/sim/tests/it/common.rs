@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What the tests share: machines and plans by hand, and runs of the policies beside them.
 
 #![allow(dead_code, reason = "each test uses some of it")]

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The same cell gives the same trace: again, beside others, and as committed.
 
 use workload::plan::{Draw, End, Inst};

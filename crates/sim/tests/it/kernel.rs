@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The kernel's order of things: callbacks, slices, ticks, kicks, affinity, nice, fork and exit.
 
 use std::collections::BTreeMap;

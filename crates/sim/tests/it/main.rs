@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The simulator as a whole, run by small policies.
 
 #![allow(clippy::float_cmp, reason = "the same run gives the same number")]

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The real-time class over random histories, against the rule itself: the highest that may run, run.
 //!
 //! The reference reads the trace: who wants a CPU, who has one. On a machine on which nothing costs anything every

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The real-time class rule by rule: order among equals, slices, pushes and pulls, inheritance, throttling.
 
 use sim::{Hotplug, RtGuard};

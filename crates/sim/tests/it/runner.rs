@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The binary: shards, records, exit codes, and lines that reproduce.
 
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use workload::record::{Record, Status};
 
 use crate::common::policy_path;
 
-const WORKLOAD: &str = r#"# SPDX-License-Identifier: GPL-2.0-only
+const WORKLOAD: &str = r#"# SPDX-License-Identifier: GPL-2.0-or-later
 name = "turns"
 title = "turns"
 source = "a test"

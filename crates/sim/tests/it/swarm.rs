@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Random machines and workloads under the checkers, with policies that are sound.
 
 use machine::Costs;

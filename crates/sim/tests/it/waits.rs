@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Spinning, waiting for any, timers that do not skip, and what a task reads of time and place.
 
 use sim::{Options, Outcome};

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The project's workloads, at a small scale: at two loads, under two schedulers, they keep their promises.
 
 use std::collections::{BTreeMap, BTreeSet};

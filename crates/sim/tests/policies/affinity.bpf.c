@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Planted bug: everybody to CPU 0, allowed there or not. */
 #include <scx.h>
 

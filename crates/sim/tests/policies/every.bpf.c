@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Has every callback, to see when each is called. One queue by arrival; slices of 5 ms. */
 #include <scx.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Nothing of its own: one global first-in-first-out queue. */
 #include <scx.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Enqueues kick the CPU that the task was on: mode says how. */
 #include <scx.h>
 

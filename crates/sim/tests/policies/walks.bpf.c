@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Takes the last of a queue by walking it, and says what is wrong itself: order, counts, moves during a walk, and that
  * what comes back during a walk is not part of it.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Planted bug: tasks stay on the CPU where they were, whoever else is idle. */
 #include <scx.h>
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What the kernel tells of a task: CPU time, switches, waiting, migrations.
 
 use std::fs;

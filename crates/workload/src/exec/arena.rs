@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Memory that the supervisor and all tasks share: the gate, one slot per task, counters, distributions, locks.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};

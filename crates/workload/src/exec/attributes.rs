@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Nice value, policy and allowed CPUs of the calling task.
 
 use super::context::Context;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! A fixed amount of work, and how much of it an idle core does.
 
 use std::hint::black_box;

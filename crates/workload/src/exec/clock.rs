@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Nanoseconds of the kernel's clocks.
 
 fn read(clock: libc::clockid_t) -> u64 {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The processes of a run, held so that none outlives it.
 //!
 //! All tasks are in the process group of the guardian, a process that waits until the supervisor is gone, however it

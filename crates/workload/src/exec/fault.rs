@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! What can go wrong in a task: told to the supervisor in three numbers, as a dying task should not do more.
 
 use std::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Disk actions: two files without names, one to read from, one to write to.
 
 use std::fs::File;

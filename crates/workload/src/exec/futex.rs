@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Blocking on words of shared memory, between processes.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

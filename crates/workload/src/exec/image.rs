@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! The exec action: the running program replaces its image by itself and goes on where it was.
 //!
 //! What the task knows travels as JSON in memory that the new image finds by its descriptor; queues, shared memory and

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Runs a plan with real processes and threads on the running kernel.
 //!
 //! A supervisor (the caller) makes the queues and a block of shared memory, starts a guardian and every task, waits

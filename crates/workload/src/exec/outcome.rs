@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! From what the tasks left to metrics.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Starting tasks: a process each, one process for a group of threads, or a thread of the process that forks it.
 
 use std::io;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! One run from its beginning to its end, seen by the supervisor.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Distributions in shared memory: the buckets of a three-digit HDR histogram, counted atomically.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

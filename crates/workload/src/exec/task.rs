@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! One task: waits at the gate, interprets its program, leaves what it used.
 
 use std::ffi::CString;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! Scheduling attributes of a task or a phase.
 
 use anyhow::{Result, ensure};

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! rt-app's JSON as a workload: what it says is read whole, and what this language cannot say is an error.
 //!
 //! `read` holds the file as rt-app sees it, `forks` counts what `fork` events start, `program` turns events into

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 //! An rt-app file as it stands: global settings, tasks, their phases and events.
 
 use anyhow::{Result, ensure};

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Planted bug: an idle CPU is chosen among all that are online, not among those that the task may use. */
 #include <scx.h>
 

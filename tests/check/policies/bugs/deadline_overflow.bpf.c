@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Planted bug: a deadline in nanoseconds is kept in 32 bits, which hold 4.3 s. */
 #include <scx.h>
 

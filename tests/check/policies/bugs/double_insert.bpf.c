@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Planted bug: a return is missing: a task that goes to an idle CPU is queued for everybody too. */
 #include <scx.h>
 

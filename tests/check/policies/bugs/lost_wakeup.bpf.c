@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Planted bug: an idle CPU is woken for the first task that waits, and not for the second. */
 #include <scx.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Planted bug: pinned tasks have a queue of their own, and only the first CPU looks into it. */
 #include <scx.h>
 

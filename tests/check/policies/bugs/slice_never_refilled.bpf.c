@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Planted bug: what is left of a slice is kept over preemptions, and a task that never sleeps gets no new one. */
 #include <scx.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Planted bug: a pinned task waits in the queue of the CPU where it ran last, not of the one where it may run. */
 #include <scx.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Planted bug: background tasks get what is left, and there may be nothing left for ever. */
 #include <scx.h>
 

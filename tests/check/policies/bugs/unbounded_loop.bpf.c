@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Planted bug: tries until it gets a task, and nobody in the queue may run here. */
 #include <scx.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Planted bug: queued by last-level cache, dispatched by NUMA node. */
 #include <scx.h>
 
