@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Balance between CPUs as it was from 2.6.17 to 2.6.22 (spec 4.10): the table
+ * Balance between CPUs as it was from 2.6.17 to 2.6.22 (rule 4.10): the table
  * of domains, and how much to pull. What later kernels kept of it is taken
  * from cfs/balance.h, with the rules of 2.6.31.
  *

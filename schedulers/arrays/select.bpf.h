@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which CPU a woken or a new task goes to (spec 4.10 with 2.2.8). */
+/* Which CPU a woken or a new task goes to (rule 4.10 with 2.2.8). */
 #ifndef SCHEDLAB_ARRAYS_SELECT_H
 #define SCHEDLAB_ARRAYS_SELECT_H
 

@@ -18,7 +18,7 @@ struct bfs_hint {
 	u64 underway; /* of them, those of which it is not known that they are done */
 };
 
-/* What a CPU publishes, read by others without a lock (spec 1.1). */
+/* What a CPU publishes, read by others without a lock (rule 1.1). */
 struct bfs_cpu {
 	u64 key;	 /* of the running task; BFS_EMPTY: idle */
 	u64 deadline;

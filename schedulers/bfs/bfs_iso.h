@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * spec 1.3.14: how much of the whole machine ISO tasks took lately. A tick of
+ * rule 1.3.14: how much of the whole machine ISO tasks took lately. A tick of
  * an ISO task adds 100, any other tick takes a P-th away; P ticks are 5 s of
  * all CPUs. Above iso_cpu % ISO tasks compete as NORMAL until it has fallen
  * to nine tenths of that.

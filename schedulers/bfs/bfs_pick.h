@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which queued task runs next (spec 1.5), in the forms of spec 1.7.
+ * Which queued task runs next (rule 1.5), in the forms of rule 1.7.
  *
  * BFS scans one list. The same task is found from the heads of a few ordered
  * queues, because within a queue the order cannot depend on who asks:
@@ -66,7 +66,7 @@ static __always_inline void bfs_offer(struct bfs_choice *best, u32 from, u32 que
 	best->seq = seq;
 }
 
-/* spec 1.5: 232 compares max(deadline, now), 304-318 ask for deadline < now. */
+/* rule 1.5: 232 compares max(deadline, now), 304-318 ask for deadline < now. */
 static __always_inline u64 bfs_overdue_limit(const struct bfs_config *cfg, u64 now)
 {
 	return cfg->rules == BFS_232 ? now : now - 1;
@@ -110,7 +110,7 @@ static __always_inline u32 bfs_group_set(u32 level, u32 domain, u32 domains)
 }
 
 /*
- * spec 1.5, rows 232 and 304-318: in the first level that has a task, the
+ * rule 1.5, rows 232 and 304-318: in the first level that has a task, the
  * overdue first in, first out; else the earliest deadline. `prev`, the task
  * that runs, is behind all others (NULL: it blocked). The floor: a level whose
  * choice has waited for 10 s goes before the better ones.
@@ -177,7 +177,7 @@ static __always_inline void bfs_offer_first(u32 queue, u32 cpu, struct bfs_choic
 		best->level = head.level;
 }
 
-/* spec 1.5, row 424, what is not sticky elsewhere: the own slot and the plain queues. */
+/* rule 1.5, row 424, what is not sticky elsewhere: the own slot and the plain queues. */
 static __always_inline void bfs_pick_plain(u32 cpu, u32 llcs, struct bfs_choice *best)
 {
 	u32 llc = 0;
@@ -187,7 +187,7 @@ static __always_inline void bfs_pick_plain(u32 cpu, u32 llcs, struct bfs_choice 
 }
 
 /*
- * spec 1.5 and 1.7: `deadline << L` puts what is sticky elsewhere after every
+ * rule 1.5 and 1.7: `deadline << L` puts what is sticky elsewhere after every
  * other task of its level, and the nearest first. So it matters only when
  * there is nothing else, or nothing but worse levels; `top` is the best level
  * in use.

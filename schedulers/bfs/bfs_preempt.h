@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who is poked when a task becomes runnable (spec 1.4). BFS does not place
+ * Who is poked when a task becomes runnable (rule 1.4). BFS does not place
  * tasks: it pokes one CPU, which then picks as usual.
  *
  * Who includes this defines the machine and the moment:
@@ -19,7 +19,7 @@
 #define for_range(i, start, end) for ((i) = (start); (i) < (end); (i)++)
 #endif
 
-/* spec 1.4, 302-330: steps of cache distance; SMT siblings and cores of one cache count as one CPU. */
+/* rule 1.4, 302-330: steps of cache distance; SMT siblings and cores of one cache count as one CPU. */
 static __always_inline u32 bfs_distance_311(u32 a, u32 b)
 {
 	if (cpu_llc[cpu_index(a)] == cpu_llc[cpu_index(b)])
@@ -27,7 +27,7 @@ static __always_inline u32 bfs_distance_311(u32 a, u32 b)
 	return cpu_node[cpu_index(a)] == cpu_node[cpu_index(b)] ? 1 : 3;
 }
 
-/* spec 1.4, 363-512 */
+/* rule 1.4, 363-512 */
 static __always_inline u32 bfs_distance_424(u32 a, u32 b)
 {
 	if (a == b)
@@ -39,7 +39,7 @@ static __always_inline u32 bfs_distance_424(u32 a, u32 b)
 	return cpu_node[cpu_index(a)] == cpu_node[cpu_index(b)] ? 3 : 4;
 }
 
-/* spec 1.4, best idle: lower is better. */
+/* rule 1.4, best idle: lower is better. */
 static __always_inline u32 bfs_idle_rank(u32 rules, u32 last, u32 cpu, bool cache_busy,
 					 bool core_busy)
 {
@@ -73,7 +73,7 @@ static __always_inline void bfs_offer_idle(struct bfs_idle_choice *best, u32 cpu
 	best->steps = steps;
 }
 
-/* spec 1.4: 232 takes the first idle CPU it meets, last CPU first; later versions rank them. */
+/* rule 1.4: 232 takes the first idle CPU it meets, last CPU first; later versions rank them. */
 static __always_inline s32 bfs_best_idle(const struct bfs_config *cfg, const void *who, u32 last,
 					 u32 cpus, u32 skip)
 {
@@ -126,7 +126,7 @@ static __always_inline void bfs_offer_victim(struct bfs_victim *worst, u32 cpu, 
 	worst->deadline = deadline;
 }
 
-/* spec 1.4: the victim among `cpus` CPUs. Ties go to the last CPU (232, 311), to the lowest number (424). */
+/* rule 1.4: the victim among `cpus` CPUs. Ties go to the last CPU (232, 311), to the lowest number (424). */
 static __always_inline void bfs_find_victim(const struct bfs_config *cfg, const struct bfs_task *t,
 					    const void *who, u32 last, u32 cpus,
 					    struct bfs_victim *worst)
@@ -154,7 +154,7 @@ static __always_inline void bfs_find_victim(const struct bfs_config *cfg, const 
 	}
 }
 
-/* spec 1.4: does the task beat what the victim runs? 232 and 311: on deadlines only SCHED_NORMAL does. */
+/* rule 1.4: does the task beat what the victim runs? 232 and 311: on deadlines only SCHED_NORMAL does. */
 static __always_inline bool bfs_beats(const struct bfs_config *cfg, const struct bfs_task *t,
 				      const struct bfs_victim *victim)
 {

@@ -13,12 +13,12 @@ enum bfs_rules {
 	BFS_MODERN, /* 424 with the changes that README.md lists */
 };
 
-/* Levels come before deadlines (spec 1.1: levels 100, 101, 102). */
+/* Levels come before deadlines (rule 1.1: levels 100, 101, 102). */
 enum bfs_level {
 	BFS_ISO,
 	BFS_NORMAL,
 	BFS_IDLEPRIO,
-	BFS_IDLE_CPU, /* what an idle CPU "runs" (spec 1.1: level 103) */
+	BFS_IDLE_CPU, /* what an idle CPU "runs" (rule 1.1: level 103) */
 };
 
 #define BFS_NICES 40
@@ -30,7 +30,7 @@ enum bfs_level {
 #endif
 
 /*
- * spec 1.2.1: every nice level waits a tenth longer than the one before it,
+ * rule 1.2.1: every nice level waits a tenth longer than the one before it,
  * truncated at each step; 100 based up to 330, 128 based from 350 on.
  */
 static const u16 bfs_ratios_100[BFS_NICES] = {
@@ -50,17 +50,17 @@ static const u16 bfs_ratios_128[BFS_NICES] = {
 
 /*
  * "Clock" is the unit of deadlines: jiffies in 2xx/3xx, ns from 350 on, where
- * a "ms" is 2^20 ns and a "us" 2^10 ns (spec 1.2.3).
+ * a "ms" is 2^20 ns and a "us" 2^10 ns (rule 1.2.3).
  */
 struct bfs_config {
 	u32 rules;
 	u32 iso_cpu_pct;
 	u64 jiffy_ns; /* one tick of the emulated kernel */
-	u64 rr_ns; /* the slice, the same for every nice level (spec 1.2.4) */
-	u64 worn_ns; /* at a deschedule a slice below this is renewed (spec 1.3.3) */
-	u64 offset[BFS_NICE_SLOTS]; /* D(u), in clock units (spec 1.2.3) */
-	u64 far[BFS_NICE_SLOTS]; /* T(u), one step of cache distance, in jiffies (spec 1.5) */
-	u32 iso_period; /* P (spec 1.2.5) */
+	u64 rr_ns; /* the slice, the same for every nice level (rule 1.2.4) */
+	u64 worn_ns; /* at a deschedule a slice below this is renewed (rule 1.3.3) */
+	u64 offset[BFS_NICE_SLOTS]; /* D(u), in clock units (rule 1.2.3) */
+	u64 far[BFS_NICE_SLOTS]; /* T(u), one step of cache distance, in jiffies (rule 1.5) */
+	u32 iso_period; /* P (rule 1.2.5) */
 };
 
 static __always_inline bool bfs_in_jiffies(u32 rules)
@@ -68,7 +68,7 @@ static __always_inline bool bfs_in_jiffies(u32 rules)
 	return rules == BFS_232 || rules == BFS_311;
 }
 
-/* spec 1.2.2: 6 ms a doubling of CPUs up to 316; always 6 ms from 401 on. */
+/* rule 1.2.2: 6 ms a doubling of CPUs up to 316; always 6 ms from 401 on. */
 static __always_inline u64 bfs_rr_default_us(u32 rules, u32 cpus)
 {
 	return bfs_in_jiffies(rules) ? 6000ULL * (1 + ilog2_u32(cpus)) : 6000;

@@ -13,7 +13,7 @@ struct bfs_task {
 	u64 slept_ns;  /* asleep since the last refill (modern) */
 	u64 key;	 /* the key it is, or was last, queued or running with */
 	u64 seq;	 /* its place in the order of all enqueues */
-	u32 slot;  /* 1 + the CPU in whose slot it waits (spec 1.1: sticky) */
+	u32 slot;  /* 1 + the CPU in whose slot it waits (rule 1.1: sticky) */
 	u8 u;   /* nice + 20 */
 	u8 level;  /* enum bfs_level, as of its last enqueue */
 	bool batch;
@@ -29,7 +29,7 @@ struct bfs_task {
 };
 
 /*
- * spec 1.3.1: the level at enqueue. An idle-priority task competes as NORMAL
+ * rule 1.3.1: the level at enqueue. An idle-priority task competes as NORMAL
  * while it is exiting; an ISO task while ISO tasks took more than their share.
  */
 static __always_inline u32 bfs_level(bool iso, bool idleprio, bool refractory, bool suitable)
@@ -40,7 +40,7 @@ static __always_inline u32 bfs_level(bool iso, bool idleprio, bool refractory, b
 }
 
 /*
- * spec 1.3.2: a new slice and a new deadline; no other rule renews a deadline.
+ * rule 1.3.2: a new slice and a new deadline; no other rule renews a deadline.
  *
  * modern: time asleep since the last refill counts as time in the queue, so
  * the deadline is the one that a refill `slept_ns` ago would have given.
@@ -59,7 +59,7 @@ static __always_inline void bfs_refill(const struct bfs_config *cfg, struct bfs_
 	t->renewed = true;
 }
 
-/* spec 1.3.4: 2xx/3xx count half a jiffy for no time at all and at most one jiffy; 4xx 1 ns for anything out of 1 ns..2 jiffies. */
+/* rule 1.3.4: 2xx/3xx count half a jiffy for no time at all and at most one jiffy; 4xx 1 ns for anything out of 1 ns..2 jiffies. */
 static __always_inline u64 bfs_elapsed(const struct bfs_config *cfg, s64 elapsed_ns)
 {
 	s64 jiffy = cfg->jiffy_ns;
@@ -91,7 +91,7 @@ static __always_inline void bfs_charge(const struct bfs_config *cfg, struct bfs_
 	t->since_ns = now_ns;
 }
 
-/* spec 1.3.3: any switch away from a task, also when it blocks. True: it was renewed. */
+/* rule 1.3.3: any switch away from a task, also when it blocks. True: it was renewed. */
 static __always_inline bool bfs_deschedule(const struct bfs_config *cfg, struct bfs_task *t,
 					   u64 now_ns)
 {
@@ -120,7 +120,7 @@ static __always_inline u64 bfs_settle(const struct bfs_config *cfg, struct bfs_t
 }
 
 /*
- * spec 1.3.5: is the slice over at this tick? `dither`: the task was switched
+ * rule 1.3.5: is the slice over at this tick? `dither`: the task was switched
  * in within half a jiffy after the CPU's tick before.
  */
 static __always_inline bool bfs_slice_over(const struct bfs_config *cfg, const struct bfs_task *t,
@@ -131,7 +131,7 @@ static __always_inline bool bfs_slice_over(const struct bfs_config *cfg, const s
 	return t->slice_ns < (s64)cfg->worn_ns;
 }
 
-/* spec 1.3.6 */
+/* rule 1.3.6 */
 static __always_inline void bfs_wake(struct bfs_task *t, u64 stopped_ns, u64 now_ns)
 {
 	if (before64(stopped_ns, now_ns))
@@ -139,7 +139,7 @@ static __always_inline void bfs_wake(struct bfs_task *t, u64 stopped_ns, u64 now
 }
 
 /*
- * spec 1.3.7: the child takes the parent's deadline and half of its slice.
+ * rule 1.3.7: the child takes the parent's deadline and half of its slice.
  * The parent has been charged. True: the parent has nothing left to run on.
  */
 static __always_inline bool bfs_fork(const struct bfs_config *cfg, struct bfs_task *parent,
@@ -167,7 +167,7 @@ static __always_inline bool bfs_fork(const struct bfs_config *cfg, struct bfs_ta
 	return true;
 }
 
-/* spec 1.3.7: a child that ends within its first slice gives the rest back (2xx/3xx). */
+/* rule 1.3.7: a child that ends within its first slice gives the rest back (2xx/3xx). */
 static __always_inline void bfs_give_back(const struct bfs_config *cfg, struct bfs_task *parent,
 					  struct bfs_task *child)
 {
@@ -180,7 +180,7 @@ static __always_inline void bfs_give_back(const struct bfs_config *cfg, struct b
 	child->slice_ns = 0;
 }
 
-/* spec 1.3.11: the deadline moves by the difference. Returns -1 improved, 0 unchanged, 1 worsened. */
+/* rule 1.3.11: the deadline moves by the difference. Returns -1 improved, 0 unchanged, 1 worsened. */
 static __always_inline s32 bfs_renice(const struct bfs_config *cfg, struct bfs_task *t, u32 u)
 {
 	u32 old = t->u;
@@ -190,7 +190,7 @@ static __always_inline s32 bfs_renice(const struct bfs_config *cfg, struct bfs_t
 	return u < old ? -1 : u > old;
 }
 
-/* spec 1.3.10: up to 311 a yield gives the slice up, so that the deadline is renewed; later it is a plain schedule. */
+/* rule 1.3.10: up to 311 a yield gives the slice up, so that the deadline is renewed; later it is a plain schedule. */
 static __always_inline void bfs_yield(const struct bfs_config *cfg, struct bfs_task *t)
 {
 	if (bfs_in_jiffies(cfg->rules))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Wake-ups of 232, 311 and 424: queue the task, then poke one CPU, which picks as usual (spec 1.3.6, 1.4). */
+/* Wake-ups of 232, 311 and 424: queue the task, then poke one CPU, which picks as usual (rule 1.3.6, 1.4). */
 #ifndef BFS_BIND_POKE_H
 #define BFS_BIND_POKE_H
 
@@ -17,7 +17,7 @@ static __always_inline bool poke_best_idle(struct wakee *w, u32 last)
 	return true;
 }
 
-/* spec 1.4 */
+/* rule 1.4 */
 static __always_inline void try_preempt(struct task_struct *p, struct bfs_task *t, u32 last,
 					bool sync)
 {
@@ -25,7 +25,7 @@ static __always_inline void try_preempt(struct task_struct *p, struct bfs_task *
 	struct bfs_victim victim = {};
 	bool poked = bpf_cpumask_intersects(w.idle, p->cpus_ptr) && poke_best_idle(&w, last);
 
-	/* spec 1.3.6: a sync wake-up disturbs nobody who works */
+	/* rule 1.3.6: a sync wake-up disturbs nobody who works */
 	if (!poked && !sync) {
 		bfs_find_victim(&cfg, t, &w, last, nr_cpus, &victim);
 		if (bfs_beats(&cfg, t, &victim)) {
@@ -36,7 +36,7 @@ static __always_inline void try_preempt(struct task_struct *p, struct bfs_task *
 	scx_bpf_put_idle_cpumask(w.idle);
 }
 
-/* spec 1.3.7: the parent steps back, so that the child runs first. */
+/* rule 1.3.7: the parent steps back, so that the child runs first. */
 static __always_inline bool parent_steps_back(struct task_struct *p, const struct bfs_task *t)
 {
 	struct task_struct *parent = bpf_get_current_task_btf();
@@ -88,7 +88,7 @@ static __always_inline void enqueue_published(struct task_struct *p, struct bfs_
 			return;
 		}
 	}
-	/* spec 1.3.11: a worse nice level gives no right to preempt (232: it does) */
+	/* rule 1.3.11: a worse nice level gives no right to preempt (232: it does) */
 	if (t->worsened && rules != BFS_232) {
 		poke_idle(p);
 		return;

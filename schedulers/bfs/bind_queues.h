@@ -173,7 +173,7 @@ static __always_inline bool bfs_first(u32 queue, u32 cpu, struct bfs_head *head)
 	return found;
 }
 
-/* spec 1.7: from U to E, each in its place among those that came before and after it. */
+/* rule 1.7: from U to E, each in its place among those that came before and after it. */
 static __always_inline void bfs_age(u32 from, u32 to, u64 limit)
 {
 	struct task_struct *p;

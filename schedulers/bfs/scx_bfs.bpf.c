@@ -65,7 +65,7 @@ static __always_inline u64 next_arrival(u64 now_ns)
 	return seq;
 }
 
-/* spec 1.3.1 and 1.3.12: policy and level are taken as they are at each enqueue. */
+/* rule 1.3.1 and 1.3.12: policy and level are taken as they are at each enqueue. */
 static __always_inline void read_policy(const struct task_struct *p, struct bfs_task *t)
 {
 	t->idleprio = p->policy == SCHED_IDLE;
@@ -136,7 +136,7 @@ static __always_inline void insert_plain(struct task_struct *p, struct bfs_task 
 	scx_bpf_dsq_insert_vtime(p, BFS_PLAIN(llc), kernel_slice(t), t->key, enq_flags);
 }
 
-/* spec 1.3.3 and 1.5: who was descheduled while others wait sticks to its CPU, until another does. */
+/* rule 1.3.3 and 1.5: who was descheduled while others wait sticks to its CPU, until another does. */
 static __always_inline void insert_sticky(struct task_struct *p, struct bfs_task *t, u32 cpu,
 					  u64 enq_flags)
 {
@@ -199,7 +199,7 @@ void BPF_STRUCT_OPS(bfs_enqueue, struct task_struct *p, u64 enq_flags)
 	t->sync = t->forked = t->descheduled = t->worsened = false;
 }
 
-/* What was in the slot competes everywhere from now on (spec 1.5, sticky); its best other idle CPU is poked. */
+/* What was in the slot competes everywhere from now on (rule 1.5, sticky); its best other idle CPU is poked. */
 static __always_inline void unstick(u32 cpu)
 {
 	struct task_struct *p;
@@ -219,7 +219,7 @@ static __always_inline void unstick(u32 cpu)
 	}
 }
 
-/* The queues against the task that runs, if it may go on (spec 0): behind all that are queued at equal keys. */
+/* The queues against the task that runs, if it may go on (rule 0): behind all that are queued at equal keys. */
 static __always_inline void pick(u32 cpu, u64 now, const struct bfs_task *prev,
 				 struct bfs_choice *best)
 {
@@ -281,7 +281,7 @@ void BPF_STRUCT_OPS(bfs_dispatch, s32 cpu, struct task_struct *prev)
 	if (prev && prev->scx.flags & SCX_TASK_QUEUED)
 		t = task_of(prev);
 	if (t) {
-		/* spec 1.3.3 */
+		/* rule 1.3.3 */
 		if (bfs_deschedule(&cfg, t, now))
 			STAT_INC(refills);
 		set_key(prev, t, now);
@@ -339,7 +339,7 @@ void BPF_STRUCT_OPS(bfs_running, struct task_struct *p)
 	c->key = t->key;
 	c->deadline = t->deadline;
 	c->level = t->level;
-	/* spec 1.3.5 */
+	/* rule 1.3.5 */
 	c->dither = now - c->last_tick_ns < cfg.jiffy_ns / 2;
 }
 
@@ -373,7 +373,7 @@ void BPF_STRUCT_OPS(bfs_tick, struct task_struct *p)
 	scx_bpf_task_set_slice(p, 0);
 }
 
-/* spec 1.3.10 */
+/* rule 1.3.10 */
 bool BPF_STRUCT_OPS(bfs_yield_cpu, struct task_struct *from, struct task_struct *to)
 {
 	struct bfs_task *t = task_of(from);
@@ -384,7 +384,7 @@ bool BPF_STRUCT_OPS(bfs_yield_cpu, struct task_struct *from, struct task_struct 
 	return false;
 }
 
-/* spec 1.3.11 and 1.3.12; the kernel itself queues a queued task anew. */
+/* rule 1.3.11 and 1.3.12; the kernel itself queues a queued task anew. */
 void BPF_STRUCT_OPS(bfs_set_weight, struct task_struct *p, u32 weight)
 {
 	struct bfs_task *t = task_of(p);
@@ -404,7 +404,7 @@ void BPF_STRUCT_OPS(bfs_set_weight, struct task_struct *p, u32 weight)
 		poke_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
 }
 
-/* A CPU that comes or goes leaves nothing behind: who stuck to it competes everywhere (spec 1.3.15). */
+/* A CPU that comes or goes leaves nothing behind: who stuck to it competes everywhere (rule 1.3.15). */
 void BPF_STRUCT_OPS(bfs_cpu_online, s32 cpu)
 {
 	bfs_cpu(cpu)->own.bound = BFS_LOOK;
@@ -421,7 +421,7 @@ void BPF_STRUCT_OPS(bfs_cpu_offline, s32 cpu)
 	c->offline = true;
 }
 
-/* spec 1.3.7; whoever is there when the policy is loaded starts afresh. */
+/* rule 1.3.7; whoever is there when the policy is loaded starts afresh. */
 s32 BPF_STRUCT_OPS(bfs_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	struct task_struct *parent = bpf_get_current_task_btf();
@@ -447,7 +447,7 @@ s32 BPF_STRUCT_OPS(bfs_init_task, struct task_struct *p, struct scx_init_task_ar
 	return 0;
 }
 
-/* spec 1.3.7: what is left of a first slice goes back to the parent. */
+/* rule 1.3.7: what is left of a first slice goes back to the parent. */
 void BPF_STRUCT_OPS(bfs_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	struct bfs_task *t = task_of(p), *from;

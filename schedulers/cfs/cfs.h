@@ -71,7 +71,7 @@ static inline u32 cfs_weight(u32 static_prio, u32 policy)
 	return cfs_nice_weight[index < 40 ? index : 20];
 }
 
-/* The table of spec 2.1 for n CPUs. */
+/* The table of rule 2.1 for n CPUs. */
 static inline void cfs_params_init(struct cfs_params *prm, u32 era, u32 n)
 {
 	bool old = era == CFS_2_6_31;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What each era does on each level of CPUs that is balanced (spec 2.2.8 to 2.2.11).
+ * What each era does on each level of CPUs that is balanced (rule 2.2.8 to 2.2.11).
  */
 #ifndef SCHEDLAB_CFS_DOMAINS_H
 #define SCHEDLAB_CFS_DOMAINS_H
@@ -14,7 +14,7 @@
 
 /*
  * Intervals, factors, percentages and the missing NEWIDLE of 2.6.31 are those
- * of spec 2.2.9 and 2.2.11; load indices and the remaining flags, and all of
+ * of rule 2.2.9 and 2.2.11; load indices and the remaining flags, and all of
  * the NODE row, are from memory of the kernels' topology.h.
  */
 static const struct sched_domain cfs_domains[CFS_ERA_ROWS][SD_LEVEL_ROWS] = {

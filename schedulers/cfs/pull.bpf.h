@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Taking tasks from other CPUs (spec 2.2.9, 2.2.11): a CPU about to go idle
+ * Taking tasks from other CPUs (rule 2.2.9, 2.2.11): a CPU about to go idle
  * from dispatch, every CPU at its intervals from a timer that stands for the
  * tick's softirq. Queued tasks move between DSQs; a running one is asked for
  * (active balance) and moves when its CPU puts it back.

@@ -140,7 +140,7 @@ void BPF_STRUCT_OPS(cfs_runnable, struct task_struct *p, u64 enq_flags)
 	if (t->is_new) {
 		place_new(t, cpu);
 	} else {
-		change_queue(t, cpu, vruntime_on(t, cpu)); /* spec 2.2.5 */
+		change_queue(t, cpu, vruntime_on(t, cpu)); /* rule 2.2.5 */
 	}
 	if (enq_flags & SCX_ENQ_WAKEUP) {
 		note_waker(this);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which CPU a woken (spec 2.2.8, 2.2.10) or a new task (2.2.8) goes to. */
+/* Which CPU a woken (rule 2.2.8, 2.2.10) or a new task (2.2.8) goes to. */
 #ifndef SCHEDLAB_CFS_SELECT_H
 #define SCHEDLAB_CFS_SELECT_H
 
@@ -114,7 +114,7 @@ static __always_inline s32 idle_group(const struct task_struct *p, u32 cpu, u32 
 	return all ? candidate : -1;
 }
 
-/* 3.6, spec 2.2.10: this CPU or prev if it is the target and idle, else a wholly idle group. */
+/* 3.6, rule 2.2.10: this CPU or prev if it is the target and idle, else a wholly idle group. */
 static __always_inline s32 select_idle_sibling(const struct task_struct *p, u32 this, u32 prev,
 					       u32 target)
 {
@@ -195,7 +195,7 @@ static __noinline s32 wake_2_6_32(struct task_struct *p, u32 this, u32 prev, boo
 	return prev;
 }
 
-/* 2.6.31, spec 2.2.8: prev or the waker's CPU; no idle CPU is looked for. */
+/* 2.6.31, rule 2.2.8: prev or the waker's CPU; no idle CPU is looked for. */
 static __noinline s32 wake_2_6_31(struct task_struct *p, u32 this, u32 prev, bool sync)
 {
 	u32 level;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The timer that stands for the tick's softirq: balance at intervals (spec 2.2.11), and what it looks after besides. */
+/* The timer that stands for the tick's softirq: balance at intervals (rule 2.2.11), and what it looks after besides. */
 #ifndef SCHEDLAB_CFS_TICK_H
 #define SCHEDLAB_CFS_TICK_H
 

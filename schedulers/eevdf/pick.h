@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * EEVDF's decisions: who runs, for how long undisturbed, and whether a woken
- * task takes the CPU (spec 3.5, 3.6, 3.9). Whoever includes this keeps the
+ * task takes the CPU (rule 3.5, 3.6, 3.9). Whoever includes this keeps the
  * queue and says who of it is the best: the earliest deadline among the
  * eligible, first come first among equals.
  */

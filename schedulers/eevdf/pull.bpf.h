@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Taking tasks from other CPUs (spec 3.11). All of it happens in dispatch of
+ * Taking tasks from other CPUs (rule 3.11). All of it happens in dispatch of
  * the CPU that takes: when it is about to go idle, when its tick said that a
  * balance is due, or when a busy CPU's tick woke it for that.
  */

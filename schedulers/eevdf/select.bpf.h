@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which CPU a woken or a new task goes to (spec 3.11). */
+/* Which CPU a woken or a new task goes to (rule 3.11). */
 #ifndef SCHEDLAB_EEVDF_SELECT_H
 #define SCHEDLAB_EEVDF_SELECT_H
 

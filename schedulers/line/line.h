@@ -3,7 +3,7 @@
  * A place in line. Who becomes runnable goes to the end of the line and keeps
  * his place until he sleeps or is sent to the end again, also while he runs:
  * so a preempted task is back at the head of its equals without being put
- * there, as spec 6.1.2 and 6.2 want it.
+ * there, as rule 6.1.2 and 6.2 want it.
  *
  * An example, one CPU: A comes at 10, B at 20, C at 30. A runs. At 40 a kernel
  * thread preempts it; A waits with its 10, the least, and goes on at 41. At 50

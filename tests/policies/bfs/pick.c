@@ -8,7 +8,7 @@
 static u64 now_ns;
 static struct model_task *running; /* still runnable, and competing */
 
-/* spec 1.4, locality */
+/* rule 1.4, locality */
 static u32 locality_311(u32 a, u32 b)
 {
 	return cpu_llc[a] == cpu_llc[b] ? 0 : cpu_node[a] == cpu_node[b] ? 1 : 3;
@@ -23,7 +23,7 @@ static u32 locality_424(u32 a, u32 b)
 					    : 4;
 }
 
-/* spec 1.5: what the scan compares; NULL-like ~0 never occurs. */
+/* rule 1.5: what the scan compares; NULL-like ~0 never occurs. */
 static u64 effective(const struct model_task *m, u32 cpu, u64 now)
 {
 	u64 deadline = m->t.deadline;
@@ -128,7 +128,7 @@ static void draw_queue(u32 rules)
 
 		draw_task(m, now_ns - NSEC_PER_SEC + i * 1000, mixed_levels);
 		owner = m->last;
-		/* At most one a CPU (spec 1.9 g). */
+		/* At most one a CPU (rule 1.9 g). */
 		if (rules >= BFS_424 && !below(4) && !model_cpu[owner].sticky) {
 			m->sticky_on = 1 + owner;
 			model_cpu[owner].sticky = true;

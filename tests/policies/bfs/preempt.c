@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who is poked, against each version's own search written down as published (spec 1.4). */
+/* Who is poked, against each version's own search written down as published (rule 1.4). */
 #include "model.h"
 
 static u32 last, idle_allowed;

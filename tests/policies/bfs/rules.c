@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Constants (spec 1.2) and the invariants of spec 1.9 that hold for one task, or for tasks on one CPU. */
+/* Constants (rule 1.2) and the invariants of rule 1.9 that hold for one task, or for tasks on one CPU. */
 #include "model.h"
 
 static void constants(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Balance between CPUs against references that see the whole machine: load
- * averages, wake_affine (spec 2.2.8, 2.2.10), idlest group, busiest group and
+ * averages, wake_affine (rule 2.2.8, 2.2.10), idlest group, busiest group and
  * imbalance (2.2.11). The references work on tables, with signed 128-bit
  * numbers, and know nothing of feeding.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The tables of spec 2.1, number by number. */
+/* The tables of rule 2.1, number by number. */
 #include "check.h"
 
 struct row {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The pick with buddies (spec 2.2.4) and wakeup preemption (2.2.3) against
+ * The pick with buddies (rule 2.2.4) and wakeup preemption (2.2.3) against
  * references that read the rules literally and see the whole queue at once.
  */
 #include <string.h>

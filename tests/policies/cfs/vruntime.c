@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The invariants of spec 2.3 on one CPU that cfs.h drives: hogs of random
+ * The invariants of rule 2.3 on one CPU that cfs.h drives: hogs of random
  * weights, ticks of 1 to 10 ms, sleepers and new tasks coming and going.
  */
 #include "check.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Whole histories on one CPU: eevdf.h and pick.h drive it, and every pick is
- * compared with spec 3.5 read literally over all entities. The invariants of
- * spec 3 are checked on the way.
+ * compared with rule 3.5 read literally over all entities. The invariants of
+ * rule 3 are checked on the way.
  */
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sums, eligibility, placement and lag (spec 3.1 to 3.4, 3.7) against literal arithmetic over the whole queue. */
+/* Sums, eligibility, placement and lag (rule 3.1 to 3.4, 3.7) against literal arithmetic over the whole queue. */
 #include "check.h"
 
 #define MOST 40

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Wakeup preemption and protection (spec 3.6, 3.9) against the rules read one after the other over the whole queue. */
+/* Wakeup preemption and protection (rule 3.6, 3.9) against the rules read one after the other over the whole queue. */
 #include "check.h"
 
 #define MOST 12
