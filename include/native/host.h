@@ -2,7 +2,7 @@
 /*
  * The simulator's side of the frozen subset: a table of functions and the
  * state that policies read most, mirrored field by field by
- * crates/sim/src/policy/abi.rs. One loaded copy of a policy serves one
+ * crates/policy/src/abi.rs. One loaded copy of a policy serves one
  * simulated machine at a time, so the table is a plain global of the policy.
  */
 #ifndef SCHEDLAB_HOST_H

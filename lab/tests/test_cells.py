@@ -31,7 +31,7 @@ def test_the_canonical_form_has_sorted_keys_no_spaces_and_utf_8() -> None:
 
 
 def test_the_id_is_the_one_the_rust_side_computes() -> None:
-    # The same golden value stands in crates/workload/src/cell.rs.
+    # The same golden value stands in crates/cell/src/cell.rs.
     assert cell_id(CELL) == "e6ae472a8541d41a6023"
 
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedlab-sim`: cells in the simulator.
+//!
+//! `commands` has a module a subcommand; `cells` is what a cell means here, from its names to its record.
 
-mod bench;
-mod check;
-mod one;
-mod shard;
+mod arguments;
+mod cells;
+mod commands;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
+
+use commands::{bench, cell, check, run};
 
 /// Runs schedulers in a deterministic simulator of a machine.
 #[derive(Parser)]
@@ -22,36 +24,19 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Run the cells of a shard, skipping those that have a record
-    Run(RunArgs),
+    Run(run::RunArgs),
     /// Run one cell by names or paths and print what came out
-    Cell(one::CellArgs),
+    Cell(cell::CellArgs),
     /// Check a policy under random machines, workloads and churn
     Check(check::CheckArgs),
     /// Build a policy for the kernel
     Object(check::ObjectArgs),
     /// A child of `check`
     #[command(hide = true)]
-    CheckWorker(check::worker::WorkerArgs),
+    CheckWorker(check::WorkerArgs),
     /// Measure the simulator's own speed and memory
     Bench(bench::BenchArgs),
 }
-
-#[derive(Args)]
-struct RunArgs {
-    /// Shard: files and cells (docs/records.md)
-    shard: PathBuf,
-    /// Directory of the records
-    #[arg(long)]
-    out: PathBuf,
-    /// Cells at a time; default: one a CPU of this machine
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
-    jobs: Option<u32>,
-    /// Stop when this process, which started the shard, is gone
-    #[arg(long, value_name = "PID")]
-    parent: Option<u32>,
-}
-
-use one::{assignments, find};
 
 /// Bad usage or input.
 const BAD_INPUT: u8 = 2;
@@ -72,11 +57,11 @@ fn main() -> ExitCode {
         }
     };
     let result = match cli.command {
-        Command::Run(args) => shard::run(&args),
-        Command::Cell(args) => one::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Cell(args) => cell::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Object(args) => check::object(&args),
-        Command::CheckWorker(args) => check::worker::run(&args),
+        Command::CheckWorker(args) => check::worker(&args),
         Command::Bench(args) => bench::run(&args),
     };
     match result {

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, ensure};
+use cell::hex_digest;
 use input::{Kind, Node, one_line, suggest};
 
-use crate::cell::hex_digest;
 use crate::command::{self, Beside, Command};
 use crate::plan::Plan;
 use crate::profile::Profile;

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The workload language: one description, executed by real processes and by simulated tasks.
 //!
-//! `file` reads a TOML workload (`rtapp` makes one of rt-app's JSON), `plan` fixes it at a load and a CPU count, and what comes out, a [`plan::Plan`], is
-//! all that the simulator and the real executor see. What every place writes, cells and records, is here too.
+//! `file` reads a TOML workload (`rtapp` makes one of rt-app's JSON), `plan` fixes it at a load and a CPU count, and
+//! what comes out, a [`plan::Plan`], is all that the simulator and the real executor see.
 
 mod action;
 mod build;
-pub mod cell;
 pub mod command;
-pub mod distribution;
 pub mod draw;
-pub mod exec;
 pub mod expr;
 pub mod file;
 pub mod names;
@@ -18,7 +15,6 @@ pub mod plan;
 mod profile;
 mod program;
 mod queues;
-pub mod record;
 mod rtapp;
 mod scope;
 

@@ -96,10 +96,7 @@ fn another_profile_is_another_workload() {
     assert_ne!(digest(PROFILE), digest(&PROFILE.replace("5_499", "5_498")));
     // hashlib.sha256(workload + b"\0" + profile).hexdigest()[:16], as the lab has it.
     let whole = [WORKLOAD, PROFILE].join("\0");
-    assert_eq!(
-        digest(PROFILE),
-        workload::cell::hex_digest(whole.as_bytes(), 16)
-    );
+    assert_eq!(digest(PROFILE), cell::hex_digest(whole.as_bytes(), 16));
 }
 
 #[test]
@@ -121,7 +118,7 @@ fn another_file_that_its_input_is_made_with_is_another_workload() {
     }
     let digest = || Workload::read(&folder.path().join("w.toml")).map(|workload| workload.digest);
     let whole = [&text, PROFILE, "Y=y", "X=x"].join("\0");
-    let expected = workload::cell::hex_digest(whole.as_bytes(), 16);
+    let expected = cell::hex_digest(whole.as_bytes(), 16);
     assert_eq!(digest().unwrap(), expected);
     write("b/y.config", "Y=n");
     assert_ne!(digest().unwrap(), expected);

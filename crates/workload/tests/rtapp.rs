@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! rt-app's JSON: what typical files become, that they run as processes, and every message about what is not taken.
+//! rt-app's JSON: what typical files become, and every message about what is not taken.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use workload::Workload;
-use workload::exec::{Calibration, ExecOptions, run};
 use workload::plan::{End, Inst, Plan, Policy, Start};
 
 fn file(name: &str) -> PathBuf {
@@ -126,26 +124,6 @@ fn every_fork_starts_an_instance_of_its_own() {
     assert_eq!(started, (0..32).collect::<Vec<_>>());
     let grandchildren: Vec<_> = (0..32).map(|me| forks(&plan, 1, me, &[])[0].1).collect();
     assert_eq!(grandchildren, (0..32).collect::<Vec<_>>());
-}
-
-#[test]
-fn they_run_as_processes() {
-    let options = ExecOptions {
-        limit: Duration::from_secs(60),
-        ..ExecOptions::new(Calibration::measure())
-    };
-    let loops = |name| {
-        let outcome = run(&plan(name, 1), &options).unwrap();
-        outcome.metrics["throughput_per_s"] * outcome.metrics["elapsed_s"]
-    };
-    let forks = loops("forks");
-    assert!(
-        (forks - (2.0 * 2.0 * 4.0 + 16.0 + 17.0 * 4.0)).abs() < 0.5,
-        "{forks}"
-    );
-    // A resume that comes while the stage still works is lost, on a busy machine.
-    let pipeline = loops("pipeline");
-    assert!((90.0..=150.5).contains(&pipeline), "{pipeline}");
 }
 
 const GOOD: &str = r#"{

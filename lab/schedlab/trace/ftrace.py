@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The text of ftrace, as the simulator writes it (crates/sim/src/trace.rs), line by line."""
+"""The text of ftrace, as the simulator writes it (crates/kernel/src/trace.rs), line by line."""
 
 import re
 from collections.abc import Iterable, Iterator

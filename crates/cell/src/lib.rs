@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The formats between programs: what to run (cells, listed in shards) and what came out (records with histograms).
+//!
+//! `docs/records.md` is their description. The lab writes shards and reads records; the simulator and the host program
+//! read shards and write records. [`quoted`] writes the command lines that reproduce a record.
+
+mod cell;
+mod digest;
+mod histogram;
+mod record;
+mod shard;
+mod shell;
+
+pub use cell::{Cell, Digests};
+pub use digest::hex_digest;
+pub use histogram::{Buckets, Histogram};
+pub use record::{Cost, FORMAT, Provenance, Record, Status};
+pub use shard::{Files, Shard};
+pub use shell::quoted;

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Runs workloads for real, on the running kernel.
+//!
+//! `tasks` interprets a plan with processes and threads; `application` makes a real program's input, runs its scripts
+//! under a keeper, and leaves nothing. Which scheduler runs meanwhile is the loader's affair.
+
+pub mod application;
+mod error;
+pub mod tasks;
+
+pub use error::{Interrupted, NotHere};

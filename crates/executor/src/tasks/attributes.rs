@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Nice value, policy and allowed CPUs of the calling task.
+
+use super::context::Context;
+use super::fault::{Fault, Kind};
+use workload::plan::{Group, Policy};
+
+/// CPUs that the calling thread may use, in ascending order.
+pub fn allowed_cpus() -> Vec<usize> {
+    let mut set = [0u64; 16];
+    // SAFETY: writes to a local of that size; more than 1,024 CPUs are an error, and then the list is empty.
+    unsafe { libc::sched_getaffinity(0, size_of_val(&set), set.as_mut_ptr().cast()) };
+    (0..1024)
+        .filter(|cpu| set[cpu / 64] >> (cpu % 64) & 1 == 1)
+        .collect()
+}
+
+/// The plan's number of the CPU that the calling thread runs on.
+pub fn current_cpu(context: &Context) -> Result<i64, Fault> {
+    // SAFETY: no memory.
+    let cpu = unsafe { libc::sched_getcpu() };
+    let rank = usize::try_from(cpu)
+        .ok()
+        .and_then(|cpu| context.cpus.binary_search(&cpu).ok());
+    rank.map(|rank| rank as i64)
+        .ok_or(Fault::value(Kind::Cpu, cpu.into()))
+}
+
+/// `cpus` of the plan; none stands for all.
+pub fn set_affinity(context: &Context, cpus: &[u32]) -> Result<(), Fault> {
+    let mut set = [0u64; 16];
+    let mut allow = |cpu: usize| set[cpu / 64] |= 1 << (cpu % 64);
+    if cpus.is_empty() {
+        context.cpus.iter().copied().for_each(&mut allow);
+    }
+    for &cpu in cpus {
+        let Some(&cpu) = context.cpus.get(cpu as usize) else {
+            return Err(Fault::value(Kind::Affinity, cpu.into()));
+        };
+        allow(cpu);
+    }
+    // SAFETY: reads a local of that size.
+    match unsafe { libc::sched_setaffinity(0, size_of_val(&set), set.as_ptr().cast()) } {
+        0 => Ok(()),
+        _ => Err(Fault::last(Kind::Affinity)),
+    }
+}
+
+pub fn set_nice(nice: i32) -> Result<(), Fault> {
+    // SAFETY: no memory. A process that has a nice value already needs no leave to keep it.
+    if unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) } == nice {
+        return Ok(());
+    }
+    // SAFETY: no memory; 0 is the calling thread.
+    match unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) } {
+        0 => Ok(()),
+        _ => Err(Fault::last(Kind::Nice)),
+    }
+}
+
+pub fn set_policy(policy: Policy) -> Result<(), Fault> {
+    let (policy, priority) = match policy {
+        Policy::Other => (libc::SCHED_OTHER, 0),
+        Policy::Batch => (libc::SCHED_BATCH, 0),
+        Policy::Idle => (libc::SCHED_IDLE, 0),
+        Policy::Fifo(priority) => (libc::SCHED_FIFO, priority.into()),
+        Policy::Rr(priority) => (libc::SCHED_RR, priority.into()),
+    };
+    let mut parameter = libc::sched_param { sched_priority: 0 };
+    // By system call throughout, as musl's wrappers refuse. 0 is the calling thread.
+    // SAFETY: fills a local.
+    let current = unsafe {
+        libc::syscall(libc::SYS_sched_getparam, 0, &raw mut parameter);
+        (
+            libc::syscall(libc::SYS_sched_getscheduler, 0),
+            parameter.sched_priority,
+        )
+    };
+    // What is so already needs no leave.
+    if current == (policy.into(), priority) {
+        return Ok(());
+    }
+    parameter.sched_priority = priority;
+    // SAFETY: reads a local.
+    match unsafe {
+        libc::syscall(
+            libc::SYS_sched_setscheduler,
+            0,
+            policy,
+            &raw const parameter,
+        )
+    } {
+        0 => Ok(()),
+        _ => Err(Fault::last(Kind::Policy)),
+    }
+}
+
+/// The kernel's `struct sched_attr`, in its first size.
+#[repr(C)]
+struct SchedAttr {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime_ns: u64,
+    deadline_ns: u64,
+    period_ns: u64,
+}
+
+/// Ask for slices of that length. Kernels before 6.12 take it and do nothing.
+pub fn set_slice(group: &Group) -> Result<(), Fault> {
+    let policy = match group.policy {
+        Policy::Batch => libc::SCHED_BATCH,
+        _ => libc::SCHED_OTHER,
+    };
+    let attr = SchedAttr {
+        size: size_of::<SchedAttr>() as u32,
+        policy: policy as u32,
+        flags: 0,
+        nice: group.nice,
+        priority: 0,
+        runtime_ns: u64::from(group.slice_us) * 1_000,
+        deadline_ns: 0,
+        period_ns: 0,
+    };
+    // SAFETY: reads a local of the size it says; 0 is the calling thread.
+    match unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) } {
+        0 => Ok(()),
+        _ => Err(Fault::last(Kind::Slice)),
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Runs a plan with real processes and threads on the running kernel.
+//!
+//! A supervisor (the caller) makes the queues and a block of shared memory, starts a guardian and every task, waits
+//! until all of them are blocked at the gate, opens it, and watches until the workload's end. Tasks interpret the plan
+//! and leave what they measured in the shared memory, where it outlives them. Whatever happens, the guardian's process
+//! group is killed and reaped, so nothing is left behind.
+
+mod account;
+mod arena;
+mod attributes;
+mod calibrate;
+mod channels;
+mod clock;
+mod context;
+mod family;
+mod fault;
+mod files;
+mod futex;
+mod image;
+mod outcome;
+mod spawn;
+mod supervise;
+mod tally;
+mod task;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+
+pub use calibrate::Calibration;
+pub use image::reenter;
+
+use cell::Histogram;
+use workload::plan::Plan;
+
+#[derive(Clone, Debug)]
+pub struct ExecOptions {
+    /// How fast an idle core is; the same for all runs that are compared.
+    pub calibration: Calibration,
+    /// Where disk actions write, into files without names.
+    pub scratch: PathBuf,
+    /// A run that takes longer has failed.
+    pub limit: Duration,
+}
+
+impl ExecOptions {
+    pub fn new(calibration: Calibration) -> Self {
+        Self {
+            calibration,
+            scratch: scratch(),
+            limit: Duration::from_secs(3600),
+        }
+    }
+}
+
+/// `TMPDIR`, else where temporary files are on a disk even if `/tmp` is in memory, else `/tmp`.
+fn scratch() -> PathBuf {
+    let on_disk = PathBuf::from("/var/tmp");
+    if std::env::var_os("TMPDIR").is_none() && on_disk.is_dir() {
+        on_disk
+    } else {
+        std::env::temp_dir()
+    }
+}
+
+/// What a run measured; names and units as in `docs/records.md`. What the kernel does not tell is left out.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub metrics: BTreeMap<String, f64>,
+    pub histograms: BTreeMap<String, Histogram>,
+}
+
+/// Runs the plan once.
+///
+/// An error is a failed run, said in one line; an interrupt is the error [`crate::Interrupted`]. The calling thread must live
+/// until the run is over, and SIGINT, SIGTERM, SIGHUP and SIGCHLD should not be handled by other threads meanwhile.
+pub fn run(plan: &Plan, options: &ExecOptions) -> Result<Outcome> {
+    supervise::run(plan, options)
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! From what the tasks left to metrics.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use anyhow::{Result, ensure};
+
+use super::Outcome;
+use super::account;
+use super::arena::{Arena, RUNNING, Slot, UNKNOWN};
+use cell::Histogram;
+use workload::names::THROUGHPUT;
+use workload::plan::{End, Plan};
+
+/// Settles the accounts of tasks that still live.
+pub fn settle_living(arena: &Arena) {
+    for slot in (0..arena.tasks()).map(|slot| arena.slot(slot)) {
+        let living = slot.begun.load(SeqCst) == RUNNING && slot.ended_ns.load(SeqCst) == 0;
+        if living
+            && let Some(usage) =
+                account::read(slot.process.load(Relaxed), slot.thread.load(Relaxed))
+        {
+            slot.settle(usage);
+        }
+    }
+}
+
+/// When the workload's end condition came true.
+pub fn ended_ns(arena: &Arena, plan: &Plan, now_ns: u64) -> u64 {
+    match plan.end {
+        End::Group(group) => arena
+            .group_slots(group as usize)
+            .map(|slot| arena.slot(slot).ended_ns.load(SeqCst))
+            .max()
+            .unwrap_or(0),
+        End::All | End::After { .. } => now_ns,
+    }
+}
+
+pub fn outcome(arena: &Arena, plan: &Plan, elapsed_ns: u64) -> Result<Outcome> {
+    let ran = || {
+        (0..arena.tasks())
+            .map(|slot| arena.slot(slot))
+            .filter(|slot| slot.begun.load(SeqCst) == RUNNING)
+    };
+    // One task that is not known makes the sum unknown.
+    let sum = |word: fn(&Slot) -> u64| {
+        ran()
+            .map(word)
+            .try_fold(0u64, |sum, value| (value != UNKNOWN).then_some(sum + value))
+    };
+    let seconds = elapsed_ns as f64 / 1e9;
+    let mut metrics = BTreeMap::from([("elapsed_s".to_string(), seconds)]);
+    let mut put = |name: &str, value: Option<f64>| {
+        if let Some(value) = value {
+            metrics.insert(name.to_string(), value);
+        }
+    };
+    let cpu_s = sum(|slot| slot.cpu_ns.load(Relaxed)).map(|ns| ns as f64 / 1e9);
+    put("cpu_s", cpu_s);
+    put("cpu_usage_pct", cpu_s.map(|cpu_s| cpu_s / seconds * 100.0));
+    put(
+        "switches_voluntary",
+        sum(|slot| slot.voluntary.load(Relaxed)).map(|n| n as f64),
+    );
+    put(
+        "switches_involuntary",
+        sum(|slot| slot.involuntary.load(Relaxed)).map(|n| n as f64),
+    );
+    put(
+        "migrations",
+        sum(|slot| slot.migrations.load(Relaxed)).map(|n| n as f64),
+    );
+    for (index, name) in plan.counters.iter().enumerate() {
+        let counted = arena.counted(index) as f64;
+        if plan.throughput == Some(index as u32) {
+            put(THROUGHPUT, Some(counted / seconds));
+        } else {
+            put(name, Some(counted));
+        }
+    }
+    let mut histograms = BTreeMap::new();
+    for (index, name) in plan.distributions.iter().enumerate() {
+        let distribution = arena.tally(index).read();
+        if !distribution.is_empty() {
+            histograms.insert(name.clone(), distribution);
+        }
+    }
+    let mut waiting = Histogram::default();
+    for slot in ran() {
+        let ns = slot.waiting_ns.load(Relaxed);
+        if ns != UNKNOWN {
+            waiting.record(ns);
+        }
+    }
+    if !waiting.is_empty() {
+        histograms.insert("waiting_us".to_string(), waiting);
+    }
+    for promise in &plan.promises {
+        let kept = metrics.contains_key(promise) || histograms.contains_key(promise);
+        ensure!(
+            kept,
+            "promised metric {promise}: no value came; was the run long enough?"
+        );
+    }
+    Ok(Outcome {
+        metrics,
+        histograms,
+    })
+}

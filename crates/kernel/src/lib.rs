@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A deterministic model of a machine and its kernel's scheduling, with the policy as a loaded sched_ext program.
+//!
+//! `docs/simulator.md` says what is modelled, by which formulas, and what is left out.
+
+mod actor;
+mod attr;
+mod checkers;
+mod consts;
+mod cpu;
+mod disk;
+pub mod dsq;
+pub mod events;
+mod ext;
+mod host;
+pub mod hotplug;
+mod idle;
+mod insert;
+mod ipc;
+mod kick;
+mod lifecycle;
+pub mod lock;
+mod maps;
+mod mask;
+mod message;
+mod metrics;
+mod op;
+pub mod outcome;
+pub mod rt;
+mod run;
+mod schedule;
+mod seen;
+pub mod sim;
+mod simulate;
+mod stint;
+pub mod task;
+mod trace;
+mod wake;
+mod watchdog;
+
+pub use checkers::Bounds;
+pub use hotplug::Hotplug;
+pub use lifecycle::pid_of;
+pub use machine::RtGuard;
+pub use outcome::Outcome;
+pub use sim::{INTERRUPTED, Options, Sim};
+pub use simulate::simulate;

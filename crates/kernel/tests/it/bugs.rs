@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Policies with planted bugs: each is caught, and says what is wrong.
+
+use cell::Status;
+use kernel::Options;
+
+use crate::common::{MS, for_ms, free, group, hogs, plan, run, run_for, simulate, sleepers};
+
+fn strict() -> Options {
+    Options {
+        strict: true,
+        ..Options::default()
+    }
+}
+
+#[test]
+fn a_lost_task_is_named_by_the_watchdog() {
+    let outcome = run(
+        &free(2),
+        plan(vec![sleepers(4, MS, MS)], for_ms(20_000)),
+        "loses",
+    );
+    assert_eq!(outcome.status, Status::Ejected);
+    assert!(
+        outcome
+            .reason
+            .starts_with("runnable task stall (sleeper[100"),
+        "{}",
+        outcome.reason
+    );
+    assert!(
+        outcome.reason.ends_with("held by the policy)"),
+        "{}",
+        outcome.reason
+    );
+}
+
+#[test]
+fn a_lost_task_fails_a_strict_run_before_the_watchdog() {
+    let outcome = simulate(
+        &free(2),
+        plan(vec![sleepers(4, MS, MS)], for_ms(20_000)),
+        "loses",
+        strict(),
+    );
+    assert_eq!(outcome.status, Status::Failed);
+    assert!(
+        outcome.reason.contains("lost task: task"),
+        "{}",
+        outcome.reason
+    );
+    assert!(outcome.reason.contains(", event "), "{}", outcome.reason);
+}
+
+#[test]
+fn a_wrong_cpu_ejects() {
+    let mut group = sleepers(2, MS, MS);
+    group.cpus = vec![1];
+    let outcome = run(&free(2), plan(vec![group], for_ms(1_000)), "affinity");
+    assert_eq!(outcome.status, Status::Ejected);
+    assert_eq!(
+        outcome.reason,
+        "SCX_DSQ_LOCAL[_ON] target CPU 0 not allowed for sleeper[1000]"
+    );
+}
+
+#[test]
+fn starvation_ends_in_the_watchdog() {
+    let outcome = run(&free(1), plan(vec![hogs(3)], for_ms(60_000)), "starves");
+    assert_eq!(outcome.status, Status::Ejected);
+    // Looked for twice in every 30 s.
+    assert!(
+        outcome.reason.contains("failed to run for 45.000s"),
+        "{}",
+        outcome.reason
+    );
+    let strictly = simulate(
+        &free(1),
+        plan(vec![hogs(3)], for_ms(60_000)),
+        "starves",
+        strict(),
+    );
+    assert_eq!(strictly.status, Status::Failed);
+    assert!(
+        strictly.reason.contains("starvation: task"),
+        "{}",
+        strictly.reason
+    );
+}
+
+#[test]
+fn a_double_insert_ejects() {
+    let outcome = run(&free(1), plan(vec![hogs(2)], for_ms(100)), "twice");
+    assert_eq!(outcome.reason, "hog[1000] already direct-dispatched");
+}
+
+#[test]
+fn one_queue_has_one_order() {
+    let outcome = run(&free(1), plan(vec![hogs(4)], for_ms(100)), "mixed");
+    assert_eq!(
+        outcome.reason,
+        "DSQ ID 0x0000000000000007 already had PRIQ-enqueued tasks"
+    );
+}
+
+#[test]
+fn an_idle_cpu_beside_a_queue_is_a_remark_and_strictly_a_failure() {
+    let programs = || {
+        plan(
+            vec![group("job", 2, vec![run_for(100 * MS)])],
+            workload::plan::End::All,
+        )
+    };
+    let outcome = run(&free(2), programs(), "wastes");
+    assert_eq!(outcome.status, Status::Ok);
+    assert_eq!(outcome.remarks.len(), 1);
+    assert!(
+        outcome.remarks[0].starts_with("work conservation: "),
+        "{:?}",
+        outcome.remarks
+    );
+    let strictly = simulate(&free(2), programs(), "wastes", strict());
+    assert!(
+        strictly.reason.contains("work conservation"),
+        "{}",
+        strictly.reason
+    );
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The kernel's order of things: callbacks, slices, ticks, kicks, affinity, nice, fork and exit.
+
+use std::collections::BTreeMap;
+
+use cell::Status;
+use kernel::Options;
+use policy::Native;
+use workload::plan::{End, Inst, Policy, Start, Value};
+
+use crate::common::{
+    MS, calls, for_ms, free, group, hogs, plan, policy_path, run, run_for, sleep_for, switches,
+    traced,
+};
+
+fn every(groups: Vec<workload::plan::Group>, end: End, cpus: u32) -> (kernel::Outcome, String) {
+    traced(&free(cpus), plan(groups, end), "every", Options::default())
+}
+
+#[test]
+fn the_life_of_a_task() {
+    let (outcome, text) = every(
+        vec![group("a", 1, vec![run_for(MS), sleep_for(MS), run_for(MS)])],
+        End::All,
+        1,
+    );
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    assert_eq!(
+        calls(&text).join(" "),
+        "init init_task enable set_weight update_idle \
+         runnable enqueue dispatch dequeue update_idle running \
+         stopping quiescent dispatch update_idle \
+         runnable enqueue dispatch dequeue update_idle running \
+         stopping quiescent dispatch update_idle disable exit_task exit"
+            .replace("         ", "")
+    );
+}
+
+#[test]
+fn select_cpu_is_for_tasks_with_a_choice() {
+    let two = every(vec![group("a", 1, vec![run_for(MS)])], End::All, 2).1;
+    assert_eq!(
+        calls(&two).iter().filter(|op| **op == "select_cpu").count(),
+        1
+    );
+    let mut pinned = group("a", 1, vec![run_for(MS)]);
+    pinned.cpus = vec![1];
+    let text = every(vec![pinned], End::All, 2).1;
+    assert_eq!(
+        calls(&text)
+            .iter()
+            .filter(|op| **op == "select_cpu")
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn slices_end_at_ticks() {
+    // Slices of 5 ms, ticks of 4 ms: 8 ms each, in turn.
+    let (_, text) = every(vec![hogs(2)], for_ms(41), 1);
+    let times: Vec<(u64, String)> = switches(&text, 0)
+        .into_iter()
+        .map(|(ns, who)| (ns / 1_000_000, who))
+        .collect();
+    let expected: Vec<(u64, String)> = (0..6)
+        .map(|turn| (turn * 8, format!("hog-{}", 1_000 + turn % 2)))
+        .collect();
+    assert_eq!(times, expected);
+    let switch: Vec<&str> = calls(&text)
+        .into_iter()
+        .skip_while(|op| *op != "tick")
+        .take(8)
+        .collect();
+    assert_eq!(
+        switch,
+        [
+            "tick", "tick", "dispatch", "dequeue", "stopping", "enqueue", "running", "tick"
+        ]
+    );
+}
+
+#[test]
+fn a_task_alone_keeps_its_cpu_without_callbacks() {
+    let (_, text) = every(vec![hogs(1)], for_ms(100), 1);
+    let rest: Vec<&str> = calls(&text)
+        .into_iter()
+        .skip_while(|op| *op != "running")
+        .skip(1)
+        .filter(|op| *op != "tick" && *op != "dispatch")
+        .collect();
+    assert_eq!(rest, ["exit"]);
+    assert_eq!(switches(&text, 0).len(), 1);
+}
+
+#[test]
+fn yield_gives_way() {
+    let yielder = group("y", 2, vec![run_for(MS), Inst::Yield, run_for(MS)]);
+    let (outcome, text) = every(vec![yielder], End::All, 1);
+    assert_eq!(outcome.metrics["switches_involuntary"], 2.0);
+    let order: Vec<String> = switches(&text, 0).into_iter().map(|(_, who)| who).collect();
+    assert_eq!(order, ["y-1000", "y-1001", "y-1000", "y-1001", "swapper-0"]);
+}
+
+#[test]
+fn attribute_changes_of_a_running_task() {
+    let changes = |inst: Inst| {
+        let (outcome, text) = every(
+            vec![group("a", 1, vec![run_for(MS), inst, run_for(MS)])],
+            End::All,
+            2,
+        );
+        assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+        calls(&text)
+            .into_iter()
+            .skip_while(|op| *op != "running")
+            .skip(1)
+            .map(str::to_string)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(
+        changes(Inst::Nice { nice: Value::Const(5) }),
+        "stopping quiescent set_weight runnable running stopping quiescent dispatch update_idle disable \
+         exit_task exit"
+            .replace("         ", "")
+    );
+    // Off the CPU it may not use any more: the stopper switches it out and wakes it elsewhere.
+    assert_eq!(
+        changes(Inst::Affinity { cpus: vec![1] }),
+        "stopping quiescent set_cpumask runnable running stopping quiescent runnable enqueue dispatch \
+         update_idle dispatch dequeue update_idle running stopping quiescent dispatch update_idle disable \
+         exit_task exit"
+            .replace("         ", "")
+    );
+    assert_eq!(
+        changes(Inst::SetPolicy {
+            policy: Policy::Fifo(10)
+        }),
+        "stopping quiescent disable dispatch update_idle exit_task exit"
+    );
+}
+
+#[test]
+fn fork_exit_reap() {
+    let mut child = group("child", 1, vec![run_for(MS), Inst::Exit]);
+    child.start = Start::Fork;
+    let fork = Inst::Fork {
+        group: 1,
+        index: Value::Const(0),
+    };
+    let parent = group(
+        "parent",
+        1,
+        vec![
+            fork.clone(),
+            Inst::Reap,
+            fork,
+            Inst::Reap,
+            Inst::Alive { into: 0 },
+        ],
+    );
+    let (outcome, text) = every(vec![parent, child], End::All, 1);
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    assert_eq!(outcome.metrics["cpu_s"], 0.002);
+    let calls = calls(&text);
+    for op in ["init_task", "enable", "exit_task", "disable"] {
+        assert_eq!(calls.iter().filter(|call| **call == op).count(), 3, "{op}");
+    }
+    let broken = group("parent", 1, vec![Inst::Reap]);
+    let outcome = every(vec![broken], End::All, 1).0;
+    assert_eq!(
+        (outcome.status, outcome.reason.as_str()),
+        (Status::Failed, "parent[1000] reaps and has no child")
+    );
+}
+
+#[test]
+fn a_forked_thread_belongs_to_the_process_of_who_forks_it() {
+    let forks = |group| Inst::Fork {
+        group,
+        index: Value::Const(0),
+    };
+    let forked = |name, threads, program| {
+        let mut group = group(name, 1, program);
+        group.start = Start::Fork;
+        group.threads = threads;
+        group
+    };
+    let late = |threads| forked("late", threads, vec![sleep_for(2 * MS)]);
+    // The child ends at once. What it started ends 2 ms later, and a process has not ended before its threads.
+    let reaped_ms = |threads| {
+        let parent = group(
+            "parent",
+            1,
+            vec![forks(1), Inst::Reap, forks(1), Inst::Reap],
+        );
+        let child = forked("child", false, vec![forks(2)]);
+        let outcome = every(vec![parent, child, late(threads)], End::Group(0), 1).0;
+        (outcome.reason, outcome.metrics["elapsed_s"] * 1e3)
+    };
+    let again = "child[1001] forks late[0], which still lives";
+    assert_eq!(reaped_ms(false).0, again);
+    assert_eq!(reaped_ms(true), (String::new(), 4.0));
+    // A thread is nobody's child, and its process can be forked again only when it has ended, too.
+    let refused = |parent, child| {
+        let parent = group("parent", 1, parent);
+        every(vec![parent, child, late(true)], End::All, 1).0.reason
+    };
+    let thread = forked("child", true, vec![forks(2)]);
+    assert_eq!(
+        refused(vec![forks(1), Inst::Reap], thread),
+        "parent[1000] reaps and has no child"
+    );
+    let child = forked("child", false, vec![forks(2)]);
+    assert_eq!(
+        refused(vec![forks(1), sleep_for(MS), forks(1)], child),
+        "parent[1000] forks child[0], which still lives"
+    );
+}
+
+/// When the second of two sleepers ran: it wakes after 1 ms on a CPU that a hog uses.
+fn second_runs_at_ms(mode: &str) -> u64 {
+    let mut native = Native::load(&policy_path("kicks")).unwrap();
+    let tunables = BTreeMap::from([("mode".to_string(), mode.to_string())]);
+    let sleeper = group("late", 1, vec![sleep_for(MS), run_for(MS)]);
+    let outcome = kernel::simulate(
+        &free(1),
+        plan(vec![sleeper, hogs(1)], End::Group(0)),
+        &mut native,
+        "kicks",
+        &tunables,
+        Options::default(),
+    )
+    .unwrap();
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    outcome.distributions["wakeup_latency_us"].max_ns() / 1_000_000
+}
+
+#[test]
+fn kicks() {
+    // Nothing, a plain kick (slice left) and a kick for idle CPUs leave the hog its 20 ms.
+    assert_eq!(second_runs_at_ms("none"), 19);
+    assert_eq!(second_runs_at_ms("plain"), 19);
+    assert_eq!(second_runs_at_ms("idle"), 19);
+    assert_eq!(second_runs_at_ms("preempt"), 0);
+    assert_eq!(second_runs_at_ms("wait"), 0);
+}
+
+#[test]
+fn nothing_to_come_is_a_deadlock() {
+    let mut plan = plan(
+        vec![group(
+            "a",
+            1,
+            vec![Inst::Wait {
+                sem: 0,
+                index: Value::Const(0),
+            }],
+        )],
+        End::All,
+    );
+    plan.semaphores.push((1, 0));
+    // The watchdog keeps looking; the run is cut by its event limit.
+    let options = Options {
+        max_events: 1_000,
+        ..Options::default()
+    };
+    let outcome = crate::common::simulate(&free(1), plan, "fifo", options);
+    assert_eq!(outcome.status, Status::Failed);
+    assert_eq!(
+        outcome.reason,
+        "every task is blocked and nothing is to come"
+    );
+}
+
+#[test]
+fn a_program_without_time_is_an_error() {
+    let outcome = run(
+        &free(1),
+        plan(vec![group("a", 1, vec![Inst::Jump { to: 0 }])], End::All),
+        "fifo",
+    );
+    assert_eq!(
+        outcome.reason,
+        "a[1000] takes 1000000 instructions without using time"
+    );
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the tests share: machines and plans by hand, and runs of the policies beside them.
+
+#![allow(dead_code, reason = "each test uses some of it")]
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use kernel::{Options, Outcome};
+use machine::{Costs, Machine, Numbering, RtGuard, Shape, Topology};
+use policy::Native;
+use workload::plan::{Draw, End, Group, Inst, Plan, Policy, Start, Value};
+
+pub const MS: i64 = 1_000_000;
+
+pub fn shape(sockets: u32, llcs: u32, cores: u32, threads: u32) -> Shape {
+    Shape {
+        sockets,
+        llcs_per_socket: llcs,
+        cores_per_llc: cores,
+        threads_per_core: threads,
+        numbering: Numbering::Adjacent,
+    }
+}
+
+pub fn machine_of(shape: Shape, costs: Costs) -> Machine {
+    Machine {
+        name: "test".to_string(),
+        title: String::new(),
+        topology: Topology::regular(shape, &[]),
+        hz: 250,
+        rt_guard: RtGuard::default(),
+        rt_kernel: machine::RtKernel::default(),
+        costs,
+    }
+}
+
+/// So many CPUs that share one cache, and nothing costs anything.
+pub fn free(cpus: u32) -> Machine {
+    machine_of(shape(1, 1, cpus, 1), no_costs())
+}
+
+pub fn costly(cpus: u32) -> Machine {
+    machine_of(shape(1, 1, cpus, 1), Costs::default())
+}
+
+pub fn no_costs() -> Costs {
+    Costs {
+        switch_ns: 0,
+        wakeup_ns: 0,
+        ipi_send_ns: 0,
+        ipi_ns: [0; 5],
+        idle_exit_ns: 0,
+        idle_states: Vec::new(),
+        tick_ns: 0,
+        syscall_ns: 0,
+        socket_ns: 0,
+        tcp_ns: 0,
+        copy_kib_ns: 0,
+        timer_slack_ns: 0,
+        disk_request_ns: 0,
+        disk_kib_ns: 4_551,
+        disk_cache_kib: 0,
+        disk_link_kib_ns: 0,
+        disk_cpu_kib_ns: 0,
+        fork_ns: 0,
+        exec_ns: 0,
+        exit_ns: 0,
+        thread_ns: 0,
+        callback_ns: 0,
+        kfunc_ns: 0,
+        step_ns: 0,
+        lock_hold_ns: 0,
+        lock_hold_log_ns: 0,
+        lock_transfer_ns: [0; 5],
+        lock_waiter_ns: 0,
+        smt_speed_pct: 100,
+        refill_kib_ns: [0; 5],
+        private_cache_kib: 1_024,
+        llc_kib: 16_384,
+    }
+}
+
+pub fn ns(value: i64) -> Draw {
+    Draw::Fixed(Value::Const(value))
+}
+
+pub fn run_for(value: i64) -> Inst {
+    Inst::Run { ns: ns(value) }
+}
+
+pub fn sleep_for(value: i64) -> Inst {
+    Inst::Sleep { ns: ns(value) }
+}
+
+pub fn group(name: &str, count: u32, program: Vec<Inst>) -> Group {
+    Group {
+        name: name.to_string(),
+        count,
+        start: Start::Signal,
+        threads: false,
+        nice: 0,
+        slice_us: 0,
+        policy: Policy::Other,
+        cpus: Vec::new(),
+        footprint_kib: 0,
+        locals: 4,
+        program,
+    }
+}
+
+/// Tasks that use a CPU for ever.
+pub fn hogs(count: u32) -> Group {
+    group(
+        "hog",
+        count,
+        vec![run_for(1_000 * MS), Inst::Jump { to: 0 }],
+    )
+}
+
+/// Tasks that run and sleep by turns.
+pub fn sleepers(count: u32, run: i64, sleep: i64) -> Group {
+    group(
+        "sleeper",
+        count,
+        vec![run_for(run), sleep_for(sleep), Inst::Jump { to: 0 }],
+    )
+}
+
+pub fn plan(groups: Vec<Group>, end: End) -> Plan {
+    Plan {
+        groups,
+        queues: Vec::new(),
+        locks: Vec::new(),
+        semaphores: Vec::new(),
+        conditions: Vec::new(),
+        end,
+        distributions: Vec::new(),
+        counters: Vec::new(),
+        throughput: None,
+        promises: Vec::new(),
+        seed: 1,
+    }
+}
+
+pub fn for_ms(ms: u64) -> End {
+    End::After { ns: ms * 1_000_000 }
+}
+
+/// A policy beside the tests, or one of the tree.
+pub fn policy_path(name: &str) -> PathBuf {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let own = here.join(format!("tests/policies/{name}.bpf.c"));
+    if own.exists() {
+        own
+    } else {
+        here.join("../../schedulers").join(name)
+    }
+}
+
+pub fn simulate(machine: &Machine, plan: Plan, policy: &str, options: Options) -> Outcome {
+    let mut native = Native::load(&policy_path(policy)).unwrap();
+    kernel::simulate(
+        machine,
+        plan,
+        &mut native,
+        policy,
+        &BTreeMap::new(),
+        options,
+    )
+    .unwrap()
+}
+
+pub fn run(machine: &Machine, plan: Plan, policy: &str) -> Outcome {
+    simulate(machine, plan, policy, Options::default())
+}
+
+#[derive(Clone, Default)]
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The same with the text of the trace.
+pub fn traced(machine: &Machine, plan: Plan, policy: &str, options: Options) -> (Outcome, String) {
+    let sink = Sink::default();
+    let options = Options {
+        trace: Some(Box::new(sink.clone())),
+        ..options
+    };
+    let outcome = simulate(machine, plan, policy, options);
+    let text = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
+    (outcome, text)
+}
+
+/// The policy's callbacks in the order of their calls.
+pub fn calls(text: &str) -> Vec<&str> {
+    text.lines()
+        .filter_map(|line| line.split_once("scx_call: op="))
+        .map(|(_, op)| op)
+        .collect()
+}
+
+/// Time and what was switched to, by CPU.
+pub fn switches(text: &str, cpu: u32) -> Vec<(u64, String)> {
+    let mark = format!("[{cpu:03}]");
+    text.lines()
+        .filter(|line| line.contains(&mark) && line.contains("sched_switch"))
+        .map(|line| {
+            let time = line
+                .split_whitespace()
+                .find(|word| word.ends_with(':'))
+                .unwrap();
+            let (seconds, rest) = time.trim_end_matches(':').split_once('.').unwrap();
+            let ns = seconds.parse::<u64>().unwrap() * 1_000_000_000 + rest.parse::<u64>().unwrap();
+            let next = line.split_once("next_comm=").unwrap().1;
+            let name = next.split_whitespace().next().unwrap();
+            let pid = next
+                .split_once("next_pid=")
+                .unwrap()
+                .1
+                .split_whitespace()
+                .next()
+                .unwrap();
+            (ns, format!("{name}-{pid}"))
+        })
+        .collect()
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What costs add, to the nanosecond.
+
+use cell::Status;
+use machine::{Costs, IdleState};
+use workload::plan::{End, Inst, QueueArray, QueueKind, QueueRef, Value};
+
+use crate::common::{
+    MS, free, group, machine_of, no_costs, plan, run, run_for, shape, sleep_for, sleepers,
+};
+
+fn elapsed_ns(machine: &machine::Machine, plan: workload::plan::Plan) -> u64 {
+    let outcome = run(machine, plan, "fifo");
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    (outcome.metrics["elapsed_s"] * 1e9).round() as u64
+}
+
+fn one(program: Vec<Inst>) -> workload::plan::Plan {
+    plan(vec![group("a", 1, program)], End::All)
+}
+
+#[test]
+fn without_costs_work_takes_its_time() {
+    assert_eq!(elapsed_ns(&free(1), one(vec![run_for(12_345)])), 12_345);
+    assert_eq!(
+        elapsed_ns(&free(1), one(vec![run_for(10), sleep_for(20), run_for(30)])),
+        60
+    );
+}
+
+#[test]
+fn each_cost_is_added_where_it_arises() {
+    let cost = |change: &dyn Fn(&mut Costs)| {
+        let mut costs = no_costs();
+        change(&mut costs);
+        elapsed_ns(
+            &machine_of(shape(1, 1, 1, 1), costs),
+            one(vec![run_for(10_000), sleep_for(20_000), run_for(10_000)]),
+        ) - 40_000
+    };
+    // In twice; the switches to idle do not delay anybody.
+    assert_eq!(cost(&|costs| costs.switch_ns = 7), 14);
+    assert_eq!(cost(&|costs| costs.wakeup_ns = 7), 14);
+    assert_eq!(cost(&|costs| costs.idle_exit_ns = 7), 14);
+    // The sleep is not long enough for the last of the deeper states.
+    let states = [(9, 1_000), (11, 19_000), (13, 21_000)];
+    let states = states.map(|(exit_ns, residency_ns)| IdleState {
+        exit_ns,
+        residency_ns,
+    });
+    let sleeps = |costs: &mut Costs| costs.idle_states = states.to_vec();
+    assert_eq!(cost(&sleeps), 11);
+    assert_eq!(cost(&|costs| costs.timer_slack_ns = 7), 7);
+    assert_eq!(cost(&|costs| costs.syscall_ns = 7), 7);
+    assert_eq!(cost(&|costs| costs.exit_ns = 7), 7);
+    // The first KiB come from the last-level cache; nobody evicts them during the sleep.
+    let footprint = |change: &dyn Fn(&mut Costs), tasks: u32| {
+        let mut costs = no_costs();
+        change(&mut costs);
+        let mut group = group(
+            "a",
+            tasks,
+            vec![run_for(10_000), sleep_for(1), run_for(10_000)],
+        );
+        group.footprint_kib = 8;
+        elapsed_ns(
+            &machine_of(shape(1, 1, 1, 1), costs),
+            plan(vec![group], End::All),
+        )
+    };
+    assert_eq!(
+        footprint(&|costs| costs.refill_kib_ns = [1, 2, 3, 4, 5], 1),
+        20_001 + 8 * 3
+    );
+    // Two in turn evict each other: at each return all 8 KiB at 1 ns.
+    assert_eq!(
+        footprint(&|costs| costs.refill_kib_ns = [1, 2, 3, 4, 5], 2),
+        40_000 + 2 * 8 * 3 + 2 * 8
+    );
+}
+
+/// Three messages of 1 KiB are sent on CPU 0, then received on `reader`: what fetching them adds.
+fn fetch_ns(kind: QueueKind, reader: u32, change: &dyn Fn(&mut Costs)) -> u64 {
+    let mut costs = no_costs();
+    costs.refill_kib_ns = [1_000, 2_000, 3_000, 4_000, 5_000];
+    change(&mut costs);
+    let queue = QueueRef {
+        array: 0,
+        index: Value::Const(0),
+    };
+    let send = Inst::Send {
+        queue: queue.clone(),
+        bytes: Value::Const(1_024),
+    };
+    let mut sender = group("sender", 1, vec![send.clone(), send.clone(), send]);
+    let recv = Inst::Recv { queue };
+    let mut receiver = group(
+        "receiver",
+        1,
+        vec![sleep_for(1_000_000), recv.clone(), recv.clone(), recv],
+    );
+    (sender.cpus, receiver.cpus) = (vec![0], vec![reader]);
+    let mut plan = plan(vec![sender, receiver], End::All);
+    plan.queues.push(QueueArray {
+        name: "queue".to_string(),
+        kind,
+        count: 1,
+        capacity_bytes: 65_536,
+        message_bytes: 1_024,
+        stamped: false,
+        back_of: None,
+    });
+    elapsed_ns(&machine_of(shape(2, 1, 1, 2), costs), plan) - 1_000_000
+}
+
+#[test]
+fn messages_are_fetched_from_where_they_are() {
+    let pipe = |reader, change: &dyn Fn(&mut Costs)| fetch_ns(QueueKind::Pipe, reader, change);
+    // In the core's own caches; in those of another socket.
+    assert_eq!(pipe(0, &|_| ()), 0);
+    assert_eq!(pipe(1, &|_| ()), 0);
+    assert_eq!(pipe(2, &|_| ()), 3 * 5_000);
+    // The first was pushed out by the two after it: to the shared cache, or, where that is small as well, to memory.
+    assert_eq!(pipe(0, &|costs| costs.private_cache_kib = 2), 1_000);
+    assert_eq!(pipe(0, &|costs| costs.llc_kib = 2), 5_000);
+    // A socket's head: 576 bytes, four times as dear.
+    assert_eq!(
+        fetch_ns(QueueKind::Socket, 0, &|costs| costs.private_cache_kib = 0),
+        3 * (1_024 + 4 * 576) * 1_000 / 1_024
+    );
+}
+
+#[test]
+fn ticks_cost_time_on_busy_cpus() {
+    let costs = Costs {
+        tick_ns: 1_000,
+        ..no_costs()
+    };
+    // 24 ms of work: ticks at 4, 8, … 24 ms, the last because the ticks before took time.
+    assert_eq!(
+        elapsed_ns(
+            &machine_of(shape(1, 1, 1, 1), costs),
+            one(vec![run_for(24 * MS)])
+        ),
+        24_006_000
+    );
+}
+
+#[test]
+fn siblings_share_a_core() {
+    let smt = |pct| {
+        machine_of(
+            shape(1, 1, 1, 2),
+            Costs {
+                smt_speed_pct: pct,
+                ..no_costs()
+            },
+        )
+    };
+    let jobs = |works: &[i64]| {
+        plan(
+            works
+                .iter()
+                .map(|work| group("job", 1, vec![run_for(*work)]))
+                .collect(),
+            End::All,
+        )
+    };
+    // Both busy all the time: each at 60 %.
+    assert_eq!(elapsed_ns(&smt(60), jobs(&[6_000, 6_000])), 10_000);
+    // 6 µs of work takes 10 µs beside the other, which by then has done 6 of 12 and does the rest alone.
+    assert_eq!(elapsed_ns(&smt(60), jobs(&[6_000, 12_000])), 16_000);
+    assert_eq!(elapsed_ns(&smt(100), jobs(&[6_000, 12_000])), 12_000);
+    assert_eq!(elapsed_ns(&smt(50), jobs(&[5_000])), 5_000);
+}
+
+#[test]
+fn capacity_is_speed() {
+    let mut machine = free(1);
+    machine.topology.cpus[0].capacity = 512;
+    assert_eq!(elapsed_ns(&machine, one(vec![run_for(1_000)])), 2_000);
+}
+
+#[test]
+fn a_cpu_that_idles_beside_a_queue_is_counted() {
+    let work = |pinned: bool| {
+        let mut group = group("a", 2, vec![run_for(10 * MS)]);
+        if pinned {
+            group.program.insert(0, Inst::Affinity { cpus: vec![0] });
+        }
+        let outcome = run(&free(2), plan(vec![group], End::All), "vtime");
+        assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+        assert!(!outcome.metrics.contains_key("disk_wait_s"));
+        (
+            outcome.metrics["elapsed_s"],
+            outcome.metrics["idle_while_waiting_pct"],
+        )
+    };
+    assert_eq!(work(false), (0.010, 0.0));
+    // While one runs, the other waits beside an idle CPU; then nobody does.
+    let (elapsed_s, wasted_pct) = work(true);
+    assert_eq!(elapsed_s, 0.020);
+    assert!((49.9..=100.0).contains(&wasted_pct), "{wasted_pct}");
+}
+
+#[test]
+fn copies_forks_and_disks() {
+    let mut costs = no_costs();
+    costs.copy_kib_ns = 10;
+    let machine = machine_of(shape(1, 1, 1, 1), costs);
+    let disk = |sync| Inst::Disk {
+        bytes: Value::Const(2_048),
+        write: true,
+        sync,
+    };
+    assert_eq!(elapsed_ns(&machine, one(vec![disk(false), run_for(1)])), 21);
+    // 2 KiB at 225 MB/s.
+    assert_eq!(
+        elapsed_ns(&machine, one(vec![disk(true), run_for(1)])),
+        21 + 9_102
+    );
+    let slow = machine_of(
+        shape(1, 1, 2, 1),
+        Costs {
+            disk_request_ns: 50_000,
+            disk_kib_ns: 1_000,
+            disk_cpu_kib_ns: 300,
+            ..no_costs()
+        },
+    );
+    // The kernel's work, the way to the disk and its own time; the second waits for the first only there.
+    let both = plan(vec![group("writer", 2, vec![disk(true)])], End::All);
+    assert_eq!(
+        elapsed_ns(&slow, one(vec![disk(true)])),
+        600 + 50_000 + 2_000
+    );
+    assert_eq!(elapsed_ns(&slow, both.clone()), 600 + 50_000 + 4_000);
+    let metrics = run(&slow, both, "vtime").metrics;
+    assert_eq!(metrics["cpu_s"], 1_200e-9);
+    assert_eq!(metrics["disk_wait_s"], 106_000e-9);
+    assert_eq!(metrics["idle_while_waiting_pct"], 0.0);
+    // A memory of 4 KiB takes the first two requests as fast as the way there; the third waits until it fits.
+    let mut cached = slow;
+    cached.costs.disk_cache_kib = 4;
+    cached.costs.disk_link_kib_ns = 100;
+    let writes = |count| one(vec![disk(true); count]);
+    let way_ns = 600 + 50_000;
+    assert_eq!(elapsed_ns(&cached, writes(1)), way_ns + 200);
+    cached.costs.disk_kib_ns = 1_000_000;
+    assert_eq!(elapsed_ns(&cached, writes(2)), 2 * (way_ns + 200));
+    assert_eq!(elapsed_ns(&cached, writes(3)), way_ns + 2_000_000);
+    let forks = machine_of(
+        shape(1, 1, 1, 1),
+        Costs {
+            fork_ns: 500,
+            exec_ns: 70,
+            ..no_costs()
+        },
+    );
+    let mut child = group("child", 1, vec![Inst::Exec, run_for(1)]);
+    child.start = workload::plan::Start::Fork;
+    let parent = group(
+        "parent",
+        1,
+        vec![
+            Inst::Fork {
+                group: 1,
+                index: Value::Const(0),
+            },
+            Inst::Reap,
+        ],
+    );
+    assert_eq!(
+        elapsed_ns(&forks, plan(vec![parent, child.clone()], End::All)),
+        571
+    );
+    // Twice: to start it, and to end it.
+    let threads = machine_of(
+        shape(1, 1, 1, 1),
+        Costs {
+            fork_ns: 500,
+            exit_ns: 500,
+            thread_ns: 7,
+            ..no_costs()
+        },
+    );
+    child.program = vec![run_for(1_000)];
+    child.threads = true;
+    let starts = group(
+        "starts",
+        1,
+        vec![Inst::Fork {
+            group: 1,
+            index: Value::Const(0),
+        }],
+    );
+    assert_eq!(
+        elapsed_ns(&threads, plan(vec![starts, child], End::All)),
+        7 + 500 + 1_000 + 7
+    );
+}
+
+#[test]
+fn a_contended_queue_lock_costs_more_than_a_free_one() {
+    let busy = |cpus: u32, hold: u64| {
+        let costs = Costs {
+            lock_hold_ns: hold,
+            ..no_costs()
+        };
+        let outcome = run(
+            &machine_of(shape(1, 1, cpus, 1), costs),
+            plan(
+                vec![sleepers(4 * cpus, 50_000, 10_000)],
+                crate::common::for_ms(50),
+            ),
+            "vtime",
+        );
+        outcome.metrics["switches_voluntary"] / f64::from(cpus)
+    };
+    let alone = busy(2, 1_000);
+    let many = busy(64, 1_000);
+    // One queue, one lock of 1 µs: 64 CPUs cannot switch more than a million times a second in all.
+    assert!(many < alone * 0.6, "{many} against {alone}");
+    assert!((busy(64, 0) / busy(2, 0) - 1.0).abs() < 0.05);
+}

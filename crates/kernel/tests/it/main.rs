@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The simulator as a whole, run by small policies.
+
+#![allow(clippy::float_cmp, reason = "the same run gives the same number")]
+
+mod bugs;
+mod callbacks;
+mod classes;
+mod common;
+mod costs;
+mod determinism;
+mod hotplug;
+mod queues;
+mod rt;
+mod rt_rules;
+mod swarm;
+mod waits;
+mod workloads;

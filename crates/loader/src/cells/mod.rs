@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Runs the cells of a shard on the running kernel, one at a time (`docs/records.md`).
+
+mod measure;
+mod plan;
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use cell::Shard;
+use cell::{Record, Status};
+use executor::tasks::Calibration;
+use serde_json::json;
+
+pub use measure::{Measured, measure};
+pub use plan::{Job, under};
+
+use crate::error::{Interrupted, bad_input};
+use crate::kernel::{AutogroupOff, Kernel};
+use crate::running;
+
+/// Returns whether every cell came to a result. A finished record stays, whatever happens later.
+pub fn run(shard_file: &Path, out: &Path, mut stream: Option<File>) -> Result<bool> {
+    let shard = Shard::read(shard_file).map_err(bad_input)?;
+    let kernel = Kernel::read();
+    let jobs = plan::jobs(&shard, shard_file, kernel.cpus).map_err(bad_input)?;
+    std::fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+
+    let (done, todo): (Vec<_>, Vec<_>) = jobs
+        .into_iter()
+        .partition(|job| Record::path(out, &job.id).exists());
+    for job in done {
+        say(&job.id, "skipped")?;
+    }
+    if todo.is_empty() {
+        return Ok(true);
+    }
+    running::vacant()?;
+    let _autogroup = AutogroupOff::hold();
+    let calibration = Calibration::measure();
+    let mut all_good = true;
+    for job in &todo {
+        if signals::caught() {
+            return Err(Interrupted(libc::SIGINT).into());
+        }
+        let record = job.record(measure(job, calibration)?, &kernel);
+        record.write(out)?;
+        if let Some(stream) = &mut stream {
+            send(stream, &record)?;
+        }
+        all_good &= matches!(record.status, Status::Ok | Status::Ejected);
+        if record.status != Status::Ok {
+            eprintln!("{}: {}", job.id, record.reason);
+        }
+        say(&job.id, status_name(record.status))?;
+    }
+    Ok(all_good)
+}
+
+/// A record as one line, for whoever has no file system in common with us.
+fn send(stream: &mut File, record: &Record) -> Result<()> {
+    let mut line = serde_json::to_vec(record)?;
+    line.push(b'\n');
+    stream.write_all(&line).context("cannot send a record")
+}
+
+fn say(id: &str, status: &str) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{}", json!({"done": id, "status": status}))?;
+    stdout.flush().context("standard output")
+}
+
+fn status_name(status: Status) -> &'static str {
+    match status {
+        Status::Ok => "ok",
+        Status::Ejected => "ejected",
+        Status::Failed => "failed",
+        Status::Void => "void",
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Cells as the simulator runs them: from their names to their records.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use cell::{Cell, Cost, Provenance, Record, Status, quoted};
+use kernel::{Options, Outcome, simulate};
+use machine::Machine;
+use policy::Native;
+use workload::Workload;
+use workload::plan::Plan;
+
+/// Where a cell's three parts lie.
+#[derive(Clone, Debug)]
+pub struct Sources {
+    pub scheduler: PathBuf,
+    pub workload: PathBuf,
+    pub machine: PathBuf,
+}
+
+/// What one thread has read so far: policies (its own copies), workloads and machines.
+#[derive(Default)]
+pub struct Cache {
+    policies: BTreeMap<PathBuf, Native>,
+    workloads: BTreeMap<PathBuf, Rc<Workload>>,
+    machines: BTreeMap<PathBuf, Rc<Machine>>,
+}
+
+impl Cache {
+    pub fn workload(&mut self, path: &Path) -> Result<Rc<Workload>> {
+        if let Some(known) = self.workloads.get(path) {
+            return Ok(Rc::clone(known));
+        }
+        let read = Rc::new(Workload::read(path)?);
+        self.workloads.insert(path.to_owned(), Rc::clone(&read));
+        Ok(read)
+    }
+
+    pub fn machine(&mut self, path: &Path) -> Result<Rc<Machine>> {
+        if let Some(known) = self.machines.get(path) {
+            return Ok(Rc::clone(known));
+        }
+        let read = Rc::new(Machine::read(path)?);
+        self.machines.insert(path.to_owned(), Rc::clone(&read));
+        Ok(read)
+    }
+
+    pub fn policy(&mut self, path: &Path) -> Result<&mut Native> {
+        if !self.policies.contains_key(path) {
+            let native = Native::load(path)?;
+            self.policies.insert(path.to_owned(), native);
+        }
+        self.policies.get_mut(path).context("just inserted")
+    }
+}
+
+/// The plan that a cell means on a machine.
+pub fn plan(workload: &Workload, machine: &Machine, cell: &Cell) -> Result<Plan> {
+    workload.plan(cell.load, &cell.params, machine.cpus() as u32, cell.seed)
+}
+
+/// Bad input is an error; a run that breaks is a record of status `failed`.
+pub fn run(
+    cell: &Cell,
+    sources: &Sources,
+    cache: &mut Cache,
+    options: Options,
+) -> Result<(Record, Outcome)> {
+    let started = Instant::now();
+    let machine = cache.machine(&sources.machine)?;
+    let workload = cache.workload(&sources.workload)?;
+    let plan = plan(&workload, &machine, cell)?;
+    let native = cache.policy(&sources.scheduler)?;
+    let arguments = options.arguments();
+    let outcome = simulate(
+        &machine,
+        plan,
+        native,
+        &cell.scheduler,
+        &cell.tunables,
+        options,
+    )?;
+    let provenance = Provenance {
+        place: "sim".to_string(),
+        engine: engine(),
+        cpus: machine.cpus() as u32,
+        hz: machine.hz,
+        ..Provenance::default()
+    };
+    let mut record = Record::new(cell.clone(), provenance);
+    record.status = outcome.status;
+    record.reason.clone_from(&outcome.reason);
+    if outcome.status == Status::Failed {
+        record.reason = format!(
+            "{}; reproduce: {}",
+            outcome.reason,
+            reproduce(cell, sources, &arguments)
+        );
+    }
+    record.metrics.clone_from(&outcome.metrics);
+    record.set_histograms(&outcome.distributions);
+    record.trace_hash = format!("{:016x}", outcome.trace_hash);
+    record.cost = Cost {
+        wall_s: started.elapsed().as_secs_f64(),
+        events: outcome.events,
+    };
+    Ok((record, outcome))
+}
+
+pub fn engine() -> String {
+    format!("schedlab-sim {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// The command line that runs a cell again; `arguments` are those of its options.
+pub fn reproduce(cell: &Cell, sources: &Sources, arguments: &str) -> String {
+    let mut scheduler = sources.scheduler.display().to_string();
+    for (index, (name, value)) in cell.tunables.iter().enumerate() {
+        let separator = if index == 0 { ':' } else { '+' };
+        let _ = write!(scheduler, "{separator}{name}={value}");
+    }
+    let mut line = format!(
+        "schedlab-sim cell --scheduler {} --workload {} --load {} --machine {} --seed {}",
+        quoted(&scheduler),
+        quoted(&sources.workload.display().to_string()),
+        cell.load,
+        quoted(&sources.machine.display().to_string()),
+        cell.seed
+    );
+    for (name, value) in &cell.params {
+        let _ = write!(line, " --param {}", quoted(&format!("{name}={value}")));
+    }
+    line + arguments
+}

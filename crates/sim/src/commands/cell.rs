@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `schedlab-sim cell`: one cell, and a summary to read.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use cell::{Cell, Digests, Status};
+use clap::Args;
+use kernel::{Options, RtGuard};
+
+use crate::arguments::{assignments, find, split_scheduler};
+use crate::cells::{self, Cache, Sources};
+
+#[derive(Args)]
+pub struct CellArgs {
+    /// Scheduler, a name or a path, with tunables: bfs, `bfs:rules=424+rr_interval_us=3000`
+    #[arg(long, default_value = "vtime")]
+    scheduler: String,
+    /// Workload, a name or a file
+    #[arg(long)]
+    workload: String,
+    /// Value of the workload's load parameter; default: the least its file offers
+    #[arg(long)]
+    load: Option<i64>,
+    /// Machine, a name or a file
+    #[arg(long, default_value = "desktop-4")]
+    machine: String,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// A parameter of the workload, KEY=VALUE
+    #[arg(long = "param", value_name = "KEY=VALUE")]
+    params: Vec<String>,
+    /// Write every scheduling decision to this file, as ftrace prints it
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// CPUs that go and come: 100ms:-3,250ms:+3
+    #[arg(long, value_name = "SCRIPT")]
+    hotplug: Option<String>,
+    /// What keeps ordinary tasks alive beside real-time ones, instead of what the machine's kernel does: none,
+    /// throttle, server
+    #[arg(long, value_name = "GUARD")]
+    rt_guard: Option<String>,
+    /// Idle CPUs beside waiting tasks, starvation and lost tasks are failures
+    #[arg(long)]
+    strict: bool,
+    /// Print the record instead of a summary
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &CellArgs) -> Result<u8> {
+    let (scheduler, tunables) = split_scheduler(&args.scheduler)?;
+    let sources = Sources {
+        scheduler: find("schedulers", scheduler, "")?,
+        workload: find("workloads", &args.workload, ".toml")?,
+        machine: find("machines", &args.machine, ".toml")?,
+    };
+    let mut cache = Cache::default();
+    let workload = cache.workload(&sources.workload)?;
+    let machine = cache.machine(&sources.machine)?;
+    let cell = Cell {
+        digests: Digests::default(),
+        load: match args.load {
+            Some(load) => load,
+            None => workload.least_load(machine.cpus() as u32)?,
+        },
+        machine: machine.name.clone(),
+        params: assignments(&args.params, "--param")?,
+        place: "sim".to_string(),
+        repetition: args.seed.saturating_sub(1),
+        scheduler: file_stem(&sources.scheduler),
+        seed: args.seed,
+        tunables,
+        workload: workload.name.clone(),
+    };
+    let mut options = Options {
+        strict: args.strict,
+        ..Options::default()
+    };
+    if let Some(name) = &args.rt_guard {
+        let guard = RtGuard::named(name).with_context(|| {
+            format!("--rt-guard: expected none, throttle, share or server, found {name}")
+        })?;
+        options.rt_guard = Some(guard);
+    }
+    if let Some(script) = &args.hotplug {
+        options.hotplug = kernel::hotplug::parse(script, machine.cpus())?;
+    }
+    if let Some(path) = &args.trace {
+        let file = File::create(path).with_context(|| path.display().to_string())?;
+        options.trace = Some(Box::new(BufWriter::with_capacity(1 << 20, file)));
+    }
+    let (record, outcome) = cells::run(&cell, &sources, &mut cache, options)?;
+    if args.json {
+        println!("{}", serde_json::to_string(&record)?);
+    } else {
+        println!(
+            "{} under {} on {} (load {}, seed {}): {}",
+            cell.workload,
+            args.scheduler,
+            cell.machine,
+            cell.load,
+            cell.seed,
+            match record.status {
+                Status::Ok => "ok",
+                Status::Ejected => "ejected",
+                Status::Failed => "failed",
+                Status::Void => "void",
+            }
+        );
+        if !record.reason.is_empty() {
+            println!("  {}", record.reason);
+        }
+        for (name, value) in &record.metrics {
+            println!("  {name:<24} {value}");
+        }
+        for (name, distribution) in &outcome.distributions {
+            let us = |quantile| distribution.quantile_ns(quantile) as f64 / 1e3;
+            println!(
+                "  {name:<24} count {} mean {:.1} p50 {:.1} p90 {:.1} p99 {:.1} max {:.1}",
+                distribution.count(),
+                distribution.mean_ns() / 1e3,
+                us(0.5),
+                us(0.9),
+                us(0.99),
+                distribution.max_ns() as f64 / 1e3
+            );
+        }
+        for remark in &outcome.remarks {
+            println!("  remark: {remark}");
+        }
+        println!(
+            "  trace {}, {} events in {:.3} s",
+            record.trace_hash, record.cost.events, record.cost.wall_s
+        );
+    }
+    Ok(u8::from(record.status == Status::Failed))
+}
+
+fn file_stem(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.strip_suffix(".bpf.c").unwrap_or(&name);
+    name.strip_prefix("scx_").unwrap_or(name).to_string()
+}

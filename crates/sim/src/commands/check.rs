@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `schedlab-sim check`: a policy under random machines, workloads and churn, with every checker watching.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use policy::{Clang, CompileError, Manifest, Source, Target};
+use serde_json::json;
+
+use cell::quoted;
+use signals::INTERRUPTED;
+use swarm::case::Case;
+use swarm::child::{Built, Runner};
+use swarm::finding::{self, Told};
+use swarm::job::{Job, Limits, Verdict};
+use swarm::{Swarm, meaning, shrink};
+
+use crate::BAD_INPUT;
+use crate::arguments::{assignments, find};
+
+#[derive(Args)]
+pub struct CheckArgs {
+    /// A policy's .bpf.c file, its folder, or a scheduler's name
+    policy: String,
+    /// Set a tunable, NAME=VALUE; those not set are drawn
+    #[arg(short = 'o', long = "set", value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Check every value of this choice in turn: rules
+    #[arg(long, value_name = "CHOICE")]
+    each: Option<String>,
+    /// Seed of the random cases; run K of a seed is the same everywhere
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many random cases [default: 500]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    runs: Option<u64>,
+    /// As many as fit into so many seconds
+    #[arg(long, value_name = "S", conflicts_with = "runs", value_parser = clap::value_parser!(u64).range(1..))]
+    time_s: Option<u64>,
+    /// Cases at a time; default: one a CPU of this machine
+    #[arg(long, short, value_parser = clap::value_parser!(u32).range(1..))]
+    jobs: Option<u32>,
+    /// Where a finding goes [default: results/check/NAME]
+    #[arg(long, short = 'C', value_name = "DIR")]
+    directory: Option<PathBuf>,
+    /// Run this case again, and nothing else
+    #[arg(long, value_name = "CASE.toml", conflicts_with_all = ["set", "each", "seed", "runs", "time_s"])]
+    replay: Option<PathBuf>,
+    /// A CPU may stand idle so long beside a task that waits and may use it
+    #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    idle_ms: u64,
+    /// A task may wait so long for a CPU, and in addition …
+    #[arg(long, value_name = "MS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    starvation_ms: u64,
+    /// … so long for every weight of its own that the others have together; 25 s at most
+    #[arg(long, value_name = "MS", default_value_t = 50, value_parser = clap::value_parser!(u64).range(0..=100_000))]
+    share_ms: u64,
+    /// A task that changes its own nice, policy or affinity sleeps so long afterwards; 0: it may do so all the time
+    #[arg(long, value_name = "US", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    pause_us: u64,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+pub struct ObjectArgs {
+    /// A policy's .bpf.c file, its folder, or a scheduler's name
+    policy: String,
+    /// Where the BPF object goes
+    object: PathBuf,
+    /// Tunables that will be set: they are checked
+    #[arg(short = 'o', long = "set", value_name = "NAME=VALUE")]
+    set: Vec<String>,
+}
+
+/// A policy's name and its object.
+#[derive(Args)]
+pub struct WorkerArgs {
+    name: String,
+    object: PathBuf,
+}
+
+const RUNS: u64 = 500;
+/// CPU time for one event: it should take microseconds.
+const HANG_MS: u64 = 1_000;
+/// The same while shrinking, where every candidate may hang.
+const SHRINK_HANG_MS: u64 = 300;
+const SHRINK_ATTEMPTS: u32 = 1_200;
+const FOUND: u8 = 1;
+
+/// The child that runs a policy's cases.
+pub fn worker(args: &WorkerArgs) -> Result<u8> {
+    swarm::worker::run(&args.name, &args.object)?;
+    Ok(0)
+}
+
+/// Builds for the kernel.
+pub fn object(args: &ObjectArgs) -> Result<u8> {
+    let source = Source::find(&find("schedulers", &args.policy, "")?)?;
+    if build(|| Clang::find()?.build(&source, Target::Bpf, &args.object))?.is_none() {
+        return Ok(BAD_INPUT);
+    }
+    let manifest = Manifest::of_elf(&std::fs::read(&args.object)?)?;
+    for (name, value) in assignments(&args.set, "-o")? {
+        manifest.setting(&source.name, &name, &value)?;
+    }
+    Ok(0)
+}
+
+pub fn run(args: &CheckArgs) -> Result<u8> {
+    let source = Source::find(&find("schedulers", &args.policy, "")?)?;
+    let Some(object) = build(|| Clang::find()?.build_cached(&source, Target::Checked))? else {
+        return Ok(BAD_INPUT);
+    };
+    let manifest = Manifest::of_elf(&std::fs::read(&object)?)?;
+    let built = Built {
+        name: source.name.clone(),
+        object,
+    };
+    signals::catch();
+    let dir = args
+        .directory
+        .clone()
+        .unwrap_or_else(|| Path::new("results/check").join(&source.name));
+    if let Some(file) = &args.replay {
+        return replay(args, &built, &manifest, file);
+    }
+    let fixed = assignments(&args.set, "-o")?;
+    for (name, value) in &fixed {
+        manifest.setting(&source.name, name, value)?;
+    }
+    let mut status = 0;
+    for (fixed, dir) in variants(args, &manifest, &fixed, &dir)? {
+        let swarm = Swarm {
+            built: &built,
+            manifest: &manifest,
+            fixed: &fixed,
+            limits: limits(args),
+            pause_us: args.pause_us,
+            seed: args.seed,
+            runs: args.runs.unwrap_or(if args.time_s.is_some() {
+                u64::MAX
+            } else {
+                RUNS
+            }),
+            time: args.time_s.map(Duration::from_secs),
+            jobs: args.jobs.map_or_else(
+                || std::thread::available_parallelism().map_or(1, usize::from),
+                |jobs| jobs as usize,
+            ),
+        };
+        status = status.max(one(args, &swarm, &dir)?);
+        if signals::caught() {
+            return Ok(INTERRUPTED);
+        }
+    }
+    Ok(status)
+}
+
+/// A policy that does not compile: the compiler's own words, with its own line numbers, and none of ours.
+fn build<T>(work: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
+    match work() {
+        Ok(built) => Ok(Some(built)),
+        Err(error) => match error.downcast_ref::<CompileError>() {
+            Some(refused) => {
+                eprint!("{}", refused.said);
+                Ok(None)
+            }
+            None => Err(error),
+        },
+    }
+}
+
+fn limits(args: &CheckArgs) -> Limits {
+    Limits {
+        idle_ms: args.idle_ms,
+        starvation_ms: args.starvation_ms,
+        share_ms: args.share_ms,
+        hang_ms: HANG_MS,
+    }
+}
+
+type Variant = (BTreeMap<String, String>, PathBuf);
+
+/// What is fixed, and where findings go: once, or for every value of a choice.
+fn variants(
+    args: &CheckArgs,
+    manifest: &Manifest,
+    fixed: &BTreeMap<String, String>,
+    dir: &Path,
+) -> Result<Vec<Variant>> {
+    let Some(each) = &args.each else {
+        return Ok(vec![(fixed.clone(), dir.to_owned())]);
+    };
+    let choices = manifest
+        .tunables
+        .iter()
+        .find(|tunable| tunable.name == *each && !tunable.choices.is_empty());
+    let Some(choices) = choices else {
+        bail!("--each {each}: expected the name of a choice of this policy (CHOICE)");
+    };
+    ensure!(
+        !fixed.contains_key(each),
+        "--each {each}: -o sets it already"
+    );
+    Ok(choices
+        .choices
+        .iter()
+        .map(|value| {
+            let mut fixed = fixed.clone();
+            fixed.insert(each.clone(), value.clone());
+            (fixed, dir.join(value))
+        })
+        .collect())
+}
+
+/// One swarm, to its end or to its first finding.
+fn one(args: &CheckArgs, swarm: &Swarm, dir: &Path) -> Result<u8> {
+    let label = label(&swarm.built.name, swarm.fixed);
+    let outcome = swarm.run()?;
+    let Some((run, case, verdict)) = outcome.first else {
+        let mut text = format!(
+            "{label}: nothing found in {} runs of seed {} ({:.1} M events)",
+            outcome.good,
+            swarm.seed,
+            outcome.events as f64 / 1e6
+        );
+        if outcome.cut > 0 {
+            let _ = write!(text, ", {} of them cut short", outcome.cut);
+        }
+        say(
+            args,
+            &text,
+            &json!({"policy": label, "seed": swarm.seed, "runs": outcome.good,
+            "events": outcome.events, "cut": outcome.cut, "finding": null}),
+        );
+        return Ok(0);
+    };
+    eprintln!(
+        "{label}: found in run {run} of seed {}: {}; shrinking it",
+        swarm.seed, verdict.by
+    );
+    let (small, tried) = shrink_case(swarm, &case, &verdict)?;
+    let job = swarm.job(&small);
+    let told = finding::tell(swarm.built, &job, dir)?;
+    let file = finding::write(&job, &told, &args.policy, dir)?;
+    let line = format!(
+        "schedlab check {} --replay {}",
+        quoted(&args.policy),
+        finding::quoted(&file)
+    );
+    let text = format!(
+        "{label}: found in run {run} of seed {} by {}\n{}\
+         the case, after {tried} attempts to make it smaller:\n  {} (was {})\n  {}\n\
+         reproduce: {line}",
+        swarm.seed,
+        verdict.by,
+        words(&told),
+        small.summary(),
+        case.summary(),
+        dir.display(),
+    );
+    let data = json!({"policy": label, "seed": swarm.seed, "runs": outcome.good, "events": outcome.events,
+        "cut": outcome.cut,
+        "finding": {"run": run, "by": verdict.by, "what": told.reason, "reproduce": line,
+            "case": file.display().to_string(), "attempts": tried,
+            "size": {"cpus": small.machine.cpus(), "tasks": small.tasks(), "actions": small.actions(),
+                "hotplug": small.hotplug.len(), "duration_ms": small.duration_ms}}});
+    say(args, &text, &data);
+    Ok(FOUND)
+}
+
+/// Ctrl-C ends the shrinking; what is there by then is kept.
+fn shrink_case(swarm: &Swarm, case: &Case, verdict: &Verdict) -> Result<(Case, u32)> {
+    let mut runner = Runner::new(swarm.built);
+    let shows = |case: &Case| {
+        if signals::caught() {
+            return Ok(false);
+        }
+        let mut job = swarm.job(case);
+        job.limits.hang_ms = SHRINK_HANG_MS;
+        Ok(runner.run(&job)?.by == verdict.by)
+    };
+    shrink::shrink(case.clone(), SHRINK_ATTEMPTS, shows)
+}
+
+fn replay(args: &CheckArgs, built: &Built, manifest: &Manifest, file: &Path) -> Result<u8> {
+    let job: Job = finding::read(file)?;
+    for (name, value) in &job.tunables {
+        manifest
+            .setting(&built.name, name, value)
+            .with_context(|| file.display().to_string())?;
+    }
+    let dir = file.parent().unwrap_or(Path::new("."));
+    let told = finding::tell(built, &job, dir)?;
+    let text = if told.verdict.found() {
+        format!(
+            "{}: found again by {}\n{}",
+            built.name,
+            told.verdict.by,
+            words(&told)
+        )
+    } else {
+        format!(
+            "{}: nothing found ({} events)",
+            built.name, told.verdict.events
+        )
+    };
+    let finding = told.verdict.found().then(
+        || json!({"by": told.verdict.by, "what": told.reason, "case": file.display().to_string()}),
+    );
+    say(
+        args,
+        text.trim_end(),
+        &json!({"policy": built.name, "events": told.verdict.events, "finding": finding}),
+    );
+    Ok(if told.verdict.found() { FOUND } else { 0 })
+}
+
+/// What was violated, what that means, and what happened last.
+fn words(told: &Told) -> String {
+    let mut text = format!("  {}\n  {}\n", told.reason, meaning::of(&told.verdict.by));
+    if !told.last.is_empty() {
+        text.push_str("the last events:\n");
+        for line in &told.last {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+    text
+}
+
+fn label(name: &str, fixed: &BTreeMap<String, String>) -> String {
+    let parts: Vec<String> = fixed
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    if parts.is_empty() {
+        name.to_string()
+    } else {
+        format!("{name}:{}", parts.join("+"))
+    }
+}
+
+fn say(args: &CheckArgs, text: &str, data: &serde_json::Value) {
+    let mut out = std::io::stdout().lock();
+    // A reader that has gone misses it.
+    let _ = if args.json {
+        writeln!(out, "{data}")
+    } else {
+        writeln!(out, "{text}")
+    };
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `schedlab-sim run`: the cells of a shard, several at a time.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use anyhow::{Context, Result, anyhow, ensure};
+use cell::{Cell, Files, Record, Shard, Status};
+use clap::Args;
+use kernel::Options;
+use signals::INTERRUPTED;
+
+use crate::cells::{self, Cache, Sources};
+
+#[derive(Args)]
+pub struct RunArgs {
+    /// Shard: files and cells (docs/records.md)
+    shard: PathBuf,
+    /// Directory of the records
+    #[arg(long)]
+    out: PathBuf,
+    /// Cells at a time; default: one a CPU of this machine
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    jobs: Option<u32>,
+    /// Stop when this process, which started the shard, is gone
+    #[arg(long, value_name = "PID")]
+    parent: Option<u32>,
+}
+
+/// A cell failed.
+const FAILED: u8 = 1;
+
+pub fn run(args: &RunArgs) -> Result<u8> {
+    let (path, out) = (args.shard.as_path(), args.out.as_path());
+    if let Some(parent) = args.parent {
+        signals::with_parent(parent);
+    }
+    let shard = Shard::read(path)?;
+    let mut work = Vec::new();
+    for (index, (id, cell)) in shard.cells.iter().enumerate() {
+        let key = format!("{}: cells[{index}]", path.display());
+        ensure!(
+            cell.place == "sim",
+            "{key}.place: expected sim, found {:?}",
+            cell.place
+        );
+        work.push((
+            id.as_str(),
+            cell,
+            sources(&shard.files, cell).with_context(|| key)?,
+        ));
+    }
+    check(&work)?;
+    std::fs::create_dir_all(out).with_context(|| out.display().to_string())?;
+    signals::catch();
+    let jobs = match args.jobs {
+        Some(jobs) => jobs as usize,
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    let next = AtomicUsize::new(0);
+    let failed = AtomicBool::new(false);
+    let broken = AtomicBool::new(false);
+    let bad_input = Mutex::new(None);
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.min(work.len()) {
+            scope.spawn(|| {
+                let mut cache = Cache::default();
+                while !signals::caught() && !broken.load(Ordering::Relaxed) {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some((id, cell, sources)) = work.get(index) else {
+                        break;
+                    };
+                    match one(id, cell, sources, out, &mut cache) {
+                        Ok(failure) => failed.fetch_or(failure, Ordering::Relaxed),
+                        Err(error) => {
+                            *bad_input
+                                .lock()
+                                .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
+                            broken.swap(true, Ordering::Relaxed)
+                        }
+                    };
+                }
+            });
+        }
+    });
+    if let Some(error) = bad_input
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+    {
+        return Err(error);
+    }
+    if signals::caught() {
+        return Ok(INTERRUPTED);
+    }
+    Ok(if failed.load(Ordering::Relaxed) {
+        FAILED
+    } else {
+        0
+    })
+}
+
+/// Everything that can be wrong with the input is found before the first cell runs.
+fn check(work: &[(&str, &Cell, Sources)]) -> Result<()> {
+    let mut cache = Cache::default();
+    let mut plans = std::collections::BTreeSet::new();
+    let mut settings = std::collections::BTreeSet::new();
+    for (_, cell, sources) in work {
+        let plan = (&sources.workload, &sources.machine, cell.load, &cell.params);
+        if plans.insert(plan) {
+            let machine = cache.machine(&sources.machine)?;
+            cells::plan(&*cache.workload(&sources.workload)?, &machine, cell)?;
+        }
+        if settings.insert((&sources.scheduler, &cell.tunables)) {
+            let native = cache.policy(&sources.scheduler)?;
+            for (name, value) in &cell.tunables {
+                native.manifest.setting(&cell.scheduler, name, value)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn sources(files: &Files, cell: &Cell) -> Result<Sources> {
+    let find = |map: &std::collections::BTreeMap<String, PathBuf>, kind: &str, name: &str| {
+        map.get(name)
+            .cloned()
+            .ok_or_else(|| anyhow!("files.{kind}.{name}: expected this key, found none"))
+    };
+    let scheduler = match (
+        cell.scheduler.as_str(),
+        files.schedulers.contains_key("default"),
+    ) {
+        // The kernel's own scheduler, in the simulator.
+        ("default", false) => "eevdf",
+        (name, _) => name,
+    };
+    Ok(Sources {
+        scheduler: find(&files.schedulers, "schedulers", scheduler)?,
+        workload: find(&files.workloads, "workloads", &cell.workload)?,
+        machine: find(&files.machines, "machines", &cell.machine)?,
+    })
+}
+
+/// Runs a cell unless it has a record; true if it failed.
+fn one(id: &str, cell: &Cell, sources: &Sources, out: &Path, cache: &mut Cache) -> Result<bool> {
+    if Record::path(out, id).exists() {
+        say(id, "skipped");
+        return Ok(false);
+    }
+    let options = Options {
+        stop: Some(signals::caught),
+        ..Options::default()
+    };
+    let (record, outcome) = cells::run(cell, sources, cache, options)?;
+    if outcome.reason == kernel::INTERRUPTED {
+        return Ok(false);
+    }
+    record.write(out)?;
+    if record.status == Status::Failed {
+        eprintln!("schedlab-sim: {id}: {}", record.reason);
+    }
+    say(
+        id,
+        match record.status {
+            Status::Ok => "ok",
+            Status::Ejected => "ejected",
+            Status::Failed => "failed",
+            Status::Void => "void",
+        },
+    );
+    Ok(record.status == Status::Failed)
+}
+
+fn say(id: &str, status: &str) {
+    let line = serde_json::json!({"done": id, "status": status});
+    let mut stdout = std::io::stdout().lock();
+    // A reader that has gone is no reason to lose results.
+    let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
+}

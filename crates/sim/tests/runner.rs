@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The binary: shards, records, exit codes, and lines that reproduce.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use cell::{Cell, Digests, Record, Status};
+
+const WORKLOAD: &str = r#"# SPDX-License-Identifier: GPL-2.0-or-later
+name = "turns"
+title = "turns"
+source = "a test"
+load = "tasks"
+loads = [2]
+
+[params]
+tasks = { default = 2, min = 1, max = 64, about = "tasks" }
+
+[end]
+after_s = 8
+
+[[task]]
+name = "turn"
+count = "tasks"
+program = [{ loop = [{ run_us = 1000 }, { sleep_us = 1000 }, { count = "rounds" }] }]
+
+[metrics]
+promises = []
+throughput = "rounds"
+"#;
+
+fn sim() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_schedlab-sim"))
+}
+
+/// A policy beside the kernel model's tests, or one of the tree.
+fn policy_path(name: &str) -> PathBuf {
+    let beside = root().join(format!("crates/kernel/tests/policies/{name}.bpf.c"));
+    if beside.exists() {
+        beside
+    } else {
+        root().join("schedulers").join(name)
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn machine() -> PathBuf {
+    root().join("machines/desktop-4.toml")
+}
+
+fn shard(dir: &Path, cells: &[(&str, i64, u64)]) -> PathBuf {
+    std::fs::write(dir.join("turns.toml"), WORKLOAD).unwrap();
+    let cells: Vec<serde_json::Value> = cells
+        .iter()
+        .map(|(scheduler, load, seed)| {
+            let cell = Cell {
+                digests: Digests::default(),
+                load: *load,
+                machine: "desktop-4".into(),
+                params: std::collections::BTreeMap::new(),
+                place: "sim".into(),
+                repetition: seed - 1,
+                scheduler: (*scheduler).into(),
+                seed: *seed,
+                tunables: std::collections::BTreeMap::new(),
+                workload: "turns".into(),
+            };
+            let mut json = serde_json::to_value(&cell).unwrap();
+            json["id"] = cell.id().into();
+            json
+        })
+        .collect();
+    let shard = serde_json::json!({
+        "files": {
+            "schedulers": {"vtime": policy_path("vtime"), "loses": policy_path("loses"), "fifo": policy_path("fifo")},
+            "workloads": {"turns": dir.join("turns.toml")},
+            "machines": {"desktop-4": machine()},
+        },
+        "cells": cells,
+    });
+    let path = dir.join("shard.json");
+    std::fs::write(&path, shard.to_string()).unwrap();
+    path
+}
+
+fn records(dir: &Path) -> Vec<Record> {
+    let mut records: Vec<Record> = dir
+        .read_dir()
+        .unwrap()
+        .map(|entry| {
+            serde_json::from_slice(&std::fs::read(entry.unwrap().path()).unwrap()).unwrap()
+        })
+        .collect();
+    records.sort_by(|a, b| a.id.cmp(&b.id));
+    records
+}
+
+fn run(shard: &Path, out: &Path, jobs: &str) -> Output {
+    sim()
+        .args(["run"])
+        .arg(shard)
+        .arg("--out")
+        .arg(out)
+        .args(["--jobs", jobs])
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn shards_are_idempotent_and_do_not_depend_on_jobs() {
+    let dir = tempfile::tempdir().unwrap();
+    let cells = [
+        ("vtime", 2, 1),
+        ("vtime", 9, 1),
+        ("vtime", 9, 2),
+        ("fifo", 9, 1),
+        ("loses", 9, 1),
+    ];
+    let shard = shard(dir.path(), &cells);
+    let (one, two) = (dir.path().join("one"), dir.path().join("two"));
+    let first = run(&shard, &one, "1");
+    assert!(
+        first.status.success(),
+        "{}",
+        String::from_utf8_lossy(&first.stderr)
+    );
+    assert!(run(&shard, &two, "2").status.success());
+    let strip = |dir: &Path| {
+        let mut records = records(dir);
+        for record in &mut records {
+            record.cost = cell::Cost::default();
+        }
+        records
+    };
+    let all = strip(&one);
+    assert_eq!(all, strip(&two));
+    assert_eq!(all.len(), 5);
+    for record in &all {
+        let expected = if record.cell.scheduler == "loses" {
+            Status::Ejected
+        } else {
+            Status::Ok
+        };
+        assert_eq!(record.status, expected, "{}", record.reason);
+        assert_eq!(record.trace_hash.len(), 16);
+    }
+    let again = String::from_utf8(run(&shard, &one, "2").stdout).unwrap();
+    assert_eq!(
+        again.matches("\"status\":\"skipped\"").count(),
+        5,
+        "{again}"
+    );
+}
+
+#[test]
+fn bad_input_is_one_line_and_2() {
+    let dir = tempfile::tempdir().unwrap();
+    let cases: [(&[&str], &str); 5] = [
+        (
+            &["cell", "--workload", "nosuch"],
+            "nosuch: not found in workloads/ here or above; a path may be given",
+        ),
+        (
+            &["cell", "--workload", "latt", "--scheduler", "vtime:x=1"],
+            "vtime: unknown tunable 'x'; it has none",
+        ),
+        (
+            &["cell", "--workload", "latt", "--param", "x"],
+            "--param: expected KEY=VALUE, found \"x\"",
+        ),
+        (
+            &["cell", "--workload", "latt", "--hotplug", "x"],
+            "--hotplug: \"x\": expected TIMEms:-CPU or TIMEms:+CPU",
+        ),
+        (&["frob"], "unrecognized subcommand 'frob'"),
+    ];
+    for (args, message) in cases {
+        let output = sim().args(args).current_dir(root()).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(stderr, format!("schedlab-sim: {message}\n"));
+        assert_eq!(output.status.code(), Some(2));
+    }
+    let broken = dir.path().join("broken.bpf.c");
+    let refused = || {
+        sim()
+            .args(["cell", "--workload", "latt", "--scheduler"])
+            .arg(&broken)
+            .current_dir(root())
+            .output()
+            .unwrap()
+    };
+    std::fs::write(
+        &broken,
+        "#include <scx.h>\nint f(void) { return scx_bpf_frobnicate(); }\nSCX_OPS_DEFINE(x);\n",
+    )
+    .unwrap();
+    let output = refused();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        stderr.contains("scx_bpf_frobnicate is not in the frozen sched_ext subset"),
+        "{stderr}"
+    );
+    assert_eq!((stderr.lines().count(), output.status.code()), (1, Some(2)));
+    std::fs::write(
+        &broken,
+        "#include <scx.h>\nint f(void) { return x; }\nSCX_OPS_DEFINE(y);\n",
+    )
+    .unwrap();
+    let output = refused();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("broken.bpf.c:2:"), "{stderr}");
+}
+
+#[test]
+fn a_failure_prints_the_line_that_reproduces_it() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("turns.toml"), WORKLOAD).unwrap();
+    let output = sim()
+        .args(["cell", "--strict", "--load", "9", "--json", "--scheduler"])
+        .arg(policy_path("loses"))
+        .arg("--workload")
+        .arg(dir.path().join("turns.toml"))
+        .arg("--machine")
+        .arg(machine())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let record: Record = serde_json::from_slice(&output.stdout).unwrap();
+    let (what, line) = record
+        .reason
+        .split_once("; reproduce: schedlab-sim ")
+        .unwrap();
+    assert!(what.starts_with("check failed: lost task: "), "{what}");
+    let again = sim().args(line.split(' ')).arg("--json").output().unwrap();
+    let second: Record = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(
+        (second.reason, second.trace_hash),
+        (record.reason, record.trace_hash)
+    );
+}
+
+#[test]
+fn an_interrupt_leaves_finished_records_and_130() {
+    let dir = tempfile::tempdir().unwrap();
+    let cells: Vec<(&str, i64, u64)> = (1..400).map(|seed| ("vtime", 64, seed)).collect();
+    let shard = shard(dir.path(), &cells);
+    let out = dir.path().join("out");
+    let mut child = sim()
+        .arg("run")
+        .arg(&shard)
+        .arg("--out")
+        .arg(&out)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
+    assert!(line.contains("\"status\":\"ok\""), "{line}");
+    // SAFETY: our own child, not yet waited for.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let kept = records(&out);
+    assert!(
+        !kept.is_empty() && kept.len() < cells.len(),
+        "{}",
+        kept.len()
+    );
+    assert!(kept.iter().all(|record| record.status == Status::Ok));
+}
+
+/// `kill -9` of whoever started a shard leaves nobody to stop it but itself.
+#[test]
+fn a_shard_ends_with_its_parent() {
+    let dir = tempfile::tempdir().unwrap();
+    let cells: Vec<(&str, i64, u64)> = (1..400).map(|seed| ("vtime", 64, seed)).collect();
+    let shard = shard(dir.path(), &cells);
+    let out = dir.path().join("out");
+    let mut parent = Command::new("sh")
+        .args(["-c", r#""$0" run "$1" --out "$2" --parent $$; true"#])
+        .arg(env!("CARGO_BIN_EXE_schedlab-sim"))
+        .args([&shard, &out])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = std::io::BufReader::new(parent.stdout.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
+    assert!(line.contains("\"status\":\"ok\""), "{line}");
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    // The pipe ends when the last one who could write to it has left.
+    std::io::Read::read_to_string(&mut stdout, &mut line).unwrap();
+    let kept = records(&out).len();
+    assert!((1..cells.len()).contains(&kept), "{kept}");
+}
+
+#[test]
+fn a_shard_whose_parent_is_gone_already_runs_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let shard = shard(dir.path(), &[("vtime", 2, 1)]);
+    let out = dir.path().join("out");
+    // Process 1 did not start us.
+    let mut run = sim();
+    run.arg("run").arg(&shard).arg("--out").arg(&out);
+    let status = run.args(["--parent", "1"]).status().unwrap();
+    assert_eq!((status.code(), records(&out).len()), (Some(130), 0));
+}
+
+#[test]
+fn the_version_names_the_program() {
+    let output = sim().arg("--version").output().unwrap();
+    let version = concat!("schedlab-sim ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), version);
+}

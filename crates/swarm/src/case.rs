@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! One case: a machine, a workload, churn and tunables, small enough to change piece by piece.
+
+use std::collections::BTreeMap;
+
+use kernel::Hotplug;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    pub machine: Shape,
+    pub groups: Vec<Group>,
+    pub hotplug: Vec<Hotplug>,
+    /// Beside those that the user fixed.
+    pub tunables: BTreeMap<String, String>,
+    pub duration_ms: u64,
+    /// What a task sleeps after it has changed its own nice, policy or affinity.
+    pub pause_us: u64,
+    /// Of the workload's draws.
+    pub seed: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    pub sockets: u32,
+    pub llcs: u32,
+    pub cores: u32,
+    pub threads: u32,
+    pub split: bool,
+    pub hz: u32,
+    /// Nothing costs anything.
+    pub free: bool,
+}
+
+impl Shape {
+    pub fn cpus(&self) -> u32 {
+        self.sockets * self.llcs * self.cores * self.threads
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Each by itself.
+    Plain,
+    /// Each with a peer: a message there, a message back.
+    Pair,
+    /// One posts, the others wait for it.
+    Herd,
+    /// One forks the others and reaps them.
+    Family,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    pub kind: Kind,
+    pub count: u32,
+    pub nice: i32,
+    pub policy: &'static str,
+    pub cpus: Vec<u32>,
+    pub footprint_kib: u32,
+    /// How often the actions are done before the task exits; `None`: for ever.
+    pub times: Option<u32>,
+    pub actions: Vec<Action>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Between so many microseconds and so many.
+    Run(u64, u64),
+    Sleep(u64, u64),
+    Timer(u64),
+    Yield,
+    Nice(i32),
+    Affinity(Vec<u32>),
+    Policy(&'static str),
+    /// Under this real-time policy for so many microseconds, and back.
+    RealTime(&'static str, u64),
+    /// Under the one lock.
+    Critical(u64),
+    Disk,
+}
+
+impl Action {
+    pub fn takes_time(&self) -> bool {
+        matches!(
+            self,
+            Self::Run(..)
+                | Self::Sleep(..)
+                | Self::Timer(_)
+                | Self::Critical(_)
+                | Self::RealTime(..)
+        )
+    }
+
+    /// Of the task itself.
+    pub fn changes(&self) -> bool {
+        matches!(
+            self,
+            Self::Nice(_) | Self::Affinity(_) | Self::Policy(_) | Self::RealTime(..)
+        )
+    }
+}
+
+impl Case {
+    /// Tasks in all.
+    pub fn tasks(&self) -> u32 {
+        self.groups
+            .iter()
+            .map(|group| match group.kind {
+                Kind::Plain => group.count,
+                Kind::Pair => 2 * group.count,
+                Kind::Herd | Kind::Family => 1 + group.count,
+            })
+            .sum()
+    }
+
+    pub fn actions(&self) -> usize {
+        self.groups.iter().map(|group| group.actions.len()).sum()
+    }
+
+    pub fn hotplug_script(&self) -> String {
+        let script: Vec<String> = self.hotplug.iter().map(ToString::to_string).collect();
+        script.join(",")
+    }
+
+    /// In a few words.
+    pub fn summary(&self) -> String {
+        let count = |n: usize, what: &str| {
+            let s = if n == 1 { "" } else { "s" };
+            format!("{n} {what}{s}")
+        };
+        let mut parts = vec![
+            count(self.machine.cpus() as usize, "CPU"),
+            count(self.tasks() as usize, "task"),
+            count(self.actions(), "action"),
+            format!("{} ms", self.duration_ms),
+        ];
+        if !self.hotplug.is_empty() {
+            parts.push(format!("hotplug {}", self.hotplug_script()));
+        }
+        for (name, value) in &self.tunables {
+            parts.push(format!("{name}={value}"));
+        }
+        parts.join(", ")
+    }
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A finding: the files that show it, and reading them again.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use input::Node;
+use machine::Machine;
+use workload::Workload;
+
+use crate::child::{Built, Runner};
+use crate::job::{Job, Limits, Verdict};
+use crate::meaning::{self, Trace};
+
+/// Lines of the trace that are kept.
+const KEPT: usize = 2_000;
+
+/// A finding, run once more with its trace.
+pub struct Told {
+    pub verdict: Verdict,
+    /// With names for tasks.
+    pub reason: String,
+    pub last: Vec<String>,
+}
+
+/// Runs a job and leaves the end of its trace in a folder.
+pub fn tell(built: &Built, job: &Job, dir: &Path) -> Result<Told> {
+    std::fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
+    let path = dir.join("trace.txt");
+    let traced = Job {
+        trace: Some(path.display().to_string()),
+        ..job.clone()
+    };
+    let verdict = Runner::new(built).run(&traced)?;
+    let trace = Trace::read(&path);
+    let kept = &trace.lines()[trace.lines().len().saturating_sub(KEPT)..];
+    std::fs::write(&path, format!("# tracer: nop\n#\n{}\n", kept.join("\n")))
+        .with_context(|| path.display().to_string())?;
+    let machine = Machine::from_toml(&job.machine, "machine.toml")?;
+    let workload = Workload::from_toml(&job.workload, "workload.toml")?;
+    let load = workload.least_load(machine.cpus() as u32)?;
+    let plan = workload.plan(load, &BTreeMap::new(), machine.cpus() as u32, job.seed)?;
+    let mut reason = meaning::with_labels(&verdict.reason, &plan);
+    if let Some(callback) = &trace.callback
+        && matches!(verdict.by.as_str(), "crash" | "endless loop")
+    {
+        let _ = write!(reason, ", in ops.{callback}()");
+    }
+    let last = trace
+        .last(&reason)
+        .into_iter()
+        .map(str::to_string)
+        .collect();
+    Ok(Told {
+        verdict,
+        reason,
+        last,
+    })
+}
+
+/// Writes what runs it again; returns the file that `--replay` takes.
+pub fn write(job: &Job, told: &Told, policy: &str, dir: &Path) -> Result<PathBuf> {
+    let file = dir.join("case.toml");
+    let mut text = String::from("# SPDX-License-Identifier: GPL-2.0-or-later\n");
+    let _ = writeln!(
+        text,
+        "# Run it again: schedlab check {policy} --replay {}",
+        quoted(&file)
+    );
+    let _ = writeln!(text, "found = {}", literal(&told.verdict.by));
+    let _ = writeln!(text, "what = {}", literal(&told.reason));
+    let _ = writeln!(
+        text,
+        "machine = \"machine.toml\"\nworkload = \"workload.toml\"\nseed = {}",
+        job.seed
+    );
+    let _ = writeln!(text, "hotplug = {}", literal(&job.hotplug));
+    text.push_str("\n[tunables]\n");
+    for (name, value) in &job.tunables {
+        let _ = writeln!(text, "{name} = {}", literal(value));
+    }
+    let Limits {
+        idle_ms,
+        starvation_ms,
+        share_ms,
+        hang_ms,
+    } = job.limits;
+    let _ = write!(
+        text,
+        "\n[limits]\nidle_ms = {idle_ms}\nstarvation_ms = {starvation_ms}\nshare_ms = {share_ms}\nhang_ms = {hang_ms}\n"
+    );
+    for (name, text) in [
+        ("machine.toml", &job.machine),
+        ("workload.toml", &job.workload),
+        ("case.toml", &text),
+    ] {
+        let path = dir.join(name);
+        std::fs::write(&path, text).with_context(|| path.display().to_string())?;
+    }
+    Ok(file)
+}
+
+/// A case that was written, or made by hand. The error names file, line and key.
+pub fn read(file: &Path) -> Result<Job> {
+    let text = input::read(file, "a case of schedlab check")?;
+    let root = Node::parse(&text, &file.display().to_string())?;
+    let table = root.table()?;
+    let _ = (table.optional("found"), table.optional("what"));
+    let beside = |key: &str| -> Result<PathBuf> {
+        let name = table.required(key)?.text()?;
+        Ok(file.parent().unwrap_or(Path::new(".")).join(name))
+    };
+    let (machine, workload) = (beside("machine")?, beside("workload")?);
+    Machine::read(&machine)?;
+    Workload::read(&workload)?;
+    let mut tunables = BTreeMap::new();
+    if let Some(node) = table.optional("tunables") {
+        for (name, value) in node.table()?.entries() {
+            tunables.insert(name.clone(), value.text()?.to_string());
+        }
+    }
+    let limits = table.required("limits")?.table()?;
+    let ms =
+        |key: &str| -> Result<u64> { Ok(limits.required(key)?.integer(0..=10_000_000)? as u64) };
+    let job = Job {
+        machine: std::fs::read_to_string(machine)?,
+        workload: std::fs::read_to_string(workload)?,
+        seed: table.required("seed")?.integer(0..=i64::MAX)? as u64,
+        hotplug: table.text_or("hotplug", "")?.to_string(),
+        tunables,
+        limits: Limits {
+            idle_ms: ms("idle_ms")?,
+            starvation_ms: ms("starvation_ms")?,
+            share_ms: ms("share_ms")?,
+            hang_ms: ms("hang_ms")?,
+        },
+        trace: None,
+    };
+    limits.finish()?;
+    table.finish()?;
+    Ok(job)
+}
+
+fn literal(text: &str) -> String {
+    // JSON's strings are TOML's.
+    serde_json::Value::from(text).to_string()
+}
+
+pub fn quoted(path: &Path) -> String {
+    cell::quoted(&path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let case =
+            crate::generate::case(1, 1, 1_000, &policy::Manifest::default(), &BTreeMap::new());
+        let job = Job {
+            machine: crate::files::machine(&case.machine),
+            workload: crate::files::workload(&case),
+            seed: 9,
+            hotplug: "10ms:-1,20ms:+1".into(),
+            tunables: BTreeMap::from([("rules".to_string(), "424".to_string())]),
+            limits: Limits {
+                idle_ms: 1,
+                starvation_ms: 2,
+                share_ms: 3,
+                hang_ms: 4,
+            },
+            trace: None,
+        };
+        let told = Told {
+            verdict: Verdict::default(),
+            reason: "\"quoted\"\nand broken".into(),
+            last: Vec::new(),
+        };
+        let file = write(&job, &told, "p.bpf.c", dir.path()).unwrap();
+        let again = read(&file).unwrap();
+        assert_eq!(format!("{again:?}"), format!("{job:?}"));
+        let text = std::fs::read_to_string(&file)
+            .unwrap()
+            .replace("seed", "sead");
+        std::fs::write(&file, text).unwrap();
+        let error = read(&file).unwrap_err().to_string();
+        assert!(error.contains("seed: expected this key"), "{error}");
+    }
+}

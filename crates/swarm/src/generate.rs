@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Random cases. Case k of seed s is the same everywhere: it depends on nothing else but the policy's tunables.
+
+use std::collections::BTreeMap;
+
+use kernel::Hotplug;
+use policy::{Manifest, Tunable};
+use workload::draw::Stream;
+use workload::plan::Draw;
+
+use crate::case::{Action, Case, Group, Kind, Shape};
+
+/// Longer slices than this are longer waits by declaration: no finding.
+const LONGEST_US: i128 = 20_000;
+
+struct Dice(Stream);
+
+impl Dice {
+    fn between(&mut self, low: i64, high: i64) -> i64 {
+        self.0.draw(&Draw::Uniform(low, high), 0, &[]) as i64
+    }
+
+    fn up_to(&mut self, high: u32) -> u32 {
+        self.between(0, i64::from(high)) as u32
+    }
+
+    fn chance(&mut self, pct: i64) -> bool {
+        self.between(1, 100) <= pct
+    }
+
+    fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
+        &list[self.between(0, list.len() as i64 - 1) as usize]
+    }
+
+    /// Small numbers as often as large ones.
+    fn scale(&mut self, low: u64, high: u64) -> u64 {
+        let (low_bits, high_bits) = (low.max(1).ilog2(), high.max(1).ilog2());
+        let bits = self.between(i64::from(low_bits), i64::from(high_bits));
+        let base = 1_u64 << bits;
+        let value = base + self.between(0, base as i64 - 1) as u64;
+        value.clamp(low, high)
+    }
+}
+
+/// What kind of a run: many short ones, and some that are long enough for a clock to wrap and for the weak to starve.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    Short,
+    Medium,
+    Long,
+}
+
+pub fn case(
+    seed: u64,
+    run: u64,
+    pause_us: u64,
+    manifest: &Manifest,
+    fixed: &BTreeMap<String, String>,
+) -> Case {
+    let stream = Stream::new(seed, (run >> 32) as u32, run as u32);
+    let mut dice = Dice(stream);
+    let pace = match dice.between(1, 100) {
+        1..=55 => Pace::Short,
+        56..=85 => Pace::Medium,
+        _ => Pace::Long,
+    };
+    let duration_ms = match pace {
+        Pace::Short => dice.between(100, 800),
+        Pace::Medium => dice.between(1_500, 4_000),
+        Pace::Long => dice.between(8_000, 30_000),
+    } as u64;
+    let machine = machine(&mut dice, pace);
+    let cpus = machine.cpus();
+    let most = if pace == Pace::Long {
+        cpus + 4
+    } else {
+        3 * cpus + 4
+    };
+    let mut groups = Vec::new();
+    let mut left = most.min(60);
+    // Only a long run under constant load shows who is left out for ever.
+    if pace == Pace::Long && dice.chance(60) {
+        let strong = hogs(&mut dice, cpus, &[0, 0, 5, 10, -5]);
+        let weak = hogs(&mut dice, 2, &[19, 19, 10, 0]);
+        left = left.saturating_sub(strong.count + weak.count);
+        groups.extend([strong, weak]);
+    }
+    let least = i64::from(groups.is_empty());
+    for _ in 0..dice.between(least, 5) {
+        if left < 2 {
+            break;
+        }
+        let group = group(&mut dice, cpus, left, pace);
+        left = left.saturating_sub(2 * group.count + 1);
+        groups.push(group);
+    }
+    let hotplug = if cpus > 1 && dice.chance(25) {
+        hotplug(&mut dice, cpus, duration_ms)
+    } else {
+        Vec::new()
+    };
+    let mut tunables = BTreeMap::new();
+    if dice.chance(60) {
+        for tunable in &manifest.tunables {
+            if dice.chance(40) && !fixed.contains_key(&tunable.name) {
+                tunables.insert(tunable.name.clone(), value(&mut dice, tunable));
+            }
+        }
+    }
+    Case {
+        machine,
+        groups,
+        hotplug,
+        tunables,
+        duration_ms,
+        pause_us,
+        seed: dice.between(1, 1_000_000) as u64,
+    }
+}
+
+fn machine(dice: &mut Dice, pace: Pace) -> Shape {
+    let large = pace == Pace::Short && dice.chance(4);
+    let small = pace == Pace::Long;
+    Shape {
+        sockets: if large || dice.chance(20) { 2 } else { 1 },
+        llcs: if small {
+            1 + dice.up_to(1)
+        } else {
+            1 + dice.up_to(2)
+        },
+        cores: if large {
+            8
+        } else if small {
+            1 + dice.up_to(1)
+        } else {
+            1 + dice.up_to(3)
+        },
+        threads: if dice.chance(30) { 2 } else { 1 },
+        split: dice.chance(50),
+        hz: *dice.pick(&[250, 250, 100, 300, 1_000]),
+        free: dice.chance(25),
+    }
+}
+
+fn group(dice: &mut Dice, cpus: u32, left: u32, pace: Pace) -> Group {
+    let kind = match dice.between(1, 100) {
+        1..=60 => Kind::Plain,
+        61..=78 => Kind::Pair,
+        79..=90 => Kind::Herd,
+        _ => Kind::Family,
+    };
+    let most = (left / 2).clamp(1, 12);
+    let mut actions = Vec::new();
+    // One group in three only computes.
+    if kind == Kind::Plain && dice.chance(35) {
+        actions.push(Action::Run(1_000, 50_000));
+    } else {
+        for _ in 0..dice.between(1, 5) {
+            action(dice, cpus, pace, &mut actions);
+        }
+    }
+    Group {
+        kind,
+        count: 1 + dice.up_to(most - 1),
+        nice: nice(dice),
+        policy: match dice.between(1, 20) {
+            1 => "batch",
+            2 => "idle",
+            _ => "other",
+        },
+        cpus: if dice.chance(25) {
+            some_cpus(dice, cpus)
+        } else {
+            Vec::new()
+        },
+        footprint_kib: *dice.pick(&[0, 0, 64, 512]),
+        times: dice.chance(20).then(|| 1 + dice.up_to(30)),
+        actions,
+    }
+}
+
+/// Tasks that only compute.
+fn hogs(dice: &mut Dice, least: u32, nices: &[i32]) -> Group {
+    Group {
+        kind: Kind::Plain,
+        count: least + dice.up_to(least),
+        nice: *dice.pick(nices),
+        policy: "other",
+        cpus: Vec::new(),
+        footprint_kib: 0,
+        times: None,
+        actions: vec![Action::Run(1_000, 50_000)],
+    }
+}
+
+fn nice(dice: &mut Dice) -> i32 {
+    match dice.between(1, 10) {
+        1..=5 => 0,
+        6 => 19,
+        7 => -20,
+        _ => dice.between(-20, 19) as i32,
+    }
+}
+
+/// One CPU, most often, or a few.
+fn some_cpus(dice: &mut Dice, cpus: u32) -> Vec<u32> {
+    let mut chosen = vec![dice.up_to(cpus - 1)];
+    if dice.chance(35) {
+        chosen.extend((0..cpus).filter(|_| dice.chance(40)));
+    }
+    chosen.sort_unstable();
+    chosen.dedup();
+    chosen
+}
+
+fn action(dice: &mut Dice, cpus: u32, pace: Pace, actions: &mut Vec<Action>) {
+    // A long run of short bursts would take a long time here too.
+    let shortest = match pace {
+        Pace::Short => 1,
+        Pace::Medium => 100,
+        Pace::Long => 2_000,
+    };
+    let span = |dice: &mut Dice, high: u64| {
+        let low = dice.scale(shortest, high.max(2 * shortest));
+        (low, low * dice.between(1, 4) as u64)
+    };
+    match dice.between(1, 100) {
+        1..=30 => {
+            let (low, high) = span(dice, 20_000);
+            actions.push(Action::Run(low, high));
+        }
+        31..=55 => {
+            let (low, high) = span(dice, 5_000);
+            actions.push(Action::Sleep(low, high));
+        }
+        56..=60 => actions.push(Action::Timer(dice.scale(shortest.max(500), 20_000))),
+        61..=67 => actions.extend([
+            Action::Yield,
+            Action::Run(shortest.max(20), 4 * shortest.max(20)),
+        ]),
+        68..=75 => actions.push(Action::Nice(nice(dice))),
+        76..=85 => {
+            actions.push(Action::Affinity(some_cpus(dice, cpus)));
+            let (low, high) = span(dice, 5_000);
+            actions.push(Action::Run(low, high));
+            if dice.chance(60) {
+                actions.push(Action::Affinity(Vec::new()));
+            }
+        }
+        86..=92 => actions.push(Action::Critical(
+            dice.scale(shortest, 5_000.max(2 * shortest)),
+        )),
+        93..=95 => actions.push(Action::Disk),
+        96..=97 => {
+            let policy: &&str = dice.pick(&["batch", "idle", "other"]);
+            actions.push(Action::Policy(policy));
+        }
+        _ => {
+            let policy = *dice.pick(&["rr:5", "fifo:10"]);
+            actions.push(Action::RealTime(policy, shortest.max(90)));
+        }
+    }
+}
+
+/// CPUs go and come back; one at least stays.
+fn hotplug(dice: &mut Dice, cpus: u32, duration_ms: u64) -> Vec<Hotplug> {
+    let mut events = Vec::new();
+    let mut at_ms = 0;
+    for _ in 0..dice.between(1, 3) {
+        let cpu = dice.up_to(cpus - 1);
+        at_ms += 1 + dice.between(0, duration_ms as i64 / 3) as u64;
+        let back_ms = at_ms + 1 + dice.between(0, duration_ms as i64 / 4) as u64;
+        events.extend(
+            [(at_ms, false), (back_ms, true)].map(|(ms, online)| Hotplug {
+                at_ns: ms * 1_000_000,
+                cpu,
+                online,
+            }),
+        );
+        at_ms = back_ms;
+    }
+    events
+}
+
+/// A choice at random; a number near its default, at its least, or at the most that is no wait by declaration.
+fn value(dice: &mut Dice, tunable: &Tunable) -> String {
+    if !tunable.choices.is_empty() {
+        return dice.pick(&tunable.choices).clone();
+    }
+    let longest = match tunable.unit.as_str() {
+        "ns" => LONGEST_US * 1_000,
+        "us" => LONGEST_US,
+        "ms" => LONGEST_US / 1_000,
+        _ => i128::MAX,
+    };
+    let top = tunable
+        .max
+        .min(longest.max(tunable.default))
+        .max(tunable.min);
+    let value = match dice.between(1, 4) {
+        1 => tunable.min,
+        2 => top,
+        _ => {
+            let low = (tunable.default / 8).clamp(tunable.min, top);
+            let high = tunable.default.saturating_mul(8).clamp(low, top);
+            i128::from(dice.between(clip(low), clip(high)))
+        }
+    };
+    value.to_string()
+}
+
+fn clip(value: i128) -> i64 {
+    value.clamp(i64::MIN.into(), (i64::MAX / 2).into()) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cases(seed: u64) -> Vec<Case> {
+        let manifest = Manifest {
+            tunables: vec![Tunable {
+                name: "slice_us".into(),
+                kind: "u32".into(),
+                default: 3_000,
+                min: 100,
+                max: 5_000_000,
+                unit: "us".into(),
+                about: String::new(),
+                choices: Vec::new(),
+            }],
+            ..Manifest::default()
+        };
+        (0..400)
+            .map(|run| case(seed, run, 1_000, &manifest, &BTreeMap::new()))
+            .collect()
+    }
+
+    #[test]
+    fn a_case_depends_on_seed_and_run_alone() {
+        assert_eq!(cases(7), cases(7));
+        assert_ne!(cases(7), cases(8));
+    }
+
+    #[test]
+    fn everything_happens_and_stays_within_bounds() {
+        let cases = cases(1);
+        for case in &cases {
+            let cpus = case.machine.cpus();
+            assert!((1..=128).contains(&cpus) && !case.groups.is_empty());
+            assert!(
+                case.groups
+                    .iter()
+                    .flat_map(|group| &group.cpus)
+                    .all(|cpu| *cpu < cpus)
+            );
+            if let Some(value) = case.tunables.get("slice_us") {
+                assert!((100..=20_000).contains(&value.parse::<u32>().unwrap()));
+            }
+            let mut offline = 0;
+            for event in &case.hotplug {
+                assert!(event.cpu < cpus);
+                offline += if event.online { -1 } else { 1 };
+                assert!((0..cpus as i32).contains(&offline));
+            }
+        }
+        let some = |what: &dyn Fn(&Case) -> bool| assert!(cases.iter().any(what));
+        some(&|case| case.machine.cpus() == 1);
+        some(&|case| case.machine.cpus() >= 32);
+        some(&|case| case.machine.threads == 2);
+        some(&|case| case.machine.llcs > 1);
+        some(&|case| case.duration_ms > 10_000);
+        some(&|case| !case.hotplug.is_empty());
+        some(&|case| !case.tunables.is_empty());
+        for kind in [Kind::Plain, Kind::Pair, Kind::Herd, Kind::Family] {
+            some(&|case| case.groups.iter().any(|group| group.kind == kind));
+        }
+        some(&|case| case.groups.iter().any(|group| group.nice == 19));
+        some(&|case| case.groups.iter().any(|group| group.cpus.len() == 1));
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What goes to a child process and what comes back: one line of JSON each.
+
+use std::collections::BTreeMap;
+
+use kernel::Bounds;
+use serde::{Deserialize, Serialize};
+
+/// One run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Job {
+    pub machine: String,
+    pub workload: String,
+    pub seed: u64,
+    pub hotplug: String,
+    pub tunables: BTreeMap<String, String>,
+    pub limits: Limits,
+    /// Where every decision is written down.
+    pub trace: Option<String>,
+}
+
+/// The bounds that are options, as options give them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    pub idle_ms: u64,
+    pub starvation_ms: u64,
+    pub share_ms: u64,
+    /// CPU time for one event of the simulation, which should take microseconds.
+    pub hang_ms: u64,
+}
+
+/// A run of this many events is cut short; the largest cases have some hundred thousand.
+pub const MAX_EVENTS: u64 = 3_000_000;
+const AUDIT_NS: u64 = 50_000_000;
+/// The kernel's own watchdog speaks after 30 s.
+const PATIENCE_NS: u64 = 25_000_000_000;
+/// A tick of no more than 100 Hz: 32 of them are a third of a second.
+const SLIVERS: u32 = 32;
+
+impl Limits {
+    pub fn bounds(&self) -> Bounds {
+        Bounds {
+            idle_ns: self.idle_ms * 1_000_000,
+            starvation_ns: self.starvation_ms * 1_000_000,
+            share_ns: self.share_ms * 1_000_000,
+            patience_ns: PATIENCE_NS,
+            slivers: SLIVERS,
+            audit_ns: AUDIT_NS,
+            ..Bounds::default()
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Who found something: a checker, the kernel's own checks, the watchdog, or the end of the child; empty: nobody.
+    pub by: String,
+    pub reason: String,
+    pub events: u64,
+    /// The run was cut short after so many events that it would have taken too long.
+    pub cut: bool,
+    pub hash: u64,
+}
+
+impl Verdict {
+    pub fn found(&self) -> bool {
+        !self.by.is_empty()
+    }
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Random machines, workloads and churn for a policy, with every checker watching; what is found is made small.
+//!
+//! `generate` draws a [`case::Case`] from a seed, `files` writes it as the machine and workload it means, `job` is what
+//! a child is told. A policy may loop or crash, so it runs in a child process: `child` talks to it, `worker` is that
+//! process. `swarm` runs cases until one is found, `shrink` makes that one smaller, `finding` keeps it as files, and
+//! `meaning` says in words what was violated.
+
+pub mod case;
+pub mod child;
+mod files;
+pub mod finding;
+mod generate;
+pub mod job;
+pub mod meaning;
+pub mod shrink;
+mod swarm;
+pub mod worker;
+
+pub use swarm::Swarm;

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Making a case small that shows something, by leaving out what it does not need.
+//!
+//! Each pass offers simpler cases, the boldest first; the first that still shows the same is taken, and the pass begins
+//! anew. When no pass finds a simpler case, or after so many attempts, it ends. No clock takes part: the same case
+//! shrinks to the same one everywhere.
+
+use crate::case::{Action, Case, Kind};
+
+type Pass = fn(&Case) -> Vec<Case>;
+
+const PASSES: [Pass; 9] = [
+    duration, groups, tunables, hotplug, counts, attributes, actions, machine, numbers,
+];
+
+/// `shows`: whether a case still does. Returns the smallest case, and how many were tried.
+pub fn shrink(
+    mut case: Case,
+    attempts: u32,
+    mut shows: impl FnMut(&Case) -> anyhow::Result<bool>,
+) -> anyhow::Result<(Case, u32)> {
+    let mut tried = 0;
+    loop {
+        let before = case.clone();
+        for pass in PASSES {
+            'again: loop {
+                for simpler in pass(&case) {
+                    if tried == attempts {
+                        return Ok((case, tried));
+                    }
+                    tried += 1;
+                    if shows(&simpler)? {
+                        case = simpler;
+                        continue 'again;
+                    }
+                }
+                break;
+            }
+        }
+        if case == before {
+            return Ok((case, tried));
+        }
+    }
+}
+
+fn changed(case: &Case, change: impl FnOnce(&mut Case)) -> Option<Case> {
+    let mut other = case.clone();
+    change(&mut other);
+    (other != *case).then_some(other)
+}
+
+fn duration(case: &Case) -> Vec<Case> {
+    let ms = case.duration_ms;
+    [ms / 8, ms / 2, ms * 4 / 5]
+        .into_iter()
+        .filter(|shorter| *shorter > 0)
+        .filter_map(|shorter| changed(case, |case| case.duration_ms = shorter))
+        .collect()
+}
+
+/// A list without its first half, its second half, and each of its members.
+fn shorter<T: Clone>(list: &[T], least: usize) -> Vec<Vec<T>> {
+    let mut lists = Vec::new();
+    let half = list.len() / 2;
+    if half > 1 {
+        lists.push(list[half..].to_vec());
+        lists.push(list[..half].to_vec());
+    }
+    for index in (0..list.len()).rev() {
+        let mut rest = list.to_vec();
+        rest.remove(index);
+        lists.push(rest);
+    }
+    lists.retain(|rest| rest.len() >= least);
+    lists
+}
+
+fn groups(case: &Case) -> Vec<Case> {
+    shorter(&case.groups, 1)
+        .into_iter()
+        .filter_map(|groups| changed(case, |case| case.groups = groups))
+        .collect()
+}
+
+fn tunables(case: &Case) -> Vec<Case> {
+    let mut cases: Vec<Case> = changed(case, |case| case.tunables.clear())
+        .into_iter()
+        .collect();
+    for name in case.tunables.keys() {
+        cases.extend(changed(case, |case| {
+            case.tunables.remove(name);
+        }));
+    }
+    cases
+}
+
+fn hotplug(case: &Case) -> Vec<Case> {
+    let mut cases: Vec<Case> = changed(case, |case| case.hotplug.clear())
+        .into_iter()
+        .collect();
+    // A CPU that goes and comes, then one change alone.
+    for first in (0..case.hotplug.len()).step_by(2) {
+        cases.extend(changed(case, |case| {
+            let last = (first + 2).min(case.hotplug.len());
+            case.hotplug.drain(first..last);
+        }));
+    }
+    for index in (0..case.hotplug.len()).rev() {
+        cases.extend(changed(case, |case| {
+            case.hotplug.remove(index);
+        }));
+    }
+    cases
+}
+
+/// The same change to each group in turn.
+fn each_group(case: &Case, change: impl Fn(&mut crate::case::Group)) -> Vec<Case> {
+    (0..case.groups.len())
+        .filter_map(|index| changed(case, |case| change(&mut case.groups[index])))
+        .collect()
+}
+
+fn counts(case: &Case) -> Vec<Case> {
+    let mut cases = each_group(case, |group| group.count = 1);
+    cases.extend(each_group(case, |group| {
+        group.count = group.count.div_ceil(2);
+    }));
+    cases.extend(each_group(case, |group| {
+        group.count = (group.count - 1).max(1);
+    }));
+    cases
+}
+
+fn machine(case: &Case) -> Vec<Case> {
+    let changes: [fn(&mut Case); 10] = [
+        |case| case.machine.sockets = 1,
+        |case| case.machine.llcs = 1,
+        |case| case.machine.threads = 1,
+        |case| case.machine.cores = 1,
+        |case| case.machine.cores = case.machine.cores.div_ceil(2),
+        |case| case.machine.cores = (case.machine.cores - 1).max(1),
+        |case| case.machine.llcs = (case.machine.llcs - 1).max(1),
+        |case| case.machine.split = false,
+        |case| case.machine.hz = 250,
+        |case| case.machine.free = false,
+    ];
+    let mut cases = Vec::new();
+    for change in changes {
+        let smaller = changed(case, |case| {
+            change(case);
+            fit(case);
+        });
+        let Some(smaller) = smaller else {
+            continue;
+        };
+        // As many tasks for each CPU as before, where it is their ratio that matters.
+        let (cpus, before) = (smaller.machine.cpus(), case.machine.cpus());
+        let scaled = changed(&smaller, |case| {
+            for group in &mut case.groups {
+                group.count = (group.count * cpus).div_ceil(before);
+            }
+        });
+        cases.push(smaller);
+        cases.extend(scaled);
+    }
+    cases
+}
+
+/// CPU numbers of a larger machine onto this one.
+fn fit(case: &mut Case) {
+    let cpus = case.machine.cpus();
+    let wrap = |list: &mut Vec<u32>| {
+        for cpu in list.iter_mut() {
+            *cpu %= cpus;
+        }
+        list.sort_unstable();
+        list.dedup();
+    };
+    for group in &mut case.groups {
+        wrap(&mut group.cpus);
+        for action in &mut group.actions {
+            if let Action::Affinity(list) = action {
+                wrap(list);
+            }
+        }
+    }
+    for event in &mut case.hotplug {
+        event.cpu %= cpus;
+    }
+    case.hotplug.retain(|_| cpus > 1);
+}
+
+fn attributes(case: &Case) -> Vec<Case> {
+    let mut cases = Vec::new();
+    let changes: [fn(&mut crate::case::Group); 6] = [
+        |group| group.kind = Kind::Plain,
+        |group| group.times = None,
+        |group| group.policy = "other",
+        |group| group.nice = 0,
+        |group| group.cpus.clear(),
+        |group| group.footprint_kib = 0,
+    ];
+    for change in changes {
+        cases.extend(each_group(case, change));
+    }
+    // Fewer allowed CPUs, for a group from its start and by its own action.
+    for index in 0..case.groups.len() {
+        for fewer in shorter(&case.groups[index].cpus, 1) {
+            cases.extend(changed(case, |case| case.groups[index].cpus = fewer));
+        }
+        for (at, action) in case.groups[index].actions.iter().enumerate() {
+            let Action::Affinity(cpus) = action else {
+                continue;
+            };
+            for fewer in shorter(cpus, 1) {
+                cases.extend(changed(case, |case| {
+                    case.groups[index].actions[at] = Action::Affinity(fewer);
+                }));
+            }
+        }
+    }
+    cases
+}
+
+fn actions(case: &Case) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for index in 0..case.groups.len() {
+        for rest in shorter(&case.groups[index].actions, 0) {
+            cases.extend(changed(case, |case| case.groups[index].actions = rest));
+        }
+    }
+    cases
+}
+
+/// Fixed times for random ones, and round ones; the first seed.
+fn numbers(case: &Case) -> Vec<Case> {
+    let mut cases: Vec<Case> = changed(case, |case| case.seed = 1).into_iter().collect();
+    for (index, group) in case.groups.iter().enumerate() {
+        for (at, action) in group.actions.iter().enumerate() {
+            let simpler = match *action {
+                Action::Run(low, high) => {
+                    vec![
+                        Action::Run(1_000, 1_000),
+                        Action::Run(high, high),
+                        Action::Run(low, low),
+                    ]
+                }
+                Action::Sleep(low, high) => {
+                    vec![
+                        Action::Sleep(1_000, 1_000),
+                        Action::Sleep(high, high),
+                        Action::Sleep(low, low),
+                    ]
+                }
+                _ => Vec::new(),
+            };
+            // What is fixed stays, unless it becomes round.
+            let fixed =
+                matches!(*action, Action::Run(low, high) | Action::Sleep(low, high) if low == high);
+            for simpler in simpler.into_iter().take(if fixed { 1 } else { 3 }) {
+                cases.extend(changed(case, |case| {
+                    case.groups[index].actions[at] = simpler;
+                }));
+            }
+        }
+    }
+    cases
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::generate;
+
+    fn cases() -> impl Iterator<Item = Case> {
+        (0..300).map(|run| {
+            generate::case(
+                5,
+                run,
+                1_000,
+                &policy::Manifest::default(),
+                &BTreeMap::new(),
+            )
+        })
+    }
+
+    #[test]
+    fn only_what_matters_is_left() {
+        // Two CPUs and a task of nice 19 are all it takes.
+        let shows = |case: &Case| {
+            case.machine.cpus() > 1 && case.groups.iter().any(|group| group.nice == 19)
+        };
+        let case = cases()
+            .find(|case| shows(case) && case.groups.len() > 2)
+            .unwrap();
+        let (small, tried) = shrink(case, 2_000, |case| Ok(shows(case))).unwrap();
+        assert!(tried < 2_000);
+        assert_eq!((small.tasks(), small.actions()), (1, 0));
+        assert_eq!(small.machine.cpus(), 2);
+        assert_eq!((small.duration_ms, small.hotplug.len()), (1, 0));
+    }
+
+    #[test]
+    fn a_smaller_machine_has_only_its_own_cpus() {
+        for case in cases() {
+            for smaller in machine(&case) {
+                let cpus = smaller.machine.cpus();
+                let named = smaller.groups.iter().flat_map(|group| &group.cpus);
+                assert!(
+                    named
+                        .chain(smaller.hotplug.iter().map(|event| &event.cpu))
+                        .all(|cpu| *cpu < cpus)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn attempts_are_bounded() {
+        let case = cases().next().unwrap();
+        let (same, tried) = shrink(case.clone(), 10, |_| Ok(false)).unwrap();
+        assert_eq!((same, tried), (case, 10));
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The child: runs what it is told, one after the other. The policy may do to it what it likes.
+
+use std::fs::File;
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context, Result};
+use kernel::Options;
+use machine::Machine;
+use policy::Native;
+use workload::Workload;
+
+use crate::job::{Job, MAX_EVENTS, Verdict};
+
+/// Exit status of a child whose policy does not return.
+pub const HUNG: i32 = 99;
+/// CPU time between two looks.
+const LOOK_MS: u64 = 50;
+
+static LOOKS: AtomicU64 = AtomicU64::new(0);
+static MOST_LOOKS: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// The simulation gets on: it asks now and then whether to stop.
+fn gets_on() -> bool {
+    LOOKS.store(0, Ordering::Relaxed);
+    false
+}
+
+extern "C" fn look(_signal: libc::c_int) {
+    if LOOKS.fetch_add(1, Ordering::Relaxed) >= MOST_LOOKS.load(Ordering::Relaxed) {
+        // SAFETY: the one way out of a policy's loop; allowed in a signal handler.
+        unsafe { libc::_exit(HUNG) }
+    }
+}
+
+/// Reads jobs from standard input, a line each, and answers with a line each.
+pub fn run(name: &str, object: &Path) -> Result<()> {
+    isolate();
+    let mut native = Native::open(name, object)?;
+    for line in std::io::stdin().lock().lines() {
+        let job: Job = serde_json::from_str(&line?).context("a job")?;
+        let verdict = one(name, &mut native, &job)?;
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{}", serde_json::to_string(&verdict)?)?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+/// Ends with its parent, leaves no core file, hears no Ctrl-C, and looks at its own CPU time.
+fn isolate() {
+    let none = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    let every = libc::timeval {
+        tv_sec: 0,
+        tv_usec: LOOK_MS as libc::suseconds_t * 1_000,
+    };
+    let timer = libc::itimerval {
+        it_interval: every,
+        it_value: every,
+    };
+    // SAFETY: plain system calls on locals; the handler touches atomics only.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
+        libc::signal(libc::SIGINT, libc::SIG_IGN);
+        let handler = look as extern "C" fn(libc::c_int);
+        libc::signal(libc::SIGPROF, handler as libc::sighandler_t);
+        libc::setitimer(libc::ITIMER_PROF, &raw const timer, std::ptr::null_mut());
+    }
+}
+
+fn one(name: &str, native: &mut Native, job: &Job) -> Result<Verdict> {
+    LOOKS.store(0, Ordering::Relaxed);
+    MOST_LOOKS.store(job.limits.hang_ms.div_ceil(LOOK_MS), Ordering::Relaxed);
+    let machine = Machine::from_toml(&job.machine, "machine.toml")?;
+    let workload = Workload::from_toml(&job.workload, "workload.toml")?;
+    let load = workload.least_load(machine.cpus() as u32)?;
+    let plan = workload.plan(
+        load,
+        &std::collections::BTreeMap::new(),
+        machine.cpus() as u32,
+        job.seed,
+    )?;
+    let mut options = Options {
+        strict: true,
+        bounds: job.limits.bounds(),
+        trace_at_once: true,
+        hotplug: kernel::hotplug::parse(&job.hotplug, machine.cpus())?,
+        max_events: MAX_EVENTS,
+        stop: Some(gets_on),
+        ..Options::default()
+    };
+    if let Some(path) = &job.trace {
+        options.trace = Some(Box::new(File::create(path).with_context(|| path.clone())?));
+    }
+    let outcome = kernel::simulate(&machine, plan, native, name, &job.tunables, options)?;
+    let cut = outcome.by == "limit";
+    let by = if cut { "" } else { outcome.by };
+    Ok(Verdict {
+        by: by.to_string(),
+        reason: if cut { String::new() } else { outcome.reason },
+        events: outcome.events,
+        cut,
+        hash: outcome.trace_hash,
+    })
+}
