@@ -26,6 +26,18 @@ pub enum Status {
     Void,
 }
 
+impl Status {
+    /// As records and lines of progress have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Ejected => "ejected",
+            Self::Failed => "failed",
+            Self::Void => "void",
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Provenance {

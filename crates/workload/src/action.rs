@@ -4,10 +4,10 @@
 use anyhow::{Result, ensure};
 use input::{Kind, Node, Table, suggest};
 
+use crate::compiler::Compiler;
 use crate::expr::combine;
 use crate::names::{COUNTED, LOGGED};
 use crate::plan::{Draw, Inst, Policy, QueueRef, Since, Value};
-use crate::program::Compiler;
 use crate::scope::Scope;
 
 pub const ACTIONS: &[&str] = &[

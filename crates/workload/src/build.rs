@@ -5,10 +5,10 @@ use anyhow::{Result, ensure};
 use input::{Node, Table, suggest};
 
 use crate::action;
-use crate::file::Workload;
+use crate::compiler::Arrays;
 use crate::names::{COUNTED, LOGGED, MEASURED, PLACE_DEPENDENT, THROUGHPUT};
 use crate::plan::{End, Group, Inst, Plan, Policy, Start};
-use crate::program::{Arrays, compile};
+use crate::program::compile;
 use crate::scope::Scope;
 use crate::{expr, queues};
 
@@ -26,8 +26,9 @@ pub const SECTIONS: &[&str] = &[
 /// Most tasks, queues, locks and semaphores of one plan.
 const MAX_COUNT: i64 = 1_000_000;
 
-pub fn plan(workload: &Workload, scope: &Scope, seed: u64) -> Result<Plan> {
-    let table = workload.root.table()?;
+/// `root`: the whole file.
+pub fn plan(root: &Node, scope: &Scope, seed: u64) -> Result<Plan> {
+    let table = root.table()?;
     let metrics = table.required("metrics")?;
     let throughput = match metrics.table()?.optional("throughput") {
         Some(node) => Some(node.text()?),
@@ -73,9 +74,7 @@ pub fn plan(workload: &Workload, scope: &Scope, seed: u64) -> Result<Plan> {
     let tasks = section(&table, "task")?;
     ensure!(
         !tasks.is_empty(),
-        workload
-            .root
-            .error("task: expected at least one [[task]], found none")
+        root.error("task: expected at least one [[task]], found none")
     );
     for node in tasks {
         let task = node.table()?;
@@ -96,7 +95,7 @@ pub fn plan(workload: &Workload, scope: &Scope, seed: u64) -> Result<Plan> {
         .collect::<Result<Vec<_>>>()?;
     let total: i64 = groups.iter().map(|group| i64::from(group.count)).sum();
     let many = format!("task: expected at most {MAX_COUNT} tasks, found {total}");
-    ensure!(total <= MAX_COUNT, workload.root.error(many));
+    ensure!(total <= MAX_COUNT, root.error(many));
     let mut plan = Plan {
         queues: queues::arrays(
             section(&table, "queue")?,

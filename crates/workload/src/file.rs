@@ -27,7 +27,7 @@ pub struct Workload {
     pub load: String,
     loads: Vec<Node>,
     pub params: Vec<Param>,
-    pub(crate) root: Node,
+    root: Node,
     profile: Option<Arc<Profile>>,
     beside: Arc<Beside>,
     /// First 16 hex digits of SHA-256 of the file and, each after a NUL, its profile and the files its input is made with.
@@ -121,7 +121,7 @@ impl Workload {
         for load in workload.loads(TRIAL_CPUS)? {
             let scope = workload.scope(load, &BTreeMap::new(), TRIAL_CPUS)?;
             build::plan(
-                &workload,
+                &workload.root,
                 &Scope {
                     trial: true,
                     ..scope
@@ -179,7 +179,7 @@ impl Workload {
             cpus > 0,
             anyhow!("{}: cpus: expected at least 1, found 0", self.name)
         );
-        build::plan(self, &self.scope(load, params, cpus)?, seed)
+        build::plan(&self.root, &self.scope(load, params, cpus)?, seed)
     }
 
     /// The application that the workload models, at one load; `None` where the tasks themselves are the workload.

@@ -7,6 +7,7 @@
 mod action;
 mod build;
 pub mod command;
+mod compiler;
 pub mod draw;
 pub mod expr;
 pub mod file;

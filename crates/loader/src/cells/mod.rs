@@ -3,19 +3,20 @@
 
 mod measure;
 mod plan;
+mod record;
 
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use cell::Shard;
-use cell::{Record, Status};
+use cell::{Record, Shard, Status};
 use executor::tasks::Calibration;
 use serde_json::json;
 
 pub use measure::{Measured, measure};
 pub use plan::{Job, under};
+pub use record::record;
 
 use crate::error::{Interrupted, bad_input};
 use crate::kernel::{AutogroupOff, Kernel};
@@ -45,7 +46,7 @@ pub fn run(shard_file: &Path, out: &Path, mut stream: Option<File>) -> Result<bo
         if signals::caught() {
             return Err(Interrupted(libc::SIGINT).into());
         }
-        let record = job.record(measure(job, calibration)?, &kernel);
+        let record = record(job, measure(job, calibration)?, &kernel);
         record.write(out)?;
         if let Some(stream) = &mut stream {
             send(stream, &record)?;
@@ -54,7 +55,7 @@ pub fn run(shard_file: &Path, out: &Path, mut stream: Option<File>) -> Result<bo
         if record.status != Status::Ok {
             eprintln!("{}: {}", job.id, record.reason);
         }
-        say(&job.id, status_name(record.status))?;
+        say(&job.id, record.status.name())?;
     }
     Ok(all_good)
 }
@@ -70,13 +71,4 @@ fn say(id: &str, status: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{}", json!({"done": id, "status": status}))?;
     stdout.flush().context("standard output")
-}
-
-fn status_name(status: Status) -> &'static str {
-    match status {
-        Status::Ok => "ok",
-        Status::Ejected => "ejected",
-        Status::Failed => "failed",
-        Status::Void => "void",
-    }
 }

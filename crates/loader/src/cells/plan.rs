@@ -5,14 +5,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use cell::{Cell, Files, Shard};
-use cell::{Provenance, Record};
 use policy::Setting;
 use workload::Workload;
 use workload::command::Command;
 use workload::plan::Plan;
 
-use super::measure::Measured;
-use crate::kernel::Kernel;
 use crate::schedulers::{Scheduler, is_object};
 
 /// The kernel's own scheduler.
@@ -145,39 +142,6 @@ fn again(cell: &Cell, workload: &Path) -> String {
         list(&cell.tunables, ":", ","),
         list(&cell.params, " --param ", " --param "),
     )
-}
-
-impl Job {
-    pub fn record(&self, measured: Measured, kernel: &Kernel) -> Record {
-        let mut record = Record::new(self.cell.clone(), self.provenance(kernel, measured.ops));
-        record.status = measured.status;
-        record.reason = measured.reason;
-        record.cost.wall_s = measured.wall_s;
-        if let Some(outcome) = measured.outcome {
-            record.set_histograms(&outcome.histograms);
-            record.metrics = outcome.metrics;
-        }
-        record
-    }
-
-    fn provenance(&self, kernel: &Kernel, ops: String) -> Provenance {
-        Provenance {
-            place: self.cell.place.clone(),
-            engine: format!("schedlab-host {}", env!("CARGO_PKG_VERSION")),
-            kernel: kernel.release.clone(),
-            cpus: kernel.cpus,
-            hz: kernel.hz,
-            tier: self
-                .cell
-                .place
-                .strip_prefix("vm-")
-                .unwrap_or_default()
-                .to_owned(),
-            preempt: kernel.preempt.clone(),
-            governor: kernel.governor.clone(),
-            ops,
-        }
-    }
 }
 
 #[cfg(test)]

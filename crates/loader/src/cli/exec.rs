@@ -157,7 +157,8 @@ pub fn exec(matches: &ArgMatches) -> Result<ExitCode> {
         running::vacant()?;
     }
     let _autogroup = AutogroupOff::hold();
-    let record = job.record(cells::measure(&job, Calibration::measure())?, &kernel);
+    let measured = cells::measure(&job, Calibration::measure())?;
+    let record = cells::record(&job, measured, &kernel);
     if matches.get_flag("json") {
         println!("{}", serde_json::to_string(&record)?);
     } else {

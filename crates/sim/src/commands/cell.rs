@@ -103,12 +103,7 @@ pub fn run(args: &CellArgs) -> Result<u8> {
             cell.machine,
             cell.load,
             cell.seed,
-            match record.status {
-                Status::Ok => "ok",
-                Status::Ejected => "ejected",
-                Status::Failed => "failed",
-                Status::Void => "void",
-            }
+            record.status.name()
         );
         if !record.reason.is_empty() {
             println!("  {}", record.reason);

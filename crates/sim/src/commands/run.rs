@@ -161,15 +161,7 @@ fn one(id: &str, cell: &Cell, sources: &Sources, out: &Path, cache: &mut Cache) 
     if record.status == Status::Failed {
         eprintln!("schedlab-sim: {id}: {}", record.reason);
     }
-    say(
-        id,
-        match record.status {
-            Status::Ok => "ok",
-            Status::Ejected => "ejected",
-            Status::Failed => "failed",
-            Status::Void => "void",
-        },
-    );
+    say(id, record.status.name());
     Ok(record.status == Status::Failed)
 }
 

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What was measured, with where it was measured, as a record.
+
+use cell::{Provenance, Record};
+
+use super::measure::Measured;
+use super::plan::Job;
+use crate::kernel::Kernel;
+
+pub fn record(job: &Job, measured: Measured, kernel: &Kernel) -> Record {
+    let mut record = Record::new(job.cell.clone(), provenance(job, kernel, measured.ops));
+    record.status = measured.status;
+    record.reason = measured.reason;
+    record.cost.wall_s = measured.wall_s;
+    if let Some(outcome) = measured.outcome {
+        record.set_histograms(&outcome.histograms);
+        record.metrics = outcome.metrics;
+    }
+    record
+}
+
+fn provenance(job: &Job, kernel: &Kernel, ops: String) -> Provenance {
+    let place = &job.cell.place;
+    Provenance {
+        place: place.clone(),
+        engine: format!("schedlab-host {}", env!("CARGO_PKG_VERSION")),
+        kernel: kernel.release.clone(),
+        cpus: kernel.cpus,
+        hz: kernel.hz,
+        tier: place.strip_prefix("vm-").unwrap_or_default().to_owned(),
+        preempt: kernel.preempt.clone(),
+        governor: kernel.governor.clone(),
+        ops,
+    }
+}
