@@ -28,8 +28,6 @@ CRATES = {
     "sim": "cell kernel machine policy signals swarm workload",
 }
 
-PATH = re.compile(r"(?<![\w:$])(crate|super)((?:::\w+|::\{)*)")
-
 
 def manifest_faults(root: Path) -> Iterable[str]:
     """Crates that nobody listed, and dependencies that their line does not allow."""

@@ -163,3 +163,41 @@ def test_what_belongs_to_one_machine_is_caught(tree: Path, planted: str, fault: 
     done = tree_check(tree)
     assert done.returncode == 1
     assert done.stdout == f"b.md:2: {fault}\n"
+
+
+@pytest.fixture
+def crates(tmp_path: Path) -> Path:
+    """Two crates with the names of real ones; the second may use the first, and each file only what lies below it."""
+    order = script("check_order")
+    for name in order.CRATES:
+        (tmp_path / "crates" / name / "src").mkdir(parents=True)
+        (tmp_path / "crates" / name / "Cargo.toml").write_text(f'[package]\nname = "{name}"\n')
+        (tmp_path / "crates" / name / "src/lib.rs").write_text("mod above;\nmod below;\npub use above::above;\n")
+        (tmp_path / "crates" / name / "src/above.rs").write_text("use crate::below::{self, below};\n")
+        (tmp_path / "crates" / name / "src/below.rs").write_text(
+            "// use crate::above;\npub fn below() {}\n#[cfg(test)]\nmod tests {\n    use crate::above;\n}\n"
+        )
+    return tmp_path
+
+
+def test_references_downwards_pass(crates: Path) -> None:
+    done = check("check_order", crates)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def test_a_crate_that_uses_one_above_it_is_caught(crates: Path) -> None:
+    with (crates / "crates/cell/Cargo.toml").open("a") as manifest:
+        manifest.write("[dependencies]\nkernel.workspace = true\n")
+    done = check("check_order", crates)
+    assert done.returncode == 1
+    assert done.stdout == "crates/cell/Cargo.toml: cell may not use kernel (scripts/check_order.py)\n"
+
+
+@pytest.mark.parametrize(
+    "line", ["use crate::above::above;", "use super::{above};", "fn f() { crate::above::above() }"]
+)
+def test_a_circle_of_files_is_caught(crates: Path, line: str) -> None:
+    (crates / "crates/kernel/src/below.rs").write_text(line + "\n")
+    done = check("check_order", crates)
+    assert done.returncode == 1
+    assert done.stdout == "crates/kernel/src: these files refer to each other in a circle: above.rs, below.rs\n"
