@@ -8,11 +8,12 @@ use std::rc::Rc;
 
 use workload::plan::{Draw, Inst, Plan, QueueRef, Since, Value};
 
-use crate::events::Kind;
+use crate::events::Event;
+use crate::ids::{CpuId, NO_CPU, TaskId};
 use crate::seen::call;
 use crate::sim::Sim;
 use crate::stint::FULL_RATE;
-use crate::task::{Class, State, Task, TaskId, Wait};
+use crate::task::{Class, State, Task, Wait};
 
 /// More instructions than that without time passing is a program that never will.
 const ENDLESS: u32 = 1_000_000;
@@ -42,16 +43,16 @@ fn draw(task: &mut Task, ns: &Draw) -> u64 {
 
 impl Sim<'_> {
     /// The running task of a CPU has finished its burst: go on in its program.
-    pub(crate) fn run_program(&mut self, cpu: u32, id: TaskId) {
+    pub(crate) fn run_program(&mut self, cpu: CpuId, id: TaskId) {
         let plan = Rc::clone(&self.plan);
-        let program = &plan.groups[self.tasks[id as usize].group as usize].program;
+        let program = &plan.groups[self.tasks[id].group as usize].program;
         for _ in 0..ENDLESS {
-            let pc = self.tasks[id as usize].pc;
+            let pc = self.tasks[id].pc;
             let step = match program.get(pc as usize) {
                 None => Step::Exit,
                 Some(inst) => self.step(cpu, id, inst, &plan),
             };
-            let task = &mut self.tasks[id as usize];
+            let task = &mut self.tasks[id];
             match step {
                 Step::Next => {
                     task.pc = pc + 1;
@@ -81,7 +82,7 @@ impl Sim<'_> {
                 }
                 Step::Exit => {
                     self.exit_current(id);
-                    self.cpus[cpu as usize].need_resched = true;
+                    self.cpus[cpu].need_resched = true;
                     return;
                 }
             }
@@ -95,7 +96,7 @@ impl Sim<'_> {
     /// A task that is about to go on with a burst takes it up at once: what only touches the task itself needs no event
     /// of its own. Anything else waits for its time.
     pub(crate) fn look_ahead(&mut self, id: TaskId) {
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.tasks[id];
         if task.work > 0 {
             return;
         }
@@ -112,27 +113,27 @@ impl Sim<'_> {
         }
     }
 
-    fn block(&mut self, cpu: u32, id: TaskId, wait: Wait) {
-        let task = &mut self.tasks[id as usize];
+    fn block(&mut self, cpu: CpuId, id: TaskId, wait: Wait) {
+        let task = &mut self.tasks[id];
         task.state = State::Blocked;
         task.wait = wait;
-        self.cpus[cpu as usize].need_resched = true;
+        self.cpus[cpu].need_resched = true;
     }
 
     #[allow(clippy::too_many_lines, reason = "one arm an instruction")]
-    fn step(&mut self, cpu: u32, id: TaskId, inst: &Inst, plan: &Plan) -> Step {
+    fn step(&mut self, cpu: CpuId, id: TaskId, inst: &Inst, plan: &Plan) -> Step {
         let syscall_ns = self.machine.costs.syscall_ns;
-        let begun = self.tasks[id as usize].begun;
+        let begun = self.tasks[id].begun;
         macro_rules! eval {
             ($value:expr) => {{
-                let task = &self.tasks[id as usize];
+                let task = &self.tasks[id];
                 $value.eval(i64::from(task.index), &task.locals)
             }};
         }
         macro_rules! local {
             ($slot:expr, $value:expr) => {{
                 let value = $value;
-                if let Some(local) = self.tasks[id as usize].locals.get_mut(usize::from($slot)) {
+                if let Some(local) = self.tasks[id].locals.get_mut(usize::from($slot)) {
                     *local = value;
                 }
             }};
@@ -141,7 +142,7 @@ impl Sim<'_> {
         let enter = if begun { 0 } else { syscall_ns };
         match inst {
             Inst::Run { ns } => {
-                let task = &mut self.tasks[id as usize];
+                let task = &mut self.tasks[id];
                 let ns = draw(task, ns);
                 if ns == 0 {
                     return Step::Next;
@@ -151,7 +152,7 @@ impl Sim<'_> {
             }
             Inst::Sleep { ns } => {
                 self.charge(syscall_ns);
-                let ns = draw(&mut self.tasks[id as usize], ns);
+                let ns = draw(&mut self.tasks[id], ns);
                 if ns == 0 {
                     return Step::Next;
                 }
@@ -162,7 +163,7 @@ impl Sim<'_> {
                 let period = eval!(period_ns).max(1) as u64;
                 self.charge(syscall_ns);
                 let at = self.op_at_ns;
-                let task = &mut self.tasks[id as usize];
+                let task = &mut self.tasks[id];
                 let last = *task.timer_ns.get_or_insert(at);
                 let over = if *skip {
                     at.saturating_sub(last) / period
@@ -182,7 +183,7 @@ impl Sim<'_> {
                 let due = eval!(ns).max(0) as u64;
                 self.charge(syscall_ns);
                 if due <= self.op_at_ns {
-                    self.tasks[id as usize].due_ns = due;
+                    self.tasks[id].due_ns = due;
                     return Step::Next;
                 }
                 self.sleep_until(id, due);
@@ -270,7 +271,7 @@ impl Sim<'_> {
                 // What the kernel does for the device it can be preempted in, unlike the rest.
                 let kernel_ns = self.machine.costs.disk_cpu_kib_ns.saturating_mul(bytes) / 1024;
                 if !begun && kernel_ns > 0 {
-                    self.tasks[id as usize].work = kernel_ns.min(u64::MAX / FULL_RATE) * FULL_RATE;
+                    self.tasks[id].work = kernel_ns.min(u64::MAX / FULL_RATE) * FULL_RATE;
                     return Step::Again;
                 }
                 self.disk_request(id, bytes);
@@ -288,8 +289,8 @@ impl Sim<'_> {
                     ));
                     return Step::Pause;
                 }
-                let child = self.group_first[*group as usize] + index as TaskId;
-                if self.tasks[child as usize].alive() || self.tasks[child as usize].threads > 0 {
+                let child = TaskId(self.group_first[*group as usize].0 + index as u32);
+                if self.tasks[child].alive() || self.tasks[child].threads > 0 {
                     self.fail(format!(
                         "{} forks {}[{index}], which still lives",
                         self.label(id),
@@ -307,7 +308,7 @@ impl Sim<'_> {
             Inst::Exit => Step::Exit,
             Inst::Reap => {
                 self.charge(enter);
-                let task = &mut self.tasks[id as usize];
+                let task = &mut self.tasks[id];
                 if task.zombies > 0 {
                     task.zombies -= 1;
                     Step::Next
@@ -319,7 +320,7 @@ impl Sim<'_> {
                 }
             }
             Inst::Alive { into } => {
-                let alive = i64::from(self.tasks[id as usize].children_alive > 0);
+                let alive = i64::from(self.tasks[id].children_alive > 0);
                 local!(*into, alive);
                 Step::Next
             }
@@ -345,7 +346,7 @@ impl Sim<'_> {
                 Step::Pause
             }
             Inst::Stamp => {
-                self.tasks[id as usize].stamp_ns = self.op_at_ns;
+                self.tasks[id].stamp_ns = self.op_at_ns;
                 Step::Next
             }
             Inst::Log { metric, since, per } => {
@@ -364,7 +365,7 @@ impl Sim<'_> {
                 Step::Next
             }
             Inst::Cpu { into } => {
-                local!(*into, i64::from(cpu));
+                local!(*into, i64::from(cpu.0));
                 Step::Next
             }
             Inst::Count { metric, by } => {
@@ -373,7 +374,7 @@ impl Sim<'_> {
                 Step::Next
             }
             Inst::Draw { value, into } => {
-                let drawn = draw(&mut self.tasks[id as usize], value);
+                let drawn = draw(&mut self.tasks[id], value);
                 local!(*into, drawn.cast_signed());
                 Step::Next
             }
@@ -393,7 +394,7 @@ impl Sim<'_> {
     }
 
     fn since_ns(&self, id: TaskId, since: Since) -> u64 {
-        let task = &self.tasks[id as usize];
+        let task = &self.tasks[id];
         let since_ns = match since {
             Since::Stamp => task.stamp_ns,
             Since::Message => task.message_stamp_ns,
@@ -405,18 +406,18 @@ impl Sim<'_> {
 
     /// Ordinary tasks wake later than asked, by the kernel's timer slack.
     fn sleep_until(&mut self, id: TaskId, due_ns: u64) {
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.tasks[id];
         task.due_ns = due_ns;
         let slack_ns = match task.class {
             Class::Ext => self.machine.costs.timer_slack_ns,
             Class::Rt => 0,
         };
-        task.sleep_seq = self.events.post(due_ns + slack_ns, Kind::Sleep, id);
+        task.sleep_seq = self.events.post(due_ns + slack_ns, Event::Sleep(id));
     }
 
     /// The timer interrupt comes to the CPU where the task went to sleep.
     pub(crate) fn sleep_over(&mut self, id: TaskId) {
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.tasks[id];
         task.sleep_seq = 0;
         let cpu = self.timer_cpu(id);
         self.interrupt(cpu);
@@ -425,17 +426,17 @@ impl Sim<'_> {
     }
 
     /// Where a task's interrupts go: its last CPU, unless that has gone.
-    pub(crate) fn timer_cpu(&self, id: TaskId) -> u32 {
-        let last = self.tasks[id as usize].last_cpu;
-        let cpu = if last == u32::MAX {
-            self.tasks[id as usize].cpu
+    pub(crate) fn timer_cpu(&self, id: TaskId) -> CpuId {
+        let last = self.tasks[id].last_cpu;
+        let cpu = if last == NO_CPU {
+            self.tasks[id].cpu
         } else {
             last
         };
-        if self.cpus[cpu as usize].online {
+        if self.cpus[cpu].online {
             cpu
         } else {
-            crate::mask::first(&self.masks.online).unwrap_or(0)
+            crate::mask::first(&self.masks.online).unwrap_or_default()
         }
     }
 
@@ -444,13 +445,13 @@ impl Sim<'_> {
     }
 
     fn queue_index(&self, id: TaskId, queue: &QueueRef) -> u32 {
-        let task = &self.tasks[id as usize];
+        let task = &self.tasks[id];
         let index = queue.index.eval(i64::from(task.index), &task.locals);
         self.ipc.queue(queue.array, index)
     }
 
-    fn yield_current(&mut self, cpu: u32, id: TaskId) {
-        if self.tasks[id as usize].class == Class::Rt {
+    fn yield_current(&mut self, cpu: CpuId, id: TaskId) {
+        if self.tasks[id].class == Class::Rt {
             return self.yield_rt(cpu, id);
         }
         if self.ops.yield_.is_some() {
@@ -459,6 +460,6 @@ impl Sim<'_> {
         } else {
             self.seen(id).scx.slice = 0;
         }
-        self.cpus[cpu as usize].need_resched = true;
+        self.cpus[cpu].need_resched = true;
     }
 }

@@ -7,11 +7,12 @@
 use workload::plan::Policy;
 
 use crate::consts::{DEQ_SAVE, ENQ_RESTORE, TASK_QUEUED};
+use crate::ids::{CpuId, IDLE, TaskId};
 use crate::lifecycle::class_of;
 use crate::mask::{self, CpuMask};
 use crate::seen::call;
 use crate::sim::Sim;
-use crate::task::{Class, IDLE, Place, State, TaskId};
+use crate::task::{Class, Place, State};
 
 impl Sim<'_> {
     pub(crate) fn set_affinity_mask(&mut self, id: TaskId, cpus: Option<CpuMask>) {
@@ -20,7 +21,7 @@ impl Sim<'_> {
         let all = cpus
             .as_ref()
             .is_none_or(|cpus| cpus == possible || mask::is_empty(cpus));
-        self.affinity[id as usize] = if all { None } else { cpus.map(Box::new) };
+        self.affinity[id] = if all { None } else { cpus.map(Box::new) };
         let pointer = std::ptr::from_ref(self.allowed(id));
         let count = mask::count(self.allowed(id)) as i32;
         let seen = self.seen(id);
@@ -30,23 +31,23 @@ impl Sim<'_> {
         self.checkers.affinity(id, allowed, self.op_at_ns);
     }
 
-    pub(crate) fn set_nice(&mut self, cpu: u32, id: TaskId, nice: i32) {
+    pub(crate) fn set_nice(&mut self, cpu: CpuId, id: TaskId, nice: i32) {
         self.suspend_current(cpu, id);
         self.metrics
             .weight_changes(id, &mut self.tasks, self.op_at_ns, |task| {
                 task.nice = nice.clamp(-20, 19);
             });
         self.set_priorities(id);
-        if self.tasks[id as usize].enabled {
+        if self.tasks[id].enabled {
             let weight = self.seen(id).scx.weight;
             call!(self, set_weight, self.seen_ptr(id), weight);
         }
         self.resume_current(cpu, id);
     }
 
-    pub(crate) fn set_policy(&mut self, cpu: u32, id: TaskId, policy: Policy) {
+    pub(crate) fn set_policy(&mut self, cpu: CpuId, id: TaskId, policy: Policy) {
         self.suspend_current(cpu, id);
-        let was = self.tasks[id as usize].class;
+        let was = self.tasks[id].class;
         let (class, rt_prio) = class_of(policy);
         if was == Class::Ext && class == Class::Rt {
             self.disable_task(id);
@@ -55,7 +56,7 @@ impl Sim<'_> {
             .weight_changes(id, &mut self.tasks, self.op_at_ns, |task| {
                 task.policy = policy;
             });
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.tasks[id];
         task.class = class;
         task.rt_prio = rt_prio;
         self.set_priorities(id);
@@ -73,11 +74,11 @@ impl Sim<'_> {
         }
     }
 
-    pub(crate) fn set_affinity(&mut self, cpu: u32, id: TaskId, cpus: &[u32]) {
+    pub(crate) fn set_affinity(&mut self, cpu: CpuId, id: TaskId, cpus: &[u32]) {
         self.suspend_current(cpu, id);
-        let cpus = (!cpus.is_empty()).then(|| mask::of(cpus.iter().copied()));
+        let cpus = (!cpus.is_empty()).then(|| mask::of(cpus.iter().map(|cpu| CpuId(*cpu))));
         self.set_affinity_mask(id, cpus);
-        if self.tasks[id as usize].class == Class::Ext {
+        if self.tasks[id].class == Class::Ext {
             let allowed = std::ptr::from_ref(self.allowed(id));
             call!(self, set_cpumask, self.seen_ptr(id), allowed);
         }
@@ -87,20 +88,20 @@ impl Sim<'_> {
         }
     }
 
-    fn suspend_current(&mut self, cpu: u32, id: TaskId) {
-        debug_assert_eq!(self.cpus[cpu as usize].curr, id);
+    fn suspend_current(&mut self, cpu: CpuId, id: TaskId) {
+        debug_assert_eq!(self.cpus[cpu].curr, id);
         self.lock_rq(cpu);
         self.clock_ns = self.op_at_ns;
-        match self.tasks[id as usize].class {
+        match self.tasks[id].class {
             Class::Ext => self.dequeue_ext(cpu, id, DEQ_SAVE),
             Class::Rt => self.update_curr(cpu),
         }
     }
 
-    fn resume_current(&mut self, cpu: u32, id: TaskId) {
+    fn resume_current(&mut self, cpu: CpuId, id: TaskId) {
         let clock = self.clock_ns;
-        self.cpus[cpu as usize].exec_start_ns = clock;
-        if self.tasks[id as usize].class == Class::Ext {
+        self.cpus[cpu].exec_start_ns = clock;
+        if self.tasks[id].class == Class::Ext {
             self.seen(id).scx.flags |= TASK_QUEUED;
             call!(self, runnable, self.seen_ptr(id), ENQ_RESTORE);
             call!(self, running, self.seen_ptr(id));
@@ -108,11 +109,11 @@ impl Sim<'_> {
     }
 
     /// The stopper moves a task off a CPU it may no longer use.
-    fn migrate_current(&mut self, cpu: u32, id: TaskId) {
+    fn migrate_current(&mut self, cpu: CpuId, id: TaskId) {
         self.charge(self.machine.costs.switch_ns);
         self.update_curr(cpu);
         let clock = self.clock_ns;
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.tasks[id];
         let class = task.class;
         task.state = State::Queued;
         task.queued_at_ns = clock;
@@ -125,20 +126,20 @@ impl Sim<'_> {
         self.end_stint(cpu, id);
         self.metrics.stopped(id, &mut self.tasks, clock);
         self.checkers.switched(cpu, id, IDLE, clock, true);
-        let this = &mut self.cpus[cpu as usize];
+        let this = &mut self.cpus[cpu];
         this.curr = IDLE;
         this.idle_since_ns = clock;
         this.stopper = true;
         this.need_resched = true;
         let target = self.fallback_cpu(id);
-        self.tasks[id as usize].cpu = target;
+        self.tasks[id].cpu = target;
         self.lock_rq(target);
-        debug_assert_eq!(self.tasks[id as usize].place, Place::Nowhere);
+        debug_assert_eq!(self.tasks[id].place, Place::Nowhere);
         match class {
             Class::Rt => self.enqueue_rt(target, id, false),
             Class::Ext => {
                 self.enqueue_ext(target, id, 0);
-                if self.cpus[target as usize].curr == IDLE {
+                if self.cpus[target].curr == IDLE {
                     self.resched(target);
                 }
             }

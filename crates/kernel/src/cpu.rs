@@ -2,9 +2,9 @@
 //! A CPU: what it runs, and when it next has to act.
 
 use crate::dsq::Dsq;
+use crate::ids::{CpuId, IDLE, TaskId};
 use crate::lock::Lock;
 use crate::rt::RtQueue;
-use crate::task::{IDLE, TaskId};
 
 /// Not scheduled.
 pub const NEVER: u64 = u64::MAX;
@@ -39,11 +39,11 @@ pub struct Cpu {
     /// Its task was moved away by force; what follows is no return from idleness.
     pub stopper: bool,
     /// CPUs that wait for this one to reschedule (`SCX_KICK_WAIT`).
-    pub waited_for_by: Vec<u32>,
+    pub waited_for_by: Vec<CpuId>,
     /// CPUs this one still waits for.
     pub waits_for: u32,
     /// Where the search for any CPU of a set last ended.
-    pub distribute: u32,
+    pub distribute: CpuId,
     /// Footprints run on this CPU's core, KiB in total: kept at the core's first CPU.
     pub cache_churn: u64,
     pub idle_since_ns: u64,
@@ -71,7 +71,7 @@ impl Cpu {
             stopper: false,
             waited_for_by: Vec::new(),
             waits_for: 0,
-            distribute: 0,
+            distribute: CpuId(0),
             cache_churn: 0,
             idle_since_ns: 0,
             idle_ns: 0,

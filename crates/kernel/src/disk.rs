@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 
-use crate::events::Kind;
+use crate::events::Event;
+use crate::ids::TaskId;
 use crate::sim::Sim;
-use crate::task::TaskId;
 
 #[derive(Default)]
 pub struct Disk {
@@ -36,7 +36,7 @@ impl Sim<'_> {
             there_ns.max(written_ns.saturating_sub(ahead_ns))
         };
         self.disk.waiting.push_back((id, self.op_at_ns));
-        self.events.post(done_ns, Kind::Disk, 0);
+        self.events.post(done_ns, Event::Disk);
     }
 
     /// The completion interrupt goes to the CPU that asked.

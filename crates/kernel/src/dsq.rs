@@ -7,8 +7,8 @@
 
 use std::collections::VecDeque;
 
+use crate::ids::TaskId;
 use crate::lock::Lock;
-use crate::task::TaskId;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {

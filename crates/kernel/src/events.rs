@@ -4,50 +4,80 @@
 //! An event is one 128-bit number, time above sequence above subject, so that order is one comparison. Events are
 //! never removed: whoever posts a new one for the same subject remembers its sequence number and ignores older ones.
 
-/// Whom an event is for.
+use crate::ids::{CpuId, TaskId};
+
+/// What happens, and to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
+pub enum Event {
     /// A CPU has something to do: its task's work ends, a tick, an interrupt to reschedule.
-    Cpu = 0,
+    Cpu(CpuId),
     /// A task's sleep is over.
-    Sleep = 1,
-    /// A timer of the policy.
-    PolicyTimer = 2,
+    Sleep(TaskId),
+    /// A timer of the policy, by its number.
+    PolicyTimer(u32),
     /// The disk has finished its oldest request.
-    Disk = 3,
-    Watchdog = 4,
+    Disk,
+    /// The watchdog looks for tasks that nobody runs.
+    Watchdog,
+    /// The checkers look at everybody who waits.
+    Audit,
+    /// A CPU's own watchdog looks whether the CPU is stuck.
+    LockupLook(CpuId),
     /// The workload's time is over.
-    End = 5,
-    /// A CPU goes or comes, as scripted.
-    Hotplug = 6,
+    End,
+    /// A CPU goes or comes, by its line of the script.
+    Hotplug(u32),
     /// A real-time budget of a CPU is spent or renewed.
-    RtBudget = 7,
+    RtBudget(CpuId),
 }
 
-const KINDS: [Kind; 8] = [
-    Kind::Cpu,
-    Kind::Sleep,
-    Kind::PolicyTimer,
-    Kind::Disk,
-    Kind::Watchdog,
-    Kind::End,
-    Kind::Hotplug,
-    Kind::RtBudget,
-];
+impl Event {
+    fn packed(self) -> u64 {
+        let (kind, index) = match self {
+            Self::Cpu(cpu) => (0, cpu.0),
+            Self::Sleep(task) => (1, task.0),
+            Self::PolicyTimer(timer) => (2, timer),
+            Self::Disk => (3, 0),
+            Self::Watchdog => (4, 0),
+            Self::Audit => (5, 0),
+            Self::LockupLook(cpu) => (6, cpu.0),
+            Self::End => (7, 0),
+            Self::Hotplug(line) => (8, line),
+            Self::RtBudget(cpu) => (9, cpu.0),
+        };
+        kind << INDEX_BITS | u64::from(index)
+    }
+
+    fn unpacked(packed: u64) -> Self {
+        let index = (packed & ((1 << INDEX_BITS) - 1)) as u32;
+        match packed >> INDEX_BITS & ((1 << KIND_BITS) - 1) {
+            0 => Self::Cpu(CpuId(index)),
+            1 => Self::Sleep(TaskId(index)),
+            2 => Self::PolicyTimer(index),
+            3 => Self::Disk,
+            4 => Self::Watchdog,
+            5 => Self::Audit,
+            6 => Self::LockupLook(CpuId(index)),
+            7 => Self::End,
+            8 => Self::Hotplug(index),
+            _ => Self::RtBudget(CpuId(index)),
+        }
+    }
+}
 
 const INDEX_BITS: u32 = 21;
-const SUBJECT_BITS: u32 = INDEX_BITS + 3;
+const KIND_BITS: u32 = 4;
+const SUBJECT_BITS: u32 = INDEX_BITS + KIND_BITS;
 
-/// Most subjects of one kind.
+/// Most subjects of one kind of event.
 pub const MAX_SUBJECTS: usize = 1 << INDEX_BITS;
 
+/// An event whose time has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct Due {
     pub at_ns: u64,
     pub seq: u64,
-    pub kind: Kind,
-    pub index: u32,
+    pub event: Event,
 }
 
 /// A heap of four children a node: half as deep as a binary one, and the children share a cache line.
@@ -64,9 +94,9 @@ pub struct Events {
 
 impl Events {
     /// Returns the event's sequence number, never 0.
-    pub fn post(&mut self, at_ns: u64, kind: Kind, index: u32) -> u64 {
+    pub fn post(&mut self, at_ns: u64, event: Event) -> u64 {
         self.seq += 1;
-        let low = self.seq << SUBJECT_BITS | u64::from(kind as u8) << INDEX_BITS | u64::from(index);
+        let low = self.seq << SUBJECT_BITS | event.packed();
         let key = u128::from(at_ns) << 64 | u128::from(low);
         if std::mem::take(&mut self.open) {
             self.sift_down(key);
@@ -86,7 +116,7 @@ impl Events {
         self.seq
     }
 
-    pub fn pop(&mut self) -> Option<Event> {
+    pub fn pop(&mut self) -> Option<Due> {
         if std::mem::take(&mut self.open) {
             let last = self.heap.pop()?;
             if !self.heap.is_empty() {
@@ -96,11 +126,10 @@ impl Events {
         let key = *self.heap.first()?;
         self.open = true;
         let low = key as u64;
-        Some(Event {
+        Some(Due {
             at_ns: (key >> 64) as u64,
             seq: low >> SUBJECT_BITS,
-            kind: KINDS[(low >> INDEX_BITS & 7) as usize],
-            index: (low & ((1 << INDEX_BITS) - 1)) as u32,
+            event: Event::unpacked(low),
         })
     }
 
@@ -161,14 +190,13 @@ mod tests {
             let mut events = Events::default();
             let mut model: Vec<(u64, u64)> = Vec::new();
             for (time, pop) in times {
-                let seq = events.post(time, Kind::Sleep, (time % 7) as u32);
+                let seq = events.post(time, Event::Sleep(TaskId((time % 7) as u32)));
                 model.push((time, seq));
                 if pop {
                     model.sort_unstable();
                     let event = events.pop().unwrap();
                     prop_assert_eq!((event.at_ns, event.seq), model.remove(0));
-                    prop_assert_eq!(u64::from(event.index), event.at_ns % 7);
-                    prop_assert_eq!(event.kind, Kind::Sleep);
+                    prop_assert_eq!(event.event, Event::Sleep(TaskId((event.at_ns % 7) as u32)));
                 }
             }
             model.sort_unstable();

@@ -5,9 +5,10 @@ use crate::consts::{
     DEQ_SCHED_CHANGE, DEQ_SLEEP, DISPATCH_LOOPS, ENQ_LAST, OPS_ENQ_EXITING, OPS_ENQ_LAST,
     PF_EXITING, SLICE_DFL, TASK_QUEUED,
 };
+use crate::ids::{CpuId, IDLE, TaskId};
 use crate::seen::call;
 use crate::sim::{Context, Sim};
-use crate::task::{Class, IDLE, Place, State, TaskId};
+use crate::task::{Class, Place, State};
 use crate::trace::What;
 
 /// What dispatch concluded.
@@ -19,9 +20,9 @@ enum Verdict {
 
 impl Sim<'_> {
     /// A task becomes runnable on a CPU.
-    pub(crate) fn enqueue_ext(&mut self, cpu: u32, id: TaskId, enq_flags: u64) {
+    pub(crate) fn enqueue_ext(&mut self, cpu: CpuId, id: TaskId, enq_flags: u64) {
         let now = self.now_ns;
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.tasks[id];
         task.state = State::Queued;
         if task.reset_runnable_at {
             task.runnable_at_ns = now;
@@ -33,12 +34,12 @@ impl Sim<'_> {
     }
 
     /// Hand a queued task to the policy, or past it.
-    pub(crate) fn do_enqueue(&mut self, cpu: u32, id: TaskId, enq_flags: u64) {
-        debug_assert_eq!(self.tasks[id as usize].place, Place::Nowhere);
-        if !self.cpus[cpu as usize].online {
+    pub(crate) fn do_enqueue(&mut self, cpu: CpuId, id: TaskId, enq_flags: u64) {
+        debug_assert_eq!(self.tasks[id].place, Place::Nowhere);
+        if !self.cpus[cpu].online {
             return self.enqueue_past_policy(id, Place::Local(cpu), enq_flags);
         }
-        if self.tasks[id as usize].verdict.is_some() {
+        if self.tasks[id].verdict.is_some() {
             return self.direct_dispatch(cpu, id, enq_flags);
         }
         if self.ops.flags & OPS_ENQ_EXITING == 0 && self.seen(id).flags & PF_EXITING != 0 {
@@ -48,15 +49,15 @@ impl Sim<'_> {
             let global = self.global_dsq_of(cpu);
             return self.enqueue_past_policy(id, Place::Dsq(global), enq_flags);
         }
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.tasks[id];
         task.qseq = task.qseq.wrapping_add(1);
         self.context = Context::Enqueue(id);
         call!(self, enqueue, self.seen_ptr(id), enq_flags);
         self.context = Context::Other;
-        if self.tasks[id as usize].verdict.is_some() {
+        if self.tasks[id].verdict.is_some() {
             return self.direct_dispatch(cpu, id, enq_flags);
         }
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.tasks[id];
         task.custody = true;
         task.place = Place::Policy;
         let at = self.op_at_ns;
@@ -66,40 +67,40 @@ impl Sim<'_> {
 
     fn enqueue_past_policy(&mut self, id: TaskId, to: Place, enq_flags: u64) {
         self.seen(id).scx.slice = SLICE_DFL;
-        self.tasks[id as usize].verdict = None;
+        self.tasks[id].verdict = None;
         self.put(id, to, enq_flags);
     }
 
     /// A queued or running task leaves its run queue.
-    pub(crate) fn dequeue_ext(&mut self, cpu: u32, id: TaskId, flags: u64) {
+    pub(crate) fn dequeue_ext(&mut self, cpu: CpuId, id: TaskId, flags: u64) {
         let flags = if flags & DEQ_SLEEP == 0 {
             flags | DEQ_SCHED_CHANGE
         } else {
             flags
         };
-        if self.tasks[id as usize].custody {
+        if self.tasks[id].custody {
             call!(self, dequeue, self.seen_ptr(id), flags);
-            self.tasks[id as usize].custody = false;
+            self.tasks[id].custody = false;
         }
-        if self.cpus[cpu as usize].curr == id {
+        if self.cpus[cpu].curr == id {
             self.update_curr(cpu);
             call!(self, stopping, self.seen_ptr(id), false);
         }
         call!(self, quiescent, self.seen_ptr(id), flags);
         self.seen(id).scx.flags &= !TASK_QUEUED;
         self.unlink(id);
-        self.tasks[id as usize].verdict = None;
+        self.tasks[id].verdict = None;
     }
 
     /// Choose the next task of this class: prev, or the local queue's first, or nothing.
-    pub(crate) fn pick_ext(&mut self, cpu: u32, prev: TaskId) -> Option<TaskId> {
-        self.cpus[cpu as usize].in_dispatch = true;
+    pub(crate) fn pick_ext(&mut self, cpu: CpuId, prev: TaskId) -> Option<TaskId> {
+        self.cpus[cpu].in_dispatch = true;
         let verdict = self.dispatch_one(cpu, prev);
-        self.cpus[cpu as usize].in_dispatch = false;
+        self.cpus[cpu].in_dispatch = false;
         let next = match verdict {
             Verdict::Nothing => return None,
             Verdict::Prev => prev,
-            Verdict::Local => self.cpus[cpu as usize].local.entries.front()?.task,
+            Verdict::Local => self.cpus[cpu].local.entries.front()?.task,
         };
         let slice = &mut self.seen(next).scx.slice;
         if *slice == 0 {
@@ -108,22 +109,22 @@ impl Sim<'_> {
         Some(next)
     }
 
-    fn dispatch_one(&mut self, cpu: u32, prev: TaskId) -> Verdict {
-        let prev_ext = prev != IDLE && self.tasks[prev as usize].class == Class::Ext;
+    fn dispatch_one(&mut self, cpu: CpuId, prev: TaskId) -> Verdict {
+        let prev_ext = prev != IDLE && self.tasks[prev].class == Class::Ext;
         if prev_ext {
             self.update_curr(cpu);
             if self.keeps(prev) && self.seen(prev).scx.slice > 0 {
                 return Verdict::Prev;
             }
         }
-        if !self.cpus[cpu as usize].local.is_empty() {
+        if !self.cpus[cpu].local.is_empty() {
             return Verdict::Local;
         }
         let global = self.global_dsq_of(cpu);
         if self.consume(cpu, global) {
             return Verdict::Local;
         }
-        if self.ops.dispatch.is_some() && self.cpus[cpu as usize].online {
+        if self.ops.dispatch.is_some() && self.cpus[cpu].online {
             let prev_ptr = if prev_ext {
                 self.seen_ptr(prev)
             } else {
@@ -133,13 +134,13 @@ impl Sim<'_> {
             loop {
                 self.dispatched = 0;
                 self.context = Context::Dispatch;
-                call!(self, dispatch, cpu as i32, prev_ptr);
+                call!(self, dispatch, cpu.0 as i32, prev_ptr);
                 self.context = Context::Other;
                 self.flush_inserts(cpu);
                 if prev_ext && self.keeps(prev) && self.seen(prev).scx.slice > 0 {
                     return Verdict::Prev;
                 }
-                if !self.cpus[cpu as usize].local.is_empty() {
+                if !self.cpus[cpu].local.is_empty() {
                     return Verdict::Local;
                 }
                 if self.consume(cpu, global) {
@@ -159,7 +160,7 @@ impl Sim<'_> {
         if prev_ext
             && self.keeps(prev)
             && self.ops.flags & OPS_ENQ_LAST == 0
-            && self.cpus[cpu as usize].online
+            && self.cpus[cpu].online
         {
             return Verdict::Prev;
         }
@@ -168,18 +169,18 @@ impl Sim<'_> {
 
     /// Still runnable, though switched out perhaps.
     fn keeps(&self, prev: TaskId) -> bool {
-        self.tasks[prev as usize].state == State::Running
+        self.tasks[prev].state == State::Running
     }
 
-    pub(crate) fn put_prev_ext(&mut self, cpu: u32, prev: TaskId, next: TaskId) {
+    pub(crate) fn put_prev_ext(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
         self.update_curr(cpu);
-        if self.tasks[prev as usize].state != State::Running {
+        if self.tasks[prev].state != State::Running {
             return;
         }
         call!(self, stopping, self.seen_ptr(prev), true);
         let now = self.now_ns;
         let clock = self.clock_ns;
-        let task = &mut self.tasks[prev as usize];
+        let task = &mut self.tasks[prev];
         task.state = State::Queued;
         task.queued_at_ns = clock;
         task.from_wakeup = false;
@@ -197,8 +198,8 @@ impl Sim<'_> {
         }
     }
 
-    pub(crate) fn set_next_ext(&mut self, cpu: u32, next: TaskId) {
-        let place = self.tasks[next as usize].place;
+    pub(crate) fn set_next_ext(&mut self, cpu: CpuId, next: TaskId) {
+        let place = self.tasks[next].place;
         debug_assert_eq!(
             place,
             Place::Local(cpu),
@@ -208,6 +209,6 @@ impl Sim<'_> {
         call!(self, running, self.seen_ptr(next));
         let slice_ns = self.seen(next).scx.slice;
         self.checkers.begins(cpu, next, slice_ns, self.clock_ns);
-        self.tasks[next as usize].reset_runnable_at = true;
+        self.tasks[next].reset_runnable_at = true;
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The table of functions that a policy calls, and the way from C back into the simulation.
 
+use crate::ids::{CpuId, DsqIndex};
 use std::ffi::{CStr, c_char, c_void};
 
 use policy::abi::{CpuMask, DsqIter, ScxHost, TaskStruct, Timer, TimerCallback};
@@ -8,7 +9,7 @@ use policy::abi::{CpuMask, DsqIter, ScxHost, TaskStruct, Timer, TimerCallback};
 use crate::consts::ENQ_PRIQ;
 use crate::maps::ArrayShape;
 use crate::sim::{Context, Masks, Sim};
-use crate::task::{Place, Verdict};
+use crate::task::{Place, Task, Verdict};
 
 const EINVAL: i32 = -22;
 const EBUSY: i32 = -16;
@@ -81,7 +82,7 @@ impl Sim<'_> {
 unsafe extern "C" fn create_dsq(sim: *mut c_void, id: u64, node: i32) -> i32 {
     // SAFETY: called by the policy through the table; see `back`. So for all functions here.
     let sim = unsafe { back(sim) };
-    if node >= sim.machine.topology.nodes() as i32 || node < -1 {
+    if node >= sim.topology.nodes() as i32 || node < -1 {
         return EINVAL;
     }
     sim.create_dsq(id)
@@ -165,8 +166,8 @@ unsafe extern "C" fn dsq_iter_new(sim: *mut c_void, it: *mut DsqIter, id: u64, f
     match sim.find_dsq(id) {
         None => ENOENT,
         Some(dsq) => {
-            it[0] = u64::from(dsq) + 1;
-            it[1] = u64::from(sim.dsqs[dsq as usize].seq());
+            it[0] = u64::from(dsq.0) + 1;
+            it[1] = u64::from(sim.dsqs[dsq].seq());
             0
         }
     }
@@ -175,11 +176,11 @@ unsafe extern "C" fn dsq_iter_new(sim: *mut c_void, it: *mut DsqIter, id: u64, f
 unsafe extern "C" fn dsq_iter_next(sim: *mut c_void, it: *mut DsqIter) -> *mut TaskStruct {
     // SAFETY: see dsq_iter_new.
     let (sim, it) = unsafe { (back(sim), &mut (*it).opaque) };
-    let Some(dsq) = (it[0] as u32).checked_sub(1) else {
+    let Some(dsq) = (it[0] as u32).checked_sub(1).map(DsqIndex) else {
         return std::ptr::null_mut();
     };
     let limit = it[1] as u32;
-    let entries = &sim.dsqs[dsq as usize];
+    let entries = &sim.dsqs[dsq];
     let mut index = if it[0] & STARTED == 0 {
         0
     } else {
@@ -259,10 +260,11 @@ fn move_task(
         sim.eject("scx_bpf_dsq_move() called from select_cpu or enqueue".to_string());
         return false;
     }
-    let (Some(id), Some(dsq)) = (sim.task_of(p), (it[0] as u32).checked_sub(1)) else {
+    let (Some(id), Some(dsq)) = (sim.task_of(p), (it[0] as u32).checked_sub(1).map(DsqIndex))
+    else {
         return false;
     };
-    let task = &sim.tasks[id as usize];
+    let task = &sim.tasks[id];
     let limit = it[1] as u32;
     // Gone, or back in the queue since the walk began.
     if task.place != Place::Dsq(dsq) || task.dsq_seq.wrapping_sub(limit).cast_signed() > 0 {
@@ -282,7 +284,7 @@ unsafe extern "C" fn kick_cpu(sim: *mut c_void, cpu: i32, flags: u64) {
     // SAFETY: see create_dsq.
     let sim = unsafe { back(sim) };
     if sim.cpu_ok(cpu) {
-        sim.kick(cpu as u32, flags);
+        sim.kick(CpuId(cpu as u32), flags);
     }
 }
 
@@ -297,8 +299,8 @@ unsafe extern "C" fn select_cpu_dfl(
     let sim = unsafe { back(sim) };
     let (cpu, idle) = match sim.task_of(p) {
         Some(id) if sim.cpu_ok(prev_cpu) && sim.needs_builtin_idle() => {
-            match sim.select_cpu_dfl(id, prev_cpu as u32, wake_flags) {
-                Some(cpu) => (cpu as i32, true),
+            match sim.select_cpu_dfl(id, CpuId(prev_cpu as u32), wake_flags) {
+                Some(cpu) => (cpu.0 as i32, true),
                 None => (prev_cpu, false),
             }
         }
@@ -318,7 +320,7 @@ unsafe extern "C" fn pick_idle_cpu(sim: *mut c_void, allowed: *const CpuMask, fl
     // SAFETY: a mask of a task or of the machine; copied, because the search changes the machine's.
     let allowed = unsafe { (*allowed).clone() };
     sim.pick_idle(&allowed, flags)
-        .map_or(EBUSY, |cpu| cpu as i32)
+        .map_or(EBUSY, |cpu| cpu.0 as i32)
 }
 
 unsafe extern "C" fn pick_any_cpu(sim: *mut c_void, allowed: *const CpuMask, flags: u64) -> i32 {
@@ -327,24 +329,24 @@ unsafe extern "C" fn pick_any_cpu(sim: *mut c_void, allowed: *const CpuMask, fla
     if sim.builtin_idle
         && let Some(cpu) = sim.pick_idle(&allowed, flags)
     {
-        return cpu as i32;
+        return cpu.0 as i32;
     }
-    sim.pick_any(&allowed).map_or(EBUSY, |cpu| cpu as i32)
+    sim.pick_any(&allowed).map_or(EBUSY, |cpu| cpu.0 as i32)
 }
 
 unsafe extern "C" fn test_and_clear_cpu_idle(sim: *mut c_void, cpu: i32) -> bool {
     // SAFETY: see create_dsq.
     let sim = unsafe { back(sim) };
-    sim.needs_builtin_idle() && sim.cpu_ok(cpu) && sim.claim_idle(cpu as u32)
+    sim.needs_builtin_idle() && sim.cpu_ok(cpu) && sim.claim_idle(CpuId(cpu as u32))
 }
 
 unsafe extern "C" fn task_cpu(sim: *mut c_void, p: *const TaskStruct) -> i32 {
     // SAFETY: see create_dsq.
     let sim = unsafe { back(sim) };
     match sim.task_of(p) {
-        Some(id) => sim.tasks[id as usize].cpu as i32,
+        Some(id) => sim.tasks[id].cpu.0 as i32,
         // The idle task is wherever it is looked at.
-        None => sim.op_cpu as i32,
+        None => sim.op_cpu.0 as i32,
     }
 }
 
@@ -352,17 +354,15 @@ unsafe extern "C" fn task_running(sim: *mut c_void, p: *const TaskStruct) -> boo
     // SAFETY: see create_dsq.
     let sim = unsafe { back(sim) };
     sim.task_of(p)
-        .is_some_and(|id| sim.cpus[sim.tasks[id as usize].cpu as usize].curr == id)
+        .is_some_and(|id| sim.cpus[sim.tasks[id].cpu].curr == id)
 }
 
 unsafe extern "C" fn task_from_pid(sim: *mut c_void, pid: i32) -> *mut TaskStruct {
     // SAFETY: see create_dsq.
     let sim = unsafe { back(sim) };
-    let id = pid - crate::lifecycle::pid_of(0);
-    if id >= 0 && (id as usize) < sim.tasks.len() && sim.tasks[id as usize].alive() {
-        sim.seen_ptr(id as u32)
-    } else {
-        std::ptr::null_mut()
+    match crate::lifecycle::task_of_pid(pid) {
+        Some(id) if sim.tasks.get(id).is_some_and(Task::alive) => sim.seen_ptr(id),
+        _ => std::ptr::null_mut(),
     }
 }
 
@@ -480,18 +480,18 @@ impl Sim<'_> {
     fn nr_queued(&self, id: u64) -> i32 {
         use crate::consts::{DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON};
         if id == DSQ_LOCAL {
-            return self.cpus[self.op_cpu as usize].local.len() as i32;
+            return self.cpus[self.op_cpu].local.len() as i32;
         }
         if id & DSQ_LOCAL_ON == DSQ_LOCAL_ON {
             return self
                 .cpus
-                .get(id as u32 as usize)
+                .get(CpuId(id as u32))
                 .map_or(ENOENT, |cpu| cpu.local.len() as i32);
         }
         if id == DSQ_GLOBAL {
             return ENOENT;
         }
         self.find_dsq(id)
-            .map_or(ENOENT, |dsq| self.dsqs[dsq as usize].len() as i32)
+            .map_or(ENOENT, |dsq| self.dsqs[dsq].len() as i32)
     }
 }

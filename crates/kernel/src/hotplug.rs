@@ -5,11 +5,12 @@
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::events::Kind;
+use crate::events::Event;
+use crate::ids::{CpuId, IDLE, TaskId};
 use crate::mask;
 use crate::seen::call;
 use crate::sim::Sim;
-use crate::task::{Class, IDLE, Place, State, TaskId};
+use crate::task::{Class, Place, State};
 use crate::trace::What;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,13 +55,14 @@ pub fn parse(script: &str, cpus: usize) -> Result<Vec<Hotplug>> {
 impl Sim<'_> {
     pub(crate) fn script_hotplug(&mut self) {
         for (index, event) in self.options.hotplug.iter().enumerate() {
-            self.events.post(event.at_ns, Kind::Hotplug, index as u32);
+            self.events.post(event.at_ns, Event::Hotplug(index as u32));
         }
     }
 
     pub(crate) fn hotplug(&mut self, index: u32) {
         let Hotplug { cpu, online, .. } = self.options.hotplug[index as usize];
-        if self.cpus[cpu as usize].online == online {
+        let cpu = CpuId(cpu);
+        if self.cpus[cpu].online == online {
             return;
         }
         if !online && mask::count(&self.masks.online) == 1 {
@@ -69,7 +71,7 @@ impl Sim<'_> {
         // The hotplug thread works on a CPU that stays.
         let from = mask::iter(&self.masks.online)
             .find(|other| *other != cpu)
-            .unwrap_or(0);
+            .unwrap_or_default();
         self.interrupt(from);
         self.decide(
             if online { What::Online } else { What::Offline },
@@ -86,7 +88,7 @@ impl Sim<'_> {
             self.enter_policy();
             self.trace_call(if online { "cpu_online" } else { "cpu_offline" });
             // SAFETY: a callback of the loaded policy, as in `call!`.
-            unsafe { callback(cpu as i32) };
+            unsafe { callback(cpu.0 as i32) };
             self.leave_policy();
         }
         if online {
@@ -101,30 +103,30 @@ impl Sim<'_> {
         self.end_op();
     }
 
-    fn bring_up(&mut self, cpu: u32) {
+    fn bring_up(&mut self, cpu: CpuId) {
         mask::set(&mut self.masks.online, cpu);
-        let this = &mut self.cpus[cpu as usize];
+        let this = &mut self.cpus[cpu];
         this.online = true;
         self.checkers.cpu_online(cpu, self.op_at_ns);
-        let this = &mut self.cpus[cpu as usize];
+        let this = &mut self.cpus[cpu];
         this.kernel_until_ns = this.kernel_until_ns.max(self.op_at_ns);
         self.update_idle(cpu, true, true);
         self.resched(cpu);
     }
 
     /// Its tasks leave for other CPUs.
-    fn take_down(&mut self, cpu: u32) {
+    fn take_down(&mut self, cpu: CpuId) {
         mask::clear(&mut self.masks.online, cpu);
-        self.cpus[cpu as usize].online = false;
+        self.cpus[cpu].online = false;
         self.rt_budget_leaves(cpu);
         let mut moving = Vec::new();
-        let curr = self.cpus[cpu as usize].curr;
+        let curr = self.cpus[cpu].curr;
         if curr != IDLE {
             self.push_off(cpu, curr);
             moving.push(curr);
         }
-        for id in 0..self.tasks.len() as TaskId {
-            let task = &self.tasks[id as usize];
+        for id in self.tasks.ids() {
+            let task = &self.tasks[id];
             if task.state != State::Queued || task.cpu != cpu || moving.contains(&id) {
                 continue;
             }
@@ -135,7 +137,7 @@ impl Sim<'_> {
             }
             moving.push(id);
         }
-        let this = &mut self.cpus[cpu as usize];
+        let this = &mut self.cpus[cpu];
         this.resched_at_ns = crate::cpu::NEVER;
         this.need_resched = false;
         self.update_idle(cpu, false, true);
@@ -143,12 +145,12 @@ impl Sim<'_> {
         self.post(cpu);
         for id in moving {
             let target = self.fallback_cpu(id);
-            self.tasks[id as usize].cpu = target;
-            match self.tasks[id as usize].class {
+            self.tasks[id].cpu = target;
+            match self.tasks[id].class {
                 Class::Rt => self.enqueue_rt(target, id, false),
                 Class::Ext => {
                     self.enqueue_ext(target, id, 0);
-                    if self.cpus[target as usize].curr == IDLE {
+                    if self.cpus[target].curr == IDLE {
                         self.resched(target);
                     }
                 }
@@ -157,17 +159,17 @@ impl Sim<'_> {
     }
 
     /// The running task is switched out and leaves its run queue.
-    fn push_off(&mut self, cpu: u32, id: TaskId) {
+    fn push_off(&mut self, cpu: CpuId, id: TaskId) {
         self.progress(cpu);
-        let clock = self.op_at_ns.max(self.cpus[cpu as usize].exec_start_ns);
+        let clock = self.op_at_ns.max(self.cpus[cpu].exec_start_ns);
         self.clock_ns = clock;
         self.update_curr(cpu);
-        let class = self.tasks[id as usize].class;
+        let class = self.tasks[id].class;
         if class == Class::Ext {
             call!(self, stopping, self.seen_ptr(id), true);
             call!(self, quiescent, self.seen_ptr(id), 0);
         }
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.tasks[id];
         task.state = State::Queued;
         task.queued_at_ns = clock;
         task.from_wakeup = false;
@@ -176,7 +178,7 @@ impl Sim<'_> {
         self.metrics.stopped(id, &mut self.tasks, clock);
         self.checkers.switched(cpu, id, IDLE, clock, true);
         self.trace_switch(cpu, id, IDLE, clock);
-        let this = &mut self.cpus[cpu as usize];
+        let this = &mut self.cpus[cpu];
         this.curr = IDLE;
         this.idle_since_ns = clock;
         this.next_tick_ns = crate::cpu::NEVER;
@@ -186,18 +188,22 @@ impl Sim<'_> {
 
     /// The loader's answer to `SCX_ECODE_ACT_RESTART`: the policy goes and comes anew, its tasks wait meanwhile.
     fn restart_policy(&mut self, reason: &str) {
-        let queued: Vec<TaskId> = (0..self.tasks.len() as TaskId)
+        let queued: Vec<TaskId> = self
+            .tasks
+            .ids()
             .filter(|id| {
-                let task = &self.tasks[*id as usize];
+                let task = &self.tasks[*id];
                 task.enabled && task.state == State::Queued
             })
             .collect();
         for id in &queued {
             self.unlink(*id);
-            self.tasks[*id as usize].custody = false;
+            self.tasks[*id].custody = false;
         }
-        let living: Vec<TaskId> = (0..self.tasks.len() as TaskId)
-            .filter(|id| self.tasks[*id as usize].alive())
+        let living: Vec<TaskId> = self
+            .tasks
+            .ids()
+            .filter(|id| self.tasks[*id].alive())
             .collect();
         for id in &living {
             self.disable_task(*id);
@@ -216,7 +222,7 @@ impl Sim<'_> {
             reason,
         );
         self.maps.clear();
-        let nodes = self.machine.topology.nodes();
+        let nodes = self.topology.nodes();
         self.dsqs.truncate(nodes);
         self.dsq_ids.clear();
         self.dsq_small.clear();
@@ -246,7 +252,7 @@ impl Sim<'_> {
             self.enable_task(*id);
         }
         for id in &living {
-            let task = &self.tasks[*id as usize];
+            let task = &self.tasks[*id];
             if task.class == Class::Ext && task.state == State::Running {
                 call!(self, runnable, self.seen_ptr(*id), 0);
                 call!(self, running, self.seen_ptr(*id));
@@ -254,10 +260,10 @@ impl Sim<'_> {
         }
         for id in queued {
             if self.exit.is_none() {
-                debug_assert_eq!(self.tasks[id as usize].place, Place::Nowhere);
-                let cpu = self.tasks[id as usize].cpu;
+                debug_assert_eq!(self.tasks[id].place, Place::Nowhere);
+                let cpu = self.tasks[id].cpu;
                 self.enqueue_ext(cpu, id, 0);
-                if self.cpus[cpu as usize].curr == IDLE {
+                if self.cpus[cpu].curr == IDLE {
                     self.resched(cpu);
                 }
             }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The built-in tracking of idle CPUs and the default choice of a CPU, as `kernel/sched/ext_idle.c` has them.
 
-use machine::Topology;
-
 use crate::consts::{PF_EXITING, PICK_IDLE_CORE, WAKE_SYNC};
+use crate::ids::{CpuId, Id, TaskId};
 use crate::mask::{self, CpuMask};
 use crate::seen::call;
 use crate::sim::Sim;
-use crate::task::TaskId;
+use crate::topology::{Place, Topology};
 
 /// Sets of CPUs that searches go through, from near to far.
 pub struct Domains {
@@ -23,36 +22,38 @@ pub struct Domains {
 
 impl Domains {
     pub fn new(topology: &Topology) -> Self {
-        let masks = |count: usize, cpus: &dyn Fn(u32) -> Vec<u32>| -> Vec<CpuMask> {
-            (0..count)
-                .map(|index| mask::of(cpus(index as u32)))
-                .collect()
+        let masks = |count: usize, of: &dyn Fn(&Place) -> u32| -> Vec<CpuMask> {
+            let mut masks = vec![mask::EMPTY; count];
+            for (cpu, place) in topology.places().pairs() {
+                mask::set(&mut masks[of(place) as usize], cpu);
+            }
+            masks
         };
         let (llcs, nodes) = (topology.llcs(), topology.nodes());
         Self {
-            smt: topology.has_smt(),
-            llcs: masks(llcs, &|llc| topology.llc_cpus(llc).to_vec()),
-            nodes: masks(nodes, &|node| topology.node_cpus(node).to_vec()),
-            cores: masks(topology.cores(), &|core| topology.core_cpus(core).to_vec()),
+            smt: topology.smt(),
+            llcs: masks(llcs, &|place| place.llc),
+            nodes: masks(nodes, &|place| place.node),
+            cores: masks(topology.cores(), &|place| place.core),
             use_llc: llcs > 1,
             use_node: nodes > 1 && nodes != llcs,
-            words: topology.len().div_ceil(64),
+            words: topology.places().len().div_ceil(64),
         }
     }
 }
 
 impl Sim<'_> {
     /// A CPU goes idle or comes back; `notify`: it really changed, so the policy hears of it.
-    pub(crate) fn update_idle(&mut self, cpu: u32, idle: bool, notify: bool) {
+    pub(crate) fn update_idle(&mut self, cpu: CpuId, idle: bool, notify: bool) {
         if self.builtin_idle {
             self.set_idle_bit(cpu, idle);
         }
         if notify {
-            call!(self, update_idle, cpu as i32, idle);
+            call!(self, update_idle, cpu.0 as i32, idle);
         }
     }
 
-    fn set_idle_bit(&mut self, cpu: u32, idle: bool) {
+    fn set_idle_bit(&mut self, cpu: CpuId, idle: bool) {
         let masks = &mut *self.masks;
         if idle {
             mask::set(&mut masks.idle, cpu);
@@ -60,10 +61,11 @@ impl Sim<'_> {
             mask::clear(&mut masks.idle, cpu);
         }
         if !self.domains.smt {
-            masks.idle_smt.bits[cpu as usize / 64] = masks.idle.bits[cpu as usize / 64];
+            let word = cpu.index() / 64;
+            masks.idle_smt.bits[word] = masks.idle.bits[word];
             return;
         }
-        let core = &self.domains.cores[self.machine.topology.cpu(cpu).core as usize];
+        let core = &self.domains.cores[self.topology.place(cpu).core as usize];
         let whole = idle
             && core
                 .bits
@@ -76,10 +78,10 @@ impl Sim<'_> {
     }
 
     /// Claim an idle CPU. Its core is not wholly idle any more either way.
-    pub(crate) fn claim_idle(&mut self, cpu: u32) -> bool {
+    pub(crate) fn claim_idle(&mut self, cpu: CpuId) -> bool {
         let masks = &mut *self.masks;
         if self.domains.smt {
-            let core = &self.domains.cores[self.machine.topology.cpu(cpu).core as usize];
+            let core = &self.domains.cores[self.topology.place(cpu).core as usize];
             for (smt, core) in masks.idle_smt.bits.iter_mut().zip(&core.bits) {
                 *smt &= !core;
             }
@@ -92,7 +94,7 @@ impl Sim<'_> {
     }
 
     /// Claim some idle CPU of a set; with `PICK_IDLE_CORE` one of a wholly idle core. Whole cores go first anyway.
-    pub(crate) fn pick_idle(&mut self, allowed: &CpuMask, flags: u64) -> Option<u32> {
+    pub(crate) fn pick_idle(&mut self, allowed: &CpuMask, flags: u64) -> Option<CpuId> {
         self.pick_idle_within(allowed, None, flags)
     }
 
@@ -101,7 +103,7 @@ impl Sim<'_> {
         allowed: &CpuMask,
         within: Option<&CpuMask>,
         flags: u64,
-    ) -> Option<u32> {
+    ) -> Option<CpuId> {
         loop {
             let found = if self.domains.smt {
                 self.first_of(&self.masks.idle_smt, allowed, within)
@@ -120,7 +122,12 @@ impl Sim<'_> {
         }
     }
 
-    fn first_of(&self, mask: &CpuMask, allowed: &CpuMask, within: Option<&CpuMask>) -> Option<u32> {
+    fn first_of(
+        &self,
+        mask: &CpuMask,
+        allowed: &CpuMask,
+        within: Option<&CpuMask>,
+    ) -> Option<CpuId> {
         match within {
             None => mask::first_in(self.domains.words, |word| {
                 mask.bits[word] & allowed.bits[word]
@@ -132,14 +139,14 @@ impl Sim<'_> {
     }
 
     /// Any CPU of a set, idle or not, in turn.
-    pub(crate) fn pick_any(&mut self, allowed: &CpuMask) -> Option<u32> {
+    pub(crate) fn pick_any(&mut self, allowed: &CpuMask) -> Option<CpuId> {
         let online = mask::and(allowed, &self.masks.online);
-        let last = self.cpus[self.op_cpu as usize].distribute;
+        let last = self.cpus[self.op_cpu].distribute;
         let next = mask::iter(&online)
             .find(|cpu| *cpu > last)
             .or_else(|| mask::first(&online));
         if let Some(cpu) = next {
-            self.cpus[self.op_cpu as usize].distribute = cpu;
+            self.cpus[self.op_cpu].distribute = cpu;
         }
         next
     }
@@ -148,25 +155,25 @@ impl Sim<'_> {
     pub(crate) fn select_cpu_dfl(
         &mut self,
         id: TaskId,
-        prev_cpu: u32,
+        prev_cpu: CpuId,
         wake_flags: u64,
-    ) -> Option<u32> {
+    ) -> Option<CpuId> {
         let allowed = std::ptr::from_ref(self.allowed(id));
         // SAFETY: affinity does not change during the search, and the mask does not move.
         let allowed = unsafe { &*allowed };
         let prev_allowed = mask::has(allowed, prev_cpu);
         if wake_flags & WAKE_SYNC != 0 {
             let cpu = self.op_cpu;
-            let topology = &self.machine.topology;
-            let near = topology.cpu(cpu).llc == topology.cpu(prev_cpu).llc;
+            let topology = &self.topology;
+            let near = topology.place(cpu).llc == topology.place(prev_cpu).llc;
             if prev_allowed && near && self.claim_idle(prev_cpu) {
                 return Some(prev_cpu);
             }
-            let current = self.seen_ptr(self.cpus[cpu as usize].curr);
+            let current = self.seen_ptr(self.cpus[cpu].curr);
             // SAFETY: a task of this simulation, or the idle task.
             let exiting = unsafe { (*current).flags } & PF_EXITING != 0;
             if !exiting
-                && self.cpus[cpu as usize].local.is_empty()
+                && self.cpus[cpu].local.is_empty()
                 && !mask::is_empty(&self.masks.idle)
                 && mask::has(allowed, cpu)
             {
@@ -191,11 +198,11 @@ impl Sim<'_> {
     }
 
     /// From the last-level cache outwards.
-    fn pick_near(&mut self, allowed: &CpuMask, prev_cpu: u32, flags: u64) -> Option<u32> {
+    fn pick_near(&mut self, allowed: &CpuMask, prev_cpu: CpuId, flags: u64) -> Option<CpuId> {
         if mask::is_empty(&self.masks.idle) {
             return None;
         }
-        let place = *self.machine.topology.cpu(prev_cpu);
+        let place = *self.topology.place(prev_cpu);
         if self.domains.use_llc {
             let llc = self.domains.llcs[place.llc as usize].clone();
             if let Some(cpu) = self.pick_idle_within(allowed, Some(&llc), flags) {

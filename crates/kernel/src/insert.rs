@@ -5,9 +5,10 @@ use crate::consts::{
     DSQ_BUILTIN, DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, ENQ_HEAD, ENQ_PREEMPT, ENQ_PRIQ,
 };
 use crate::dsq::Dsq;
+use crate::ids::{CpuId, DsqIndex, IDLE, TaskId};
 use crate::seen::call;
 use crate::sim::{Context, Sim};
-use crate::task::{Class, IDLE, Place, TaskId, Verdict};
+use crate::task::{Class, Place, Verdict};
 use crate::trace::What;
 
 /// An insert of `ops.dispatch()`, carried out when it returns.
@@ -26,7 +27,7 @@ impl Sim<'_> {
         }
         match self.context {
             Context::Enqueue(task) if task == id => {
-                self.tasks[id as usize].verdict = Some(verdict);
+                self.tasks[id].verdict = Some(verdict);
                 self.context = Context::Enqueued(task);
             }
             Context::Enqueue(task) => {
@@ -43,7 +44,7 @@ impl Sim<'_> {
                 if self.insert_buffer.len() >= self.batch() {
                     return self.eject("dispatch buffer overflow".to_string());
                 }
-                let qseq = self.tasks[id as usize].qseq;
+                let qseq = self.tasks[id].qseq;
                 self.insert_buffer.push(Buffered {
                     task: id,
                     qseq,
@@ -64,13 +65,13 @@ impl Sim<'_> {
     }
 
     /// Carry out what `ops.dispatch()` has inserted so far.
-    pub(crate) fn flush_inserts(&mut self, cpu: u32) {
+    pub(crate) fn flush_inserts(&mut self, cpu: CpuId) {
         if self.insert_buffer.is_empty() {
             return;
         }
         let mut buffer = std::mem::take(&mut self.insert_buffer);
         for entry in &buffer {
-            let task = &self.tasks[entry.task as usize];
+            let task = &self.tasks[entry.task];
             // Only what the policy still holds, from the same hand-over.
             if task.place == Place::Policy && task.qseq == entry.qseq {
                 self.finish_dispatch(cpu, entry.task, entry.verdict);
@@ -81,8 +82,8 @@ impl Sim<'_> {
         self.insert_buffer = buffer;
     }
 
-    fn finish_dispatch(&mut self, cpu: u32, id: TaskId, verdict: Verdict) {
-        self.tasks[id as usize].place = Place::Nowhere;
+    fn finish_dispatch(&mut self, cpu: CpuId, id: TaskId, verdict: Verdict) {
+        self.tasks[id].place = Place::Nowhere;
         let to = self.resolve(cpu, id, verdict.dsq_id);
         self.apply(id, &verdict);
         if let Place::Local(target) = to {
@@ -93,8 +94,8 @@ impl Sim<'_> {
     }
 
     /// Carry out the verdict of `select_cpu` or enqueue.
-    pub(crate) fn direct_dispatch(&mut self, cpu: u32, id: TaskId, enq_flags: u64) {
-        let Some(mut verdict) = self.tasks[id as usize].verdict.take() else {
+    pub(crate) fn direct_dispatch(&mut self, cpu: CpuId, id: TaskId, enq_flags: u64) {
+        let Some(mut verdict) = self.tasks[id].verdict.take() else {
             return;
         };
         verdict.enq_flags |= enq_flags;
@@ -123,14 +124,14 @@ impl Sim<'_> {
     }
 
     /// Which queue an id means for a task.
-    fn resolve(&mut self, cpu: u32, id: TaskId, dsq_id: u64) -> Place {
+    fn resolve(&mut self, cpu: CpuId, id: TaskId, dsq_id: u64) -> Place {
         if dsq_id == DSQ_LOCAL {
             return Place::Local(cpu);
         }
-        let task_cpu = self.tasks[id as usize].cpu;
+        let task_cpu = self.tasks[id].cpu;
         if dsq_id & DSQ_LOCAL_ON == DSQ_LOCAL_ON {
-            let target = dsq_id as u32;
-            if (target as usize) < self.cpus.len() {
+            let target = CpuId(dsq_id as u32);
+            if self.cpus.contains(target) {
                 return Place::Local(target);
             }
             self.eject(format!(
@@ -145,20 +146,20 @@ impl Sim<'_> {
         Place::Dsq(self.global_dsq_of(task_cpu))
     }
 
-    pub(crate) fn global_dsq_of(&self, cpu: u32) -> u32 {
-        self.machine.topology.cpu(cpu).node
+    pub(crate) fn global_dsq_of(&self, cpu: CpuId) -> DsqIndex {
+        DsqIndex(self.topology.place(cpu).node)
     }
 
-    pub(crate) fn find_dsq(&self, id: u64) -> Option<u32> {
+    pub(crate) fn find_dsq(&self, id: u64) -> Option<DsqIndex> {
         if let Some(dsq) = self.dsq_small.get(id as usize) {
-            return (*dsq != u32::MAX).then_some(*dsq);
+            return *dsq;
         }
         self.dsq_ids.get(&id).copied()
     }
 
     /// May the policy move this task to that CPU? Says why not by ejecting, if told to.
-    fn may_move(&mut self, id: TaskId, to: u32, enforce: bool) -> bool {
-        let from = self.tasks[id as usize].cpu;
+    fn may_move(&mut self, id: TaskId, to: CpuId, enforce: bool) -> bool {
+        let from = self.tasks[id].cpu;
         if self.seen(id).migration_disabled > 0 {
             if enforce {
                 let label = self.label(id);
@@ -177,12 +178,12 @@ impl Sim<'_> {
             }
             return false;
         }
-        self.cpus[to as usize].online
+        self.cpus[to].online
     }
 
     /// Into a local queue that may be another CPU's, with the kernel's checks.
-    fn put_local_checked(&mut self, cpu: u32, id: TaskId, target: u32, enq_flags: u64) {
-        let from = self.tasks[id as usize].cpu;
+    fn put_local_checked(&mut self, cpu: CpuId, id: TaskId, target: CpuId, enq_flags: u64) {
+        let from = self.tasks[id].cpu;
         if from != target {
             if !self.may_move(id, target, true) {
                 let global = self.global_dsq_of(from);
@@ -191,7 +192,7 @@ impl Sim<'_> {
             if from != cpu {
                 self.lock_rq(from);
             }
-            self.tasks[id as usize].cpu = target;
+            self.tasks[id].cpu = target;
         }
         if target != cpu {
             self.lock_rq(target);
@@ -201,15 +202,15 @@ impl Sim<'_> {
 
     /// Put a queued task into a queue: the kernel's `dispatch_enqueue`.
     pub(crate) fn put(&mut self, id: TaskId, to: Place, enq_flags: u64) {
-        debug_assert_eq!(self.tasks[id as usize].place, Place::Nowhere);
+        debug_assert_eq!(self.tasks[id].place, Place::Nowhere);
         let vtime = self.seen(id).scx.dsq_vtime;
         let head = enq_flags & (ENQ_HEAD | ENQ_PREEMPT) != 0;
         let mut by_vtime = enq_flags & ENQ_PRIQ != 0;
         let (dsq, terminal) = match to {
-            Place::Local(cpu) => (&mut self.cpus[cpu as usize].local, true),
+            Place::Local(cpu) => (&mut self.cpus[cpu].local, true),
             Place::Dsq(index) => {
                 self.lock_dsq(index);
-                let dsq = &mut self.dsqs[index as usize];
+                let dsq = &mut self.dsqs[index];
                 let terminal = dsq.id & DSQ_BUILTIN != 0;
                 (dsq, terminal)
             }
@@ -227,7 +228,7 @@ impl Sim<'_> {
         };
         let (dsq_id, seq) = (dsq.id, dsq.seq());
         if let Ok(slot) = placed {
-            let task = &mut self.tasks[id as usize];
+            let task = &mut self.tasks[id];
             task.slot = slot;
             task.dsq_seq = seq;
             task.place = to;
@@ -245,12 +246,12 @@ impl Sim<'_> {
             self.eject(error);
         }
         if terminal {
-            if self.tasks[id as usize].custody {
+            if self.tasks[id].custody {
                 call!(self, dequeue, self.seen_ptr(id), 0);
-                self.tasks[id as usize].custody = false;
+                self.tasks[id].custody = false;
             }
         } else {
-            self.tasks[id as usize].custody = true;
+            self.tasks[id].custody = true;
         }
         if let Place::Local(cpu) = to {
             self.after_local(cpu, id, enq_flags);
@@ -258,17 +259,15 @@ impl Sim<'_> {
     }
 
     /// An insert into a local queue wakes its CPU, and may preempt.
-    fn after_local(&mut self, cpu: u32, id: TaskId, enq_flags: u64) {
-        let this = &self.cpus[cpu as usize];
+    fn after_local(&mut self, cpu: CpuId, id: TaskId, enq_flags: u64) {
+        let this = &self.cpus[cpu];
         if this.in_dispatch || cpu == self.op_cpu && this.curr == id {
             return;
         }
         let curr = this.curr;
         if curr == IDLE {
             self.resched(cpu);
-        } else if enq_flags & ENQ_PREEMPT != 0
-            && curr != id
-            && self.tasks[curr as usize].class == Class::Ext
+        } else if enq_flags & ENQ_PREEMPT != 0 && curr != id && self.tasks[curr].class == Class::Ext
         {
             self.seen(curr).scx.slice = 0;
             self.resched(cpu);
@@ -277,34 +276,34 @@ impl Sim<'_> {
 
     /// Take a task out of whatever queue it is in.
     pub(crate) fn unlink(&mut self, id: TaskId) {
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.tasks[id];
         let place = std::mem::replace(&mut task.place, Place::Nowhere);
         let slot = task.slot;
         match place {
             Place::Nowhere | Place::Policy => return,
-            Place::Local(cpu) => self.cpus[cpu as usize].local.remove(slot, id),
+            Place::Local(cpu) => self.cpus[cpu].local.remove(slot, id),
             Place::Dsq(dsq) => {
                 self.lock_dsq(dsq);
-                self.dsqs[dsq as usize].remove(slot, id);
+                self.dsqs[dsq].remove(slot, id);
             }
         }
         self.checkers.unqueued(id);
     }
 
     /// Move the first task that may run on this CPU to its local queue.
-    pub(crate) fn consume(&mut self, cpu: u32, dsq: u32) -> bool {
-        if self.dsqs[dsq as usize].is_empty() {
+    pub(crate) fn consume(&mut self, cpu: CpuId, dsq: DsqIndex) -> bool {
+        if self.dsqs[dsq].is_empty() {
             return false;
         }
         self.lock_dsq(dsq);
         let mut index = 0;
-        while let Some(entry) = self.dsqs[dsq as usize].entries.get(index) {
-            let (id, slot) = (entry.task, self.tasks[entry.task as usize].slot);
-            if self.tasks[id as usize].cpu == cpu || self.may_move(id, cpu, false) {
+        while let Some(entry) = self.dsqs[dsq].entries.get(index) {
+            let (id, slot) = (entry.task, self.tasks[entry.task].slot);
+            if self.tasks[id].cpu == cpu || self.may_move(id, cpu, false) {
                 self.checkers.consumed(id, dsq, cpu, self.now_ns);
-                self.dsqs[dsq as usize].remove(slot, id);
+                self.dsqs[dsq].remove(slot, id);
                 self.checkers.unqueued(id);
-                let task = &mut self.tasks[id as usize];
+                let task = &mut self.tasks[id];
                 task.place = Place::Nowhere;
                 let from = std::mem::replace(&mut task.cpu, cpu);
                 if from != cpu {
@@ -355,15 +354,14 @@ impl Sim<'_> {
         if self.find_dsq(id).is_some() {
             return -17;
         }
-        let index = self.dsqs.len() as u32;
-        self.dsqs.push(Dsq::new(id));
+        let index = self.dsqs.push(Dsq::new(id));
         self.dsq_ids.insert(id, index);
         if id < 4_096 {
             let id = id as usize;
             if self.dsq_small.len() <= id {
-                self.dsq_small.resize(id + 1, u32::MAX);
+                self.dsq_small.resize(id + 1, None);
             }
-            self.dsq_small[id] = index;
+            self.dsq_small[id] = Some(index);
         }
         0
     }
@@ -372,19 +370,19 @@ impl Sim<'_> {
         let Some(index) = self.find_dsq(id) else {
             return self.eject(format!("attempting to destroy non-existent DSQ 0x{id:x}"));
         };
-        if !self.dsqs[index as usize].is_empty() {
+        if !self.dsqs[index].is_empty() {
             return self.eject(format!("attempting to destroy in-use dsq 0x{id:016x}"));
         }
-        self.dsqs[index as usize].live = false;
+        self.dsqs[index].live = false;
         self.dsq_ids.remove(&id);
         if let Some(slot) = self.dsq_small.get_mut(id as usize) {
-            *slot = u32::MAX;
+            *slot = None;
         }
     }
 
     /// `name[pid]`, as the kernel writes it.
     pub(crate) fn label(&self, id: TaskId) -> String {
-        let task = &self.tasks[id as usize];
+        let task = &self.tasks[id];
         let name = &self.plan.groups[task.group as usize].name;
         let name: String = name.chars().take(15).collect();
         format!("{name}[{}]", crate::lifecycle::pid_of(id))

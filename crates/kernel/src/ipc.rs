@@ -6,13 +6,14 @@
 
 use std::collections::VecDeque;
 
-use machine::Machine;
 use workload::plan::{Plan, QueueKind};
 
 use crate::actor::Step;
+use crate::ids::TaskId;
 use crate::message::{Origin, Traffic};
 use crate::sim::Sim;
-use crate::task::{TaskId, Wait};
+use crate::task::Wait;
+use crate::topology::Topology;
 
 /// A pipe's writer is woken when so much of it is free: a page.
 const PIPE_PAGE: u32 = 4_096;
@@ -78,10 +79,10 @@ pub struct Ipc {
 }
 
 impl Ipc {
-    pub fn new(plan: &Plan, machine: &Machine) -> Self {
+    pub fn new(plan: &Plan, topology: &Topology) -> Self {
         let mut ipc = Self {
             queues: Vec::new(),
-            traffic: Traffic::new(machine),
+            traffic: Traffic::new(topology),
             queue_arrays: Vec::new(),
             locks: Vec::new(),
             lock_arrays: Vec::new(),
@@ -143,7 +144,7 @@ fn element(arrays: &[(u32, u32)], array: u32, index: i64) -> u32 {
 impl Sim<'_> {
     fn out_of_range(&mut self, id: TaskId, what: &str) -> Step {
         let label = self.label(id);
-        let pc = self.tasks[id as usize].pc;
+        let pc = self.tasks[id].pc;
         self.fail(format!(
             "{label}: instruction {pc} names a {what} that does not exist"
         ));
@@ -151,7 +152,7 @@ impl Sim<'_> {
     }
 
     pub(crate) fn send(&mut self, id: TaskId, queue: u32, bytes: u32) -> Step {
-        let stamp = self.tasks[id as usize].stamp_ns;
+        let stamp = self.tasks[id].stamp_ns;
         let Some(target) = self.ipc.queues.get_mut(queue as usize) else {
             return self.out_of_range(id, "queue");
         };
@@ -160,8 +161,8 @@ impl Sim<'_> {
             return Step::Blocked(Wait::Queue);
         }
         let kind = target.kind;
-        let cpu = self.tasks[id as usize].cpu;
-        let origin = self.ipc.traffic.sent(&self.machine, cpu, kind, bytes);
+        let cpu = self.tasks[id].cpu;
+        let origin = self.ipc.traffic.sent(&self.topology, cpu, kind, bytes);
         target.used += bytes;
         target.messages.push_back((bytes, stamp, origin));
         let receiver = target.receivers.pop_front();
@@ -172,7 +173,7 @@ impl Sim<'_> {
         }
         for poller in &pollers {
             // It may have found another queue ready since, and wait for something else now.
-            if self.tasks[*poller as usize].wait == Wait::Poll {
+            if self.tasks[*poller].wait == Wait::Poll {
                 self.wake(*poller, true);
             }
         }
@@ -205,7 +206,7 @@ impl Sim<'_> {
         };
         let kind = source.kind;
         source.used -= bytes;
-        self.tasks[id as usize].message_stamp_ns = stamp;
+        self.tasks[id].message_stamp_ns = stamp;
         let mut woken = 0;
         if source.writable() {
             woken = match source.kind {
@@ -219,9 +220,16 @@ impl Sim<'_> {
         } else {
             source.receivers.pop_front()
         };
-        let cpu = self.tasks[id as usize].cpu;
+        let cpu = self.tasks[id].cpu;
         let traffic = &self.ipc.traffic;
-        let fetch_ns = traffic.fetch_ns(&self.machine, origin, cpu, kind, bytes);
+        let fetch_ns = traffic.fetch_ns(
+            &self.topology,
+            &self.machine.costs,
+            origin,
+            cpu,
+            kind,
+            bytes,
+        );
         self.charge(self.message_ns(kind, bytes) + fetch_ns);
         for _ in 0..woken {
             if let Some(sender) = self.ipc.queues[queue as usize].senders.pop_front() {
@@ -276,20 +284,20 @@ impl Sim<'_> {
             return Step::Next;
         }
         lock.spinners.push(id);
-        self.tasks[id as usize].work = SPIN;
+        self.tasks[id].work = SPIN;
         Step::Again
     }
 
     /// A lock is free: all who spin see it, the first to run takes it.
     fn end_spinning(&mut self, spinners: &[TaskId]) {
         for &id in spinners {
-            let task = &self.tasks[id as usize];
+            let task = &self.tasks[id];
             let cpu = task.cpu;
-            let runs = self.cpus[cpu as usize].curr == id;
+            let runs = self.cpus[cpu].curr == id;
             if runs {
                 self.progress(cpu);
             }
-            let task = &mut self.tasks[id as usize];
+            let task = &mut self.tasks[id];
             // Caches that were cold are filled meanwhile, or have to be first.
             task.work = task.refill;
             if runs {
@@ -330,7 +338,7 @@ impl Sim<'_> {
             return Step::Blocked(Wait::Semaphore);
         }
         semaphore.count -= 1;
-        self.tasks[id as usize].message_stamp_ns = semaphore.stamp_ns;
+        self.tasks[id].message_stamp_ns = semaphore.stamp_ns;
         Step::Next
     }
 
@@ -342,7 +350,7 @@ impl Sim<'_> {
         if let Some(index) = semaphores.position(|semaphore| semaphore.count > 0) {
             let semaphore = &mut self.ipc.semaphores[first as usize + index];
             semaphore.count -= 1;
-            self.tasks[id as usize].message_stamp_ns = semaphore.stamp_ns;
+            self.tasks[id].message_stamp_ns = semaphore.stamp_ns;
             return Ok(index as u32);
         }
         self.ipc.any_waiters[array as usize].push_back(id);
@@ -356,7 +364,7 @@ impl Sim<'_> {
             return self.out_of_range(id, "semaphore");
         };
         semaphore.count += 1;
-        semaphore.stamp_ns = self.tasks[id as usize].stamp_ns;
+        semaphore.stamp_ns = self.tasks[id].stamp_ns;
         let waiter = semaphore.waiters.pop_front();
         if let Some(waiter) = waiter.or_else(|| self.ipc.any_waiters[array as usize].pop_front()) {
             self.charge(self.machine.costs.syscall_ns);

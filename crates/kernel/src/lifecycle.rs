@@ -7,15 +7,24 @@ use policy::abi::{ExitTaskArgs, InitTaskArgs};
 use workload::plan::{Group, Policy, Start};
 
 use crate::consts::{PF_EXITING, SLICE_DFL};
+use crate::ids::{CpuId, IDLE, TaskId};
 use crate::mask;
 use crate::seen::call;
 use crate::sim::{Sim, comm};
-use crate::task::{Class, IDLE, Place, State, TaskId, Wait};
+use crate::task::{Class, Place, State, Wait};
 use crate::trace::What;
 
 /// Process ids begin above those of a booted kernel's own.
+const FIRST_PID: i32 = 1_000;
+
 pub fn pid_of(id: TaskId) -> i32 {
-    id as i32 + 1_000
+    id.0 as i32 + FIRST_PID
+}
+
+/// Whose id it would be.
+pub fn task_of_pid(pid: i32) -> Option<TaskId> {
+    let id = u32::try_from(pid.checked_sub(FIRST_PID)?).ok()?;
+    Some(TaskId(id))
 }
 
 /// The kernel's weight of each nice level, -20 first.
@@ -43,18 +52,19 @@ impl Sim<'_> {
     /// A task comes into being, blocked, child of `parent` (or of nobody: [`IDLE`]).
     pub(crate) fn born(&mut self, id: TaskId, parent: TaskId) {
         let plan = Rc::clone(&self.plan);
-        let group = &plan.groups[self.tasks[id as usize].group as usize];
-        let index = self.tasks[id as usize].index;
+        let group = &plan.groups[self.tasks[id].group as usize];
+        let index = self.tasks[id].index;
         let (nice, mut policy) = (group.nice, group.policy);
-        let mut cpus = (!group.cpus.is_empty()).then(|| mask::of(group.cpus.iter().copied()));
+        let mut cpus =
+            (!group.cpus.is_empty()).then(|| mask::of(group.cpus.iter().map(|cpu| CpuId(*cpu))));
         if parent != IDLE {
             // Policy and affinity are inherited if the group does not say; a nice level it always has.
-            let from = &self.tasks[parent as usize];
+            let from = &self.tasks[parent];
             if policy == Policy::Other {
                 policy = from.policy;
             }
             if cpus.is_none() {
-                cpus = self.affinity[parent as usize].as_deref().cloned();
+                cpus = self.affinity[parent].as_deref().cloned();
             }
         }
         let mut slice_ns = u64::from(group.slice_us) * 1_000;
@@ -63,13 +73,13 @@ impl Sim<'_> {
             slice_ns = inherited.slice * u64::from(inherited.custom_slice);
         }
         // A task that is forked again does the same again.
-        let stream = plan.stream(self.tasks[id as usize].group, index);
+        let stream = plan.stream(self.tasks[id].group, index);
         let cpu = if parent == IDLE {
-            0
+            CpuId(0)
         } else {
-            self.tasks[parent as usize].cpu
+            self.tasks[parent].cpu
         };
-        let mut task = crate::task::Task::new(self.tasks[id as usize].group, index, stream);
+        let mut task = crate::task::Task::new(self.tasks[id].group, index, stream);
         task.state = State::Blocked;
         task.wait = Wait::None;
         task.cpu = cpu;
@@ -78,22 +88,22 @@ impl Sim<'_> {
         task.nice = nice;
         task.policy = policy;
         task.footprint_kib = group.footprint_kib;
-        task.qseq = self.tasks[id as usize].qseq;
+        task.qseq = self.tasks[id].qseq;
         (task.class, task.rt_prio) = class_of(policy);
-        self.tasks[id as usize] = task;
+        self.tasks[id] = task;
         self.live += 1;
-        self.group_live[self.tasks[id as usize].group as usize] += 1;
+        self.group_live[self.tasks[id].group as usize] += 1;
 
         let joins = is_forked_thread(group);
         let leader = if joins {
-            self.tasks[parent as usize].leader
+            self.tasks[parent].leader
         } else if group.threads {
-            self.group_first[self.tasks[id as usize].group as usize]
+            self.group_first[self.tasks[id].group as usize]
         } else {
             id
         };
-        self.tasks[id as usize].leader = leader;
-        self.tasks[leader as usize].threads += 1;
+        self.tasks[id].leader = leader;
+        self.tasks[leader].threads += 1;
         let parent_ptr = if parent == IDLE {
             self.init_ptr()
         } else if joins {
@@ -128,7 +138,7 @@ impl Sim<'_> {
 
     /// Write a task's priorities where the policy reads them.
     pub(crate) fn set_priorities(&mut self, id: TaskId) {
-        let task = &self.tasks[id as usize];
+        let task = &self.tasks[id];
         let (policy, nice, rt_prio) = (task.policy, task.nice, task.rt_prio);
         let weight = scx_weight(policy, nice);
         let seen = self.seen(id);
@@ -162,17 +172,17 @@ impl Sim<'_> {
 
     /// A task comes under the policy. Real-time tasks do not.
     pub(crate) fn enable_task(&mut self, id: TaskId) {
-        if self.tasks[id as usize].class == Class::Rt {
+        if self.tasks[id].class == Class::Rt {
             return;
         }
-        self.tasks[id as usize].enabled = true;
+        self.tasks[id].enabled = true;
         call!(self, enable, self.seen_ptr(id));
         let weight = self.seen(id).scx.weight;
         call!(self, set_weight, self.seen_ptr(id), weight);
     }
 
     pub(crate) fn disable_task(&mut self, id: TaskId) {
-        if std::mem::take(&mut self.tasks[id as usize].enabled) {
+        if std::mem::take(&mut self.tasks[id].enabled) {
             call!(self, disable, self.seen_ptr(id));
             let scx = &mut self.seen(id).scx;
             scx.dsq_vtime = 0;
@@ -184,11 +194,11 @@ impl Sim<'_> {
     pub(crate) fn fork(&mut self, parent: TaskId, child: TaskId) {
         let plan = Rc::clone(&self.plan);
         let costs = &self.machine.costs;
-        if is_forked_thread(&plan.groups[self.tasks[child as usize].group as usize]) {
+        if is_forked_thread(&plan.groups[self.tasks[child].group as usize]) {
             self.charge(costs.thread_ns);
         } else {
             self.charge(costs.fork_ns);
-            self.tasks[parent as usize].children_alive += 1;
+            self.tasks[parent].children_alive += 1;
         }
         self.born(child, parent);
         self.init_task(child, true);
@@ -200,7 +210,7 @@ impl Sim<'_> {
 
     /// A running task ends: it has left when its CPU has switched to another.
     pub(crate) fn exit_current(&mut self, id: TaskId) {
-        let of = self.tasks[id as usize].group as usize;
+        let of = self.tasks[id].group as usize;
         self.charge(if self.plan.groups[of].threads {
             self.machine.costs.thread_ns
         } else {
@@ -208,7 +218,7 @@ impl Sim<'_> {
         });
         self.ended_at_ns = self.op_at_ns;
         self.seen(id).flags |= PF_EXITING;
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.tasks[id];
         task.exiting = true;
         task.state = State::Blocked;
         self.live -= 1;
@@ -216,11 +226,11 @@ impl Sim<'_> {
         self.group_live[of] -= 1;
         self.decide(What::Exit, self.op_cpu, id, self.op_at_ns);
         // Its parent hears of a process when the last of its threads has ended.
-        let process = &mut self.tasks[leader as usize];
+        let process = &mut self.tasks[leader];
         process.threads -= 1;
         let (left, parent) = (process.threads, process.parent);
-        if left == 0 && parent != IDLE && self.tasks[parent as usize].alive() {
-            let family = &mut self.tasks[parent as usize];
+        if left == 0 && parent != IDLE && self.tasks[parent].alive() {
+            let family = &mut self.tasks[parent];
             family.children_alive = family.children_alive.saturating_sub(1);
             family.zombies += 1;
             if family.wait == Wait::Child {
@@ -240,12 +250,12 @@ impl Sim<'_> {
         seen.storage_map = std::ptr::null();
         seen.storage = std::ptr::null_mut();
         seen.exit_state = 32;
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.tasks[id];
         task.state = State::Dead;
         task.exiting = false;
         debug_assert_eq!(task.place, Place::Nowhere);
         self.checkers.died(id);
-        self.metrics.ended(&self.tasks[id as usize]);
+        self.metrics.ended(&self.tasks[id]);
         self.check_end();
     }
 }

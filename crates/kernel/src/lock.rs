@@ -7,12 +7,13 @@
 //! - holds for `hold + hold_log × floor(log2(n + 1)) + transfer[distance(last CPU, c)] + waiter × (takers still before it)`,
 //!   where `n` is the length of the queue that the lock protects.
 
+use crate::ids::{CpuId, NO_CPU};
 use machine::{Costs, Distance};
 
 #[derive(Clone, Debug)]
 pub struct Lock {
     free_at_ns: u64,
-    last_cpu: u32,
+    last_cpu: CpuId,
     /// When each taker that may still hold or wait ends, oldest first. Kept only while the lock is contended.
     ends_ns: std::collections::VecDeque<u64>,
 }
@@ -21,7 +22,7 @@ impl Default for Lock {
     fn default() -> Self {
         Self {
             free_at_ns: 0,
-            last_cpu: u32::MAX,
+            last_cpu: NO_CPU,
             ends_ns: std::collections::VecDeque::new(),
         }
     }
@@ -58,9 +59,9 @@ impl Lock {
         &mut self,
         costs: &LockCosts,
         at_ns: u64,
-        cpu: u32,
+        cpu: CpuId,
         len: usize,
-        distance: impl Fn(u32, u32) -> Distance,
+        distance: impl Fn(CpuId, CpuId) -> Distance,
     ) -> u64 {
         if costs.free {
             return at_ns;
@@ -70,7 +71,7 @@ impl Lock {
             hold_ns += costs.hold_log_ns * u64::from((len as u64 + 1).ilog2());
         }
         if self.last_cpu != cpu {
-            if self.last_cpu != u32::MAX {
+            if self.last_cpu != NO_CPU {
                 hold_ns += costs.transfer_ns[distance(self.last_cpu, cpu) as usize];
             }
             self.last_cpu = cpu;
@@ -109,31 +110,31 @@ mod tests {
         })
     }
 
-    fn remote(_: u32, _: u32) -> Distance {
+    fn remote(_: CpuId, _: CpuId) -> Distance {
         Distance::Remote
     }
 
     #[test]
     fn alone_a_lock_costs_its_hold() {
         let mut lock = Lock::default();
-        assert_eq!(lock.pass(&costs(), 1_000, 0, 0, remote), 1_100);
-        assert_eq!(lock.pass(&costs(), 2_000, 0, 7, remote), 2_130);
+        assert_eq!(lock.pass(&costs(), 1_000, CpuId(0), 0, remote), 1_100);
+        assert_eq!(lock.pass(&costs(), 2_000, CpuId(0), 7, remote), 2_130);
         // Another CPU pays for the cache line.
-        assert_eq!(lock.pass(&costs(), 3_000, 1, 0, remote), 3_150);
+        assert_eq!(lock.pass(&costs(), 3_000, CpuId(1), 0, remote), 3_150);
     }
 
     #[test]
     fn takers_wait_in_turn_and_slow_each_other() {
         let mut lock = Lock::default();
-        assert_eq!(lock.pass(&costs(), 0, 0, 0, remote), 100);
+        assert_eq!(lock.pass(&costs(), 0, CpuId(0), 0, remote), 100);
         // One before: its end + hold + transfer + 1 waiter.
-        assert_eq!(lock.pass(&costs(), 10, 1, 0, remote), 100 + 157);
+        assert_eq!(lock.pass(&costs(), 10, CpuId(1), 0, remote), 100 + 157);
         // Two before.
-        assert_eq!(lock.pass(&costs(), 20, 2, 0, remote), 257 + 164);
+        assert_eq!(lock.pass(&costs(), 20, CpuId(2), 0, remote), 257 + 164);
         // At 150 the first has left: two before again.
-        assert_eq!(lock.pass(&costs(), 150, 3, 0, remote), 421 + 164);
+        assert_eq!(lock.pass(&costs(), 150, CpuId(3), 0, remote), 421 + 164);
         // Idle again.
-        assert_eq!(lock.pass(&costs(), 10_000, 3, 0, remote), 10_100);
+        assert_eq!(lock.pass(&costs(), 10_000, CpuId(3), 0, remote), 10_100);
     }
 
     #[test]
@@ -146,7 +147,7 @@ mod tests {
             ..Costs::default()
         });
         let mut lock = Lock::default();
-        assert_eq!(lock.pass(&free, 5, 0, 100, remote), 5);
-        assert_eq!(lock.pass(&free, 5, 1, 100, remote), 5);
+        assert_eq!(lock.pass(&free, 5, CpuId(0), 100, remote), 5);
+        assert_eq!(lock.pass(&free, 5, CpuId(1), 100, remote), 5);
     }
 }

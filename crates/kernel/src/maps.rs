@@ -5,9 +5,9 @@ use std::ffi::c_void;
 
 use policy::abi::{Timer, TimerCallback};
 
-use crate::events::Kind;
+use crate::events::Event;
+use crate::ids::{CpuId, Id, TaskId};
 use crate::sim::Sim;
-use crate::task::TaskId;
 
 /// Values are kept in words, so that they are aligned as the policy expects.
 type Value = Box<[u64]>;
@@ -48,7 +48,7 @@ struct PolicyTimer {
     timer: *mut Timer,
     map: *const c_void,
     callback: Option<TimerCallback>,
-    cpu: u32,
+    cpu: CpuId,
     seq: u64,
 }
 
@@ -73,13 +73,13 @@ impl Maps {
             None => return std::ptr::null_mut(),
         };
         let values = &mut self.storage[index].values;
-        if values.len() <= task as usize {
+        if values.len() <= task.index() {
             if !create {
                 return std::ptr::null_mut();
             }
-            values.resize_with(task as usize + 1, || None);
+            values.resize_with(task.index() + 1, || None);
         }
-        let value = &mut values[task as usize];
+        let value = &mut values[task.index()];
         if value.is_none() && create {
             *value = Some(zeroed(size));
         }
@@ -91,7 +91,7 @@ impl Maps {
     pub fn delete_task_value(&mut self, map: *const c_void, task: TaskId) {
         for storage in &mut self.storage {
             if storage.map == map as usize
-                && let Some(value) = storage.values.get_mut(task as usize)
+                && let Some(value) = storage.values.get_mut(task.index())
             {
                 *value = None;
             }
@@ -100,7 +100,7 @@ impl Maps {
 
     pub fn forget_task(&mut self, task: TaskId) {
         for storage in &mut self.storage {
-            if let Some(value) = storage.values.get_mut(task as usize) {
+            if let Some(value) = storage.values.get_mut(task.index()) {
                 *value = None;
             }
         }
@@ -193,7 +193,7 @@ impl Sim<'_> {
             timer,
             map,
             callback: None,
-            cpu: 0,
+            cpu: CpuId(0),
             seq: 0,
         });
         // SAFETY: as above.
@@ -215,7 +215,7 @@ impl Sim<'_> {
             return EINVAL;
         };
         let at_ns = self.op_at_ns.max(self.now_ns).saturating_add(ns);
-        let seq = self.events.post(at_ns, Kind::PolicyTimer, index as u32);
+        let seq = self.events.post(at_ns, Event::PolicyTimer(index as u32));
         let known = &mut self.maps.timers[index];
         known.seq = seq;
         known.cpu = self.op_cpu;
@@ -239,8 +239,8 @@ impl Sim<'_> {
         known.seq = 0;
         let (timer, map, callback) = (known.timer, known.map, known.callback);
         let mut cpu = known.cpu;
-        if !self.cpus[cpu as usize].online {
-            cpu = crate::mask::first(&self.masks.online).unwrap_or(0);
+        if !self.cpus[cpu].online {
+            cpu = crate::mask::first(&self.masks.online).unwrap_or_default();
         }
         if let Some(callback) = callback {
             self.interrupt(cpu);

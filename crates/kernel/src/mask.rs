@@ -3,13 +3,15 @@
 
 pub use policy::abi::CpuMask;
 
+use crate::ids::{CpuId, Id};
+
 pub const EMPTY: CpuMask = CpuMask { bits: [0; 16] };
 
 pub fn first_n(cpus: usize) -> CpuMask {
-    of((0..cpus).map(|cpu| cpu as u32))
+    of((0..cpus as u32).map(CpuId))
 }
 
-pub fn of(cpus: impl IntoIterator<Item = u32>) -> CpuMask {
+pub fn of(cpus: impl IntoIterator<Item = CpuId>) -> CpuMask {
     let mut mask = EMPTY;
     for cpu in cpus {
         set(&mut mask, cpu);
@@ -17,16 +19,16 @@ pub fn of(cpus: impl IntoIterator<Item = u32>) -> CpuMask {
     mask
 }
 
-pub fn has(mask: &CpuMask, cpu: u32) -> bool {
-    mask.bits[cpu as usize / 64] >> (cpu % 64) & 1 == 1
+pub fn has(mask: &CpuMask, cpu: CpuId) -> bool {
+    mask.bits[cpu.index() / 64] >> (cpu.0 % 64) & 1 == 1
 }
 
-pub fn set(mask: &mut CpuMask, cpu: u32) {
-    mask.bits[cpu as usize / 64] |= 1 << (cpu % 64);
+pub fn set(mask: &mut CpuMask, cpu: CpuId) {
+    mask.bits[cpu.index() / 64] |= 1 << (cpu.0 % 64);
 }
 
-pub fn clear(mask: &mut CpuMask, cpu: u32) {
-    mask.bits[cpu as usize / 64] &= !(1 << (cpu % 64));
+pub fn clear(mask: &mut CpuMask, cpu: CpuId) {
+    mask.bits[cpu.index() / 64] &= !(1 << (cpu.0 % 64));
 }
 
 pub fn is_empty(mask: &CpuMask) -> bool {
@@ -37,7 +39,7 @@ pub fn count(mask: &CpuMask) -> u32 {
     mask.bits.iter().map(|word| word.count_ones()).sum()
 }
 
-pub fn first(mask: &CpuMask) -> Option<u32> {
+pub fn first(mask: &CpuMask) -> Option<CpuId> {
     first_in(16, |word| mask.bits[word])
 }
 
@@ -50,22 +52,22 @@ pub fn and(a: &CpuMask, b: &CpuMask) -> CpuMask {
 }
 
 /// The lowest CPU of a set given word by word.
-pub fn first_in(words: usize, word: impl Fn(usize) -> u64) -> Option<u32> {
+pub fn first_in(words: usize, word: impl Fn(usize) -> u64) -> Option<CpuId> {
     (0..words).find_map(|index| {
         let bits = word(index);
-        (bits != 0).then(|| index as u32 * 64 + bits.trailing_zeros())
+        (bits != 0).then(|| CpuId(index as u32 * 64 + bits.trailing_zeros()))
     })
 }
 
 /// The CPUs of a set, ascending.
-pub fn iter(mask: &CpuMask) -> impl Iterator<Item = u32> + '_ {
+pub fn iter(mask: &CpuMask) -> impl Iterator<Item = CpuId> + '_ {
     mask.bits.iter().enumerate().flat_map(|(index, word)| {
         let mut bits = *word;
         std::iter::from_fn(move || {
             (bits != 0).then(|| {
                 let bit = bits.trailing_zeros();
                 bits &= bits - 1;
-                index as u32 * 64 + bit
+                CpuId(index as u32 * 64 + bit)
             })
         })
     })
@@ -77,13 +79,16 @@ mod tests {
 
     #[test]
     fn sets() {
-        let mut mask = of([3, 64, 1023]);
-        assert_eq!(iter(&mask).collect::<Vec<_>>(), [3, 64, 1023]);
-        assert_eq!((count(&mask), first(&mask)), (3, Some(3)));
-        clear(&mut mask, 3);
-        assert!(!has(&mask, 3) && has(&mask, 64));
-        assert_eq!(first(&and(&mask, &of([1023, 5]))), Some(1023));
-        assert!(is_empty(&and(&mask, &of([5]))));
+        let mut mask = of([3, 64, 1023].map(CpuId));
+        assert_eq!(iter(&mask).collect::<Vec<_>>(), [3, 64, 1023].map(CpuId));
+        assert_eq!((count(&mask), first(&mask)), (3, Some(CpuId(3))));
+        clear(&mut mask, CpuId(3));
+        assert!(!has(&mask, CpuId(3)) && has(&mask, CpuId(64)));
+        assert_eq!(
+            first(&and(&mask, &of([1023, 5].map(CpuId)))),
+            Some(CpuId(1023))
+        );
+        assert!(is_empty(&and(&mask, &of([CpuId(5)]))));
         assert_eq!(count(&first_n(70)), 70);
     }
 }

@@ -6,8 +6,11 @@
 //! comes from memory, which is as far as another socket. Whoever is the next to use that memory for a message pays for
 //! it once more in the kernel; here all of it is the receiver's.
 
-use machine::{Distance, Machine};
+use machine::{Costs, Distance};
 use workload::plan::QueueKind;
+
+use crate::ids::CpuId;
+use crate::topology::Topology;
 
 /// A socket's message has a head and a slab of its own around the bytes, in a power of two.
 const HEAD_BYTES: u64 = 576;
@@ -17,7 +20,7 @@ const HEAD_MISSES: u64 = 4;
 /// A message's sender, and how much had been sent from its core and its cache by then.
 #[derive(Clone, Copy)]
 pub struct Origin {
-    cpu: u32,
+    cpu: CpuId,
     core_bytes: u64,
     llc_bytes: u64,
 }
@@ -29,15 +32,15 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    pub fn new(machine: &Machine) -> Self {
+    pub fn new(topology: &Topology) -> Self {
         Self {
-            cores: vec![0; machine.topology.cores()],
-            llcs: vec![0; machine.topology.llcs()],
+            cores: vec![0; topology.cores()],
+            llcs: vec![0; topology.llcs()],
         }
     }
 
-    pub fn sent(&mut self, machine: &Machine, cpu: u32, kind: QueueKind, bytes: u32) -> Origin {
-        let (core, llc) = places(machine, cpu);
+    pub fn sent(&mut self, topology: &Topology, cpu: CpuId, kind: QueueKind, bytes: u32) -> Origin {
+        let (core, llc) = places(topology, cpu);
         let taken = u64::from(bytes) + head_bytes(kind);
         self.cores[core] += taken;
         self.llcs[llc] += taken;
@@ -50,18 +53,18 @@ impl Traffic {
 
     pub fn fetch_ns(
         &self,
-        machine: &Machine,
+        topology: &Topology,
+        costs: &Costs,
         from: Origin,
-        cpu: u32,
+        cpu: CpuId,
         kind: QueueKind,
         bytes: u32,
     ) -> u64 {
-        let costs = &machine.costs;
-        let (core, llc) = places(machine, from.cpu);
+        let (core, llc) = places(topology, from.cpu);
         let distance = if self.llcs[llc] - from.llc_bytes >= costs.llc_kib * 1024 {
             Distance::Remote
         } else {
-            machine.topology.distance(from.cpu, cpu)
+            topology.distance(from.cpu, cpu)
         };
         let kept = self.cores[core] - from.core_bytes < costs.private_cache_kib * 1024;
         if kept && distance <= Distance::Core {
@@ -72,8 +75,8 @@ impl Traffic {
     }
 }
 
-fn places(machine: &Machine, cpu: u32) -> (usize, usize) {
-    let place = machine.topology.cpu(cpu);
+fn places(topology: &Topology, cpu: CpuId) -> (usize, usize) {
+    let place = topology.place(cpu);
     (place.core as usize, place.llc as usize)
 }
 

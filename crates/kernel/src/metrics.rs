@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 use cell::Histogram;
 use workload::plan::Plan;
 
+use crate::ids::{CpuId, NO_CPU, PerTask, TaskId};
 use crate::lifecycle::weight_of;
-use crate::task::{Class, State, Task, TaskId};
+use crate::task::{Class, State, Task};
 
 /// Shorter spells of wanting a CPU say nothing about fairness.
 const LAG_AFTER_NS: u64 = 100_000_000;
@@ -110,8 +111,8 @@ impl Metrics {
     }
 
     /// A task wants a CPU from now on.
-    pub fn wants_cpu(&mut self, id: TaskId, tasks: &mut [Task], at_ns: u64) {
-        let task = &mut tasks[id as usize];
+    pub fn wants_cpu(&mut self, id: TaskId, tasks: &mut PerTask<Task>, at_ns: u64) {
+        let task = &mut tasks[id];
         self.ideal.advance(at_ns);
         self.ideal.change(1, weight(task));
         task.busy_since_ns = at_ns;
@@ -120,7 +121,7 @@ impl Metrics {
     }
 
     /// A task goes on a CPU; its program continues at `ran_at_ns`.
-    pub fn started(&mut self, cpu: u32, task: &mut Task, ran_at_ns: u64) {
+    pub fn started(&mut self, cpu: CpuId, task: &mut Task, ran_at_ns: u64) {
         self.switched_in += 1;
         let waited_ns = ran_at_ns.saturating_sub(task.queued_at_ns);
         self.longest_wait_ns = self.longest_wait_ns.max(waited_ns);
@@ -130,14 +131,14 @@ impl Metrics {
             self.put_back.record(waited_ns);
             self.lag(task, ran_at_ns);
         }
-        if task.last_cpu != cpu && task.last_cpu != u32::MAX {
+        if task.last_cpu != cpu && task.last_cpu != NO_CPU {
             self.migrations += 1;
         }
     }
 
     /// A task leaves its CPU.
-    pub fn stopped(&mut self, id: TaskId, tasks: &mut [Task], at_ns: u64) {
-        let task = &tasks[id as usize];
+    pub fn stopped(&mut self, id: TaskId, tasks: &mut PerTask<Task>, at_ns: u64) {
+        let task = &tasks[id];
         self.lag(task, at_ns);
         if task.state == State::Blocked {
             self.voluntary += 1;
@@ -158,11 +159,11 @@ impl Metrics {
     pub fn weight_changes(
         &mut self,
         id: TaskId,
-        tasks: &mut [Task],
+        tasks: &mut PerTask<Task>,
         at_ns: u64,
         change: impl FnOnce(&mut Task),
     ) {
-        let task = &mut tasks[id as usize];
+        let task = &mut tasks[id];
         self.lag(task, at_ns);
         self.ideal.advance(at_ns);
         self.ideal.change(-1, -weight(task));
@@ -203,7 +204,7 @@ impl Metrics {
     pub fn finish(
         &mut self,
         plan: &Plan,
-        tasks: &[Task],
+        tasks: &PerTask<Task>,
         elapsed_ns: u64,
         idle_ns: u64,
     ) -> (BTreeMap<String, f64>, BTreeMap<String, Histogram>) {

@@ -5,20 +5,20 @@
 //! carried out as a whole at its event's time, while `op_at_ns` runs ahead by what it costs; the CPU is busy in the
 //! kernel until then. Operations that meet at a lock are served in the order of their events.
 
+use crate::ids::{CpuId, DsqIndex, IDLE};
 use crate::sim::Sim;
-use crate::task::IDLE;
 
 impl Sim<'_> {
-    pub(crate) fn begin_op(&mut self, cpu: u32, at_ns: u64) {
+    pub(crate) fn begin_op(&mut self, cpu: CpuId, at_ns: u64) {
         self.op_cpu = cpu;
         self.op_at_ns = at_ns;
         self.clock_ns = at_ns;
     }
 
     /// An interrupt on a CPU: after what the kernel does there already, and after waking up if it is idle.
-    pub(crate) fn interrupt(&mut self, cpu: u32) {
+    pub(crate) fn interrupt(&mut self, cpu: CpuId) {
         self.progress(cpu);
-        let this = &self.cpus[cpu as usize];
+        let this = &self.cpus[cpu];
         let mut at_ns = self.now_ns.max(this.kernel_until_ns);
         if this.curr == IDLE && at_ns == self.now_ns {
             let costs = &self.machine.costs;
@@ -33,12 +33,12 @@ impl Sim<'_> {
     }
 
     /// For how long the CPU and its siblings have been idle without an interrupt; 0 where one works.
-    fn core_idle_ns(&self, cpu: u32) -> u64 {
-        let idle_ns = |cpu: &u32| match &self.cpus[*cpu as usize] {
+    fn core_idle_ns(&self, cpu: CpuId) -> u64 {
+        let idle_ns = |cpu: &CpuId| match &self.cpus[*cpu] {
             idle if idle.curr == IDLE => self.now_ns.saturating_sub(idle.kernel_until_ns),
             _ => 0,
         };
-        let core = self.machine.topology.siblings(cpu);
+        let core = self.topology.siblings(cpu);
         core.iter().map(idle_ns).min().unwrap_or(0)
     }
 
@@ -49,18 +49,18 @@ impl Sim<'_> {
         if !self.kicks.is_empty() {
             self.flush_kicks();
         }
-        if self.cpus[cpu as usize].need_resched {
+        if self.cpus[cpu].need_resched {
             self.schedule(cpu);
             if !self.kicks.is_empty() {
                 self.flush_kicks();
             }
         }
         let now = self.op_at_ns;
-        let curr = self.cpus[cpu as usize].curr;
+        let curr = self.cpus[cpu].curr;
         if curr != IDLE {
             self.look_ahead(curr);
         }
-        let this = &mut self.cpus[cpu as usize];
+        let this = &mut self.cpus[cpu];
         if this.need_resched {
             // Asked again by the reschedule itself: an operation of its own.
             this.need_resched = false;
@@ -78,9 +78,9 @@ impl Sim<'_> {
     }
 
     /// Take and release a run queue's lock.
-    pub(crate) fn lock_rq(&mut self, cpu: u32) {
-        let topology = &self.machine.topology;
-        let target = &mut self.cpus[cpu as usize];
+    pub(crate) fn lock_rq(&mut self, cpu: CpuId) {
+        let topology = &self.topology;
+        let target = &mut self.cpus[cpu];
         let len = target.local.len();
         self.op_at_ns =
             target
@@ -90,9 +90,9 @@ impl Sim<'_> {
                 });
     }
 
-    pub(crate) fn lock_dsq(&mut self, dsq: u32) {
-        let topology = &self.machine.topology;
-        let target = &mut self.dsqs[dsq as usize];
+    pub(crate) fn lock_dsq(&mut self, dsq: DsqIndex) {
+        let topology = &self.topology;
+        let target = &mut self.dsqs[dsq];
         let len = target.len();
         self.op_at_ns =
             target

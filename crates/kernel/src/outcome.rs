@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use cell::Histogram;
 use cell::Status;
 
+use crate::ids::IDLE;
 use crate::sim::Sim;
-use crate::task::IDLE;
 
 /// Why a run ended before its workload did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,9 +62,9 @@ impl Sim<'_> {
         if self.ended {
             self.now_ns = self.now_ns.max(self.ended_at_ns);
         }
-        for cpu in 0..self.cpus.len() as u32 {
+        for cpu in self.cpus.ids() {
             self.begin_op(cpu, self.now_ns);
-            let this = &mut self.cpus[cpu as usize];
+            let this = &mut self.cpus[cpu];
             if this.curr == IDLE {
                 this.idle_ns += self.now_ns.saturating_sub(this.idle_since_ns);
             } else {

@@ -11,8 +11,9 @@ pub(crate) mod lockup;
 
 use std::collections::VecDeque;
 
+use crate::ids::{CpuId, IDLE, TaskId};
 use crate::sim::Sim;
-use crate::task::{Class, IDLE, State, TaskId};
+use crate::task::{Class, State};
 use crate::trace::What;
 use workload::plan::Policy;
 
@@ -78,25 +79,26 @@ impl RtQueue {
 
 impl Sim<'_> {
     /// 0: no real-time task runs or waits there; else its highest priority.
-    fn rt_level(&self, cpu: u32) -> u8 {
-        let this = &self.cpus[cpu as usize];
+    fn rt_level(&self, cpu: CpuId) -> u8 {
+        let this = &self.cpus[cpu];
         let queued = this.rt.best().unwrap_or(0);
         let running = match this.curr {
             IDLE => 0,
-            curr => self.tasks[curr as usize].rt_prio,
+            curr => self.tasks[curr].rt_prio,
         };
         queued.max(running)
     }
 
     /// The CPU of lowest real-time priority, below the task's, nearest to where it was.
-    fn lowest_cpu(&self, id: TaskId) -> Option<u32> {
-        let task = &self.tasks[id as usize];
+    fn lowest_cpu(&self, id: TaskId) -> Option<CpuId> {
+        let task = &self.tasks[id];
         if task.rt_prio > self.machine.rt_kernel.highest_sought {
             return None;
         }
-        let topology = &self.machine.topology;
-        (0..self.cpus.len() as u32)
-            .filter(|cpu| self.cpus[*cpu as usize].online && self.may_run_on(id, *cpu))
+        let topology = &self.topology;
+        self.cpus
+            .ids()
+            .filter(|cpu| self.cpus[*cpu].online && self.may_run_on(id, *cpu))
             .map(|cpu| {
                 let near = topology.distance(task.cpu, cpu);
                 let own = cpu != self.op_cpu;
@@ -107,13 +109,13 @@ impl Sim<'_> {
             .map(|(.., cpu)| cpu)
     }
 
-    pub(crate) fn select_cpu_rt(&mut self, id: TaskId) -> u32 {
+    pub(crate) fn select_cpu_rt(&mut self, id: TaskId) -> CpuId {
         let prev_cpu = self.fallback_cpu(id);
-        let curr = self.cpus[prev_cpu as usize].curr;
+        let curr = self.cpus[prev_cpu].curr;
         let must_move = curr != IDLE && {
-            let curr_task = &self.tasks[curr as usize];
+            let curr_task = &self.tasks[curr];
             curr_task.class == Class::Rt
-                && (self.pinned(curr) || curr_task.rt_prio >= self.tasks[id as usize].rt_prio)
+                && (self.pinned(curr) || curr_task.rt_prio >= self.tasks[id].rt_prio)
         };
         if must_move && !self.pinned(id) {
             return self.lowest_cpu(id).unwrap_or(prev_cpu);
@@ -121,8 +123,8 @@ impl Sim<'_> {
         prev_cpu
     }
 
-    pub(crate) fn enqueue_rt(&mut self, cpu: u32, id: TaskId, head: bool) {
-        let task = &mut self.tasks[id as usize];
+    pub(crate) fn enqueue_rt(&mut self, cpu: CpuId, id: TaskId, head: bool) {
+        let task = &mut self.tasks[id];
         task.state = State::Queued;
         task.cpu = cpu;
         let prio = task.rt_prio;
@@ -131,54 +133,54 @@ impl Sim<'_> {
             task.rr_left_ns = RR_SLICE_NS;
         }
         debug_assert!(matches!(policy, Policy::Fifo(_) | Policy::Rr(_)));
-        self.cpus[cpu as usize].rt.push(id, prio, head);
+        self.cpus[cpu].rt.push(id, prio, head);
         self.checkers.queued_rt(id, self.op_at_ns);
         self.decide(What::QueueRt, cpu, id, self.op_at_ns);
-        let curr = self.cpus[cpu as usize].curr;
-        if curr == IDLE || self.tasks[curr as usize].rt_prio < prio {
+        let curr = self.cpus[cpu].curr;
+        if curr == IDLE || self.tasks[curr].rt_prio < prio {
             self.resched(cpu);
-        } else if self.tasks[curr as usize].rt_prio == prio {
+        } else if self.tasks[curr].rt_prio == prio {
             self.make_room(cpu, curr, id);
         }
     }
 
     /// The kernel's `check_preempt_equal_prio`: an equal that can run only here goes first, if the running task can go
     /// elsewhere. It is pushed there when it has been switched away from.
-    fn make_room(&mut self, cpu: u32, curr: TaskId, id: TaskId) {
+    fn make_room(&mut self, cpu: CpuId, curr: TaskId, id: TaskId) {
         let comes_elsewhere = !self.pinned(id) && self.lowest_cpu(id).is_some();
         let goes_elsewhere = !self.pinned(curr) && self.lowest_cpu(curr).is_some();
-        let this = &mut self.cpus[cpu as usize];
+        let this = &mut self.cpus[cpu];
         if comes_elsewhere || !goes_elsewhere || this.need_resched {
             return;
         }
-        let prio = self.tasks[id as usize].rt_prio;
+        let prio = self.tasks[id].rt_prio;
         this.rt.remove(id, prio);
         this.rt.push(id, prio, true);
         this.rt.makes_room = true;
         self.resched(cpu);
     }
 
-    pub(crate) fn dequeue_rt(&mut self, cpu: u32, id: TaskId) {
-        if self.cpus[cpu as usize].curr == id {
+    pub(crate) fn dequeue_rt(&mut self, cpu: CpuId, id: TaskId) {
+        if self.cpus[cpu].curr == id {
             self.update_curr(cpu);
         } else {
-            let task = &self.tasks[id as usize];
-            self.cpus[task.cpu as usize].rt.remove(id, task.rt_prio);
+            let task = &self.tasks[id];
+            self.cpus[task.cpu].rt.remove(id, task.rt_prio);
         }
         self.checkers.unqueued(id);
     }
 
     /// The next real-time task, if one is to run before all ext tasks. It is taken off its list.
-    pub(crate) fn pick_rt(&mut self, cpu: u32, prev: TaskId) -> Option<TaskId> {
-        let prev_rt = prev != IDLE && self.tasks[prev as usize].class == Class::Rt;
+    pub(crate) fn pick_rt(&mut self, cpu: CpuId, prev: TaskId) -> Option<TaskId> {
+        let prev_rt = prev != IDLE && self.tasks[prev].class == Class::Rt;
         // Or it was until it changed its policy.
-        let rt = &mut self.cpus[cpu as usize].rt;
+        let rt = &mut self.cpus[cpu].rt;
         let drops = std::mem::take(&mut rt.served);
         let makes_room = std::mem::take(&mut rt.makes_room);
-        if !prev_rt && !drops && self.cpus[cpu as usize].rt.len == 0 {
+        if !prev_rt && !drops && self.cpus[cpu].rt.len == 0 {
             return None;
         }
-        let prev_stays = prev_rt && self.tasks[prev as usize].state == State::Running;
+        let prev_stays = prev_rt && self.tasks[prev].state == State::Running;
         if prev_rt {
             self.update_curr(cpu);
         }
@@ -186,13 +188,13 @@ impl Sim<'_> {
             self.pull_rt(
                 cpu,
                 if prev_stays {
-                    self.tasks[prev as usize].rt_prio
+                    self.tasks[prev].rt_prio
                 } else {
                     0
                 },
             );
         }
-        let rt = &self.cpus[cpu as usize].rt;
+        let rt = &self.cpus[cpu].rt;
         if rt.budget.throttled() {
             return None;
         }
@@ -200,19 +202,19 @@ impl Sim<'_> {
             if let Some(id) = self.pick_ext(cpu, prev) {
                 return Some(id);
             }
-            self.cpus[cpu as usize].rt.budget.nobody_to_serve();
+            self.cpus[cpu].rt.budget.nobody_to_serve();
         }
-        let rt = &mut self.cpus[cpu as usize].rt;
+        let rt = &mut self.cpus[cpu].rt;
         let best = rt.best();
         if prev_stays {
-            let task = &self.tasks[prev as usize];
+            let task = &self.tasks[prev];
             let stays = match best {
                 None => true,
                 Some(best) if task.rt_tail || makes_room => best < task.rt_prio,
                 Some(best) => best <= task.rt_prio,
             };
             if stays {
-                self.tasks[prev as usize].rt_tail = false;
+                self.tasks[prev].rt_tail = false;
                 return Some(prev);
             }
         }
@@ -223,34 +225,34 @@ impl Sim<'_> {
         Some(id)
     }
 
-    pub(crate) fn put_prev_rt(&mut self, cpu: u32, prev: TaskId) {
+    pub(crate) fn put_prev_rt(&mut self, cpu: CpuId, prev: TaskId) {
         self.update_curr(cpu);
-        if self.tasks[prev as usize].state != State::Running {
+        if self.tasks[prev].state != State::Running {
             return;
         }
         let clock = self.clock_ns;
-        let task = &mut self.tasks[prev as usize];
+        let task = &mut self.tasks[prev];
         let head = !std::mem::take(&mut task.rt_tail);
         task.state = State::Queued;
         task.queued_at_ns = clock;
         task.from_wakeup = false;
         let prio = task.rt_prio;
         self.metrics.preempted();
-        self.cpus[cpu as usize].rt.push(prev, prio, head);
+        self.cpus[cpu].rt.push(prev, prio, head);
         self.checkers.queued_rt(prev, clock);
         self.push_rt(cpu, prev);
     }
 
-    pub(crate) fn set_next_rt(&mut self, cpu: u32, _next: TaskId) {
-        self.cpus[cpu as usize].rt.served = true;
+    pub(crate) fn set_next_rt(&mut self, cpu: CpuId, _next: TaskId) {
+        self.cpus[cpu].rt.served = true;
         self.start_server(cpu);
         self.push_all_rt(cpu);
     }
 
     /// The highest first, for as long as another CPU takes them.
-    fn push_all_rt(&mut self, cpu: u32) {
-        while self.cpus[cpu as usize].rt.len > 0 {
-            let Some(id) = self.cpus[cpu as usize].rt.find(|id| !self.pinned(id)) else {
+    fn push_all_rt(&mut self, cpu: CpuId) {
+        while self.cpus[cpu].rt.len > 0 {
+            let Some(id) = self.cpus[cpu].rt.find(|id| !self.pinned(id)) else {
                 return;
             };
             if !self.push_rt(cpu, id) {
@@ -260,7 +262,7 @@ impl Sim<'_> {
     }
 
     /// Give a queued task to a CPU where it would run, if there is one.
-    fn push_rt(&mut self, cpu: u32, id: TaskId) -> bool {
+    fn push_rt(&mut self, cpu: CpuId, id: TaskId) -> bool {
         if self.pinned(id) {
             return false;
         }
@@ -272,21 +274,19 @@ impl Sim<'_> {
     }
 
     /// Fetch the most urgent task that waits elsewhere and would run here.
-    fn pull_rt(&mut self, cpu: u32, floor: u8) {
-        let floor = floor.max(self.cpus[cpu as usize].rt.best().unwrap_or(0));
-        let best = (0..self.cpus.len() as u32)
+    fn pull_rt(&mut self, cpu: CpuId, floor: u8) {
+        let floor = floor.max(self.cpus[cpu].rt.best().unwrap_or(0));
+        let best = self
+            .cpus
+            .ids()
             .filter(|other| *other != cpu)
             .filter_map(|other| {
-                let rt = &self.cpus[other as usize].rt;
+                let rt = &self.cpus[other].rt;
                 if rt.len == 0 {
                     return None;
                 }
                 let id = rt.find(|id| self.may_run_on(id, cpu))?;
-                Some((
-                    self.tasks[id as usize].rt_prio,
-                    std::cmp::Reverse(other),
-                    id,
-                ))
+                Some((self.tasks[id].rt_prio, std::cmp::Reverse(other), id))
             })
             .max();
         if let Some((prio, std::cmp::Reverse(other), id)) = best
@@ -296,41 +296,41 @@ impl Sim<'_> {
         }
     }
 
-    fn move_rt(&mut self, id: TaskId, from: u32, to: u32) {
-        let prio = self.tasks[id as usize].rt_prio;
+    fn move_rt(&mut self, id: TaskId, from: CpuId, to: CpuId) {
+        let prio = self.tasks[id].rt_prio;
         self.lock_rq(to);
-        self.cpus[from as usize].rt.remove(id, prio);
+        self.cpus[from].rt.remove(id, prio);
         self.checkers.unqueued(id);
-        self.tasks[id as usize].cpu = to;
-        self.cpus[to as usize].rt.push(id, prio, false);
+        self.tasks[id].cpu = to;
+        self.cpus[to].rt.push(id, prio, false);
         self.checkers.queued_rt(id, self.op_at_ns);
-        let curr = self.cpus[to as usize].curr;
-        if to != self.op_cpu && (curr == IDLE || self.tasks[curr as usize].rt_prio < prio) {
+        let curr = self.cpus[to].curr;
+        if to != self.op_cpu && (curr == IDLE || self.tasks[curr].rt_prio < prio) {
             self.resched(to);
         }
     }
 
-    pub(crate) fn tick_rt(&mut self, cpu: u32, id: TaskId) {
+    pub(crate) fn tick_rt(&mut self, cpu: CpuId, id: TaskId) {
         let tick = self.tick_ns;
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.tasks[id];
         if let Policy::Rr(_) = task.policy {
             task.rr_left_ns = task.rr_left_ns.saturating_sub(tick);
             if task.rr_left_ns == 0 {
                 task.rr_left_ns = RR_SLICE_NS;
-                if self.cpus[cpu as usize].rt.has(task.rt_prio) {
+                if self.cpus[cpu].rt.has(task.rt_prio) {
                     task.rt_tail = true;
                     self.resched(cpu);
                 }
             }
         }
-        if self.cpus[cpu as usize].rt.budget.throttled() {
+        if self.cpus[cpu].rt.budget.throttled() {
             self.resched(cpu);
         }
     }
 
-    pub(crate) fn yield_rt(&mut self, cpu: u32, id: TaskId) {
-        self.tasks[id as usize].rt_tail = true;
-        self.cpus[cpu as usize].need_resched = true;
+    pub(crate) fn yield_rt(&mut self, cpu: CpuId, id: TaskId) {
+        self.tasks[id].rt_tail = true;
+        self.cpus[cpu].need_resched = true;
     }
 }
 
@@ -341,16 +341,16 @@ mod tests {
     #[test]
     fn highest_priority_first_and_heads_before_tails() {
         let mut queue = RtQueue::default();
-        queue.push(1, 10, false);
-        queue.push(2, 99, false);
-        queue.push(3, 10, true);
+        queue.push(TaskId(1), 10, false);
+        queue.push(TaskId(2), 99, false);
+        queue.push(TaskId(3), 10, true);
         assert_eq!(queue.best(), Some(99));
-        queue.remove(2, 99);
+        queue.remove(TaskId(2), 99);
         assert_eq!(queue.best(), Some(10));
-        assert_eq!(queue.find(|_| true), Some(3));
-        assert_eq!(queue.find(|id| id != 3), Some(1));
-        queue.remove(1, 10);
-        queue.remove(3, 10);
+        assert_eq!(queue.find(|_| true), Some(TaskId(3)));
+        assert_eq!(queue.find(|id| id != TaskId(3)), Some(TaskId(1)));
+        queue.remove(TaskId(1), 10);
+        queue.remove(TaskId(3), 10);
         assert_eq!((queue.best(), queue.len), (None, 0));
     }
 }

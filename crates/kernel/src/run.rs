@@ -7,13 +7,13 @@ use workload::plan::{End, Start};
 
 use crate::consts::WATCHDOG_MAX_MS;
 use crate::cpu::NEVER;
-use crate::events::{Event, Kind};
+use crate::events::{Due, Event};
+use crate::ids::{CpuId, IDLE, TaskId};
 use crate::mask;
 use crate::outcome::Outcome;
-use crate::rt::lockup::FIRST_LOCKUP;
 use crate::seen::call;
 use crate::sim::{INTERRUPTED, Sim};
-use crate::task::{IDLE, State, TaskId};
+use crate::task::State;
 
 /// How many events may pass before an interrupt is noticed.
 const STOP_EVENTS: u64 = 1 << 14;
@@ -26,12 +26,12 @@ impl Sim<'_> {
     pub fn run(&mut self) -> Outcome {
         self.boot();
         while self.exit.is_none() && !self.ended {
-            let Some(event) = self.events.pop() else {
+            let Some(due) = self.events.pop() else {
                 self.fail("every task is blocked and nothing is to come".to_string());
                 break;
             };
-            self.advance(event.at_ns);
-            self.handle(event);
+            self.advance(due.at_ns);
+            self.handle(due);
             if self.checkers.failed() {
                 self.fail_check();
             }
@@ -68,36 +68,36 @@ impl Sim<'_> {
         }
     }
 
-    fn handle(&mut self, event: Event) {
-        match event.kind {
-            Kind::Cpu => {
-                let cpu = &mut self.cpus[event.index as usize];
-                if cpu.event_seq == event.seq {
-                    cpu.event_seq = 0;
-                    cpu.event_at_ns = NEVER;
-                    self.cpu_event(event.index);
+    fn handle(&mut self, due: Due) {
+        match due.event {
+            Event::Cpu(cpu) => {
+                let this = &mut self.cpus[cpu];
+                if this.event_seq == due.seq {
+                    this.event_seq = 0;
+                    this.event_at_ns = NEVER;
+                    self.cpu_event(cpu);
                 }
             }
-            Kind::Sleep => {
-                if self.tasks[event.index as usize].sleep_seq == event.seq {
-                    self.sleep_over(event.index);
+            Event::Sleep(task) => {
+                if self.tasks[task].sleep_seq == due.seq {
+                    self.sleep_over(task);
                 }
             }
-            Kind::PolicyTimer => self.policy_timer(event.index, event.seq),
-            Kind::Disk => self.disk_done(),
-            Kind::Watchdog if event.index == 0 => self.watchdog(),
-            Kind::Watchdog if event.index == 1 => self.audit_again(),
-            Kind::Watchdog => self.look_for_lockup(event.index - FIRST_LOCKUP),
-            Kind::End => self.ended = true,
-            Kind::Hotplug => self.hotplug(event.index),
-            Kind::RtBudget => self.rt_budget(event.index, event.seq),
+            Event::PolicyTimer(timer) => self.policy_timer(timer, due.seq),
+            Event::Disk => self.disk_done(),
+            Event::Watchdog => self.watchdog(),
+            Event::Audit => self.audit_again(),
+            Event::LockupLook(cpu) => self.look_for_lockup(cpu),
+            Event::End => self.ended = true,
+            Event::Hotplug(line) => self.hotplug(line),
+            Event::RtBudget(cpu) => self.rt_budget(cpu, due.seq),
         }
     }
 
     /// The policy's initialisation, the tasks that exist already, and the start signal.
     fn boot(&mut self) {
         let plan = Rc::clone(&self.plan);
-        self.begin_op(0, 0);
+        self.begin_op(CpuId(0), 0);
         if self.ops.init.is_some() {
             let result = call!(self, init);
             if result.unwrap_or(0) != 0 {
@@ -105,25 +105,25 @@ impl Sim<'_> {
                 self.eject(format!("ops.init() failed ({code})"));
             }
         }
-        let mut next_cpu = 0;
-        for task in 0..self.tasks.len() as TaskId {
-            let group = self.tasks[task as usize].group as usize;
+        let mut next_cpu = CpuId(0);
+        for task in self.tasks.ids() {
+            let group = self.tasks[task].group as usize;
             if plan.groups[group].start == Start::Signal && self.exit.is_none() {
                 self.born(task, IDLE);
                 self.place_at_boot(task, &mut next_cpu);
                 self.init_task(task, false);
             }
         }
-        for task in 0..self.tasks.len() as TaskId {
-            if self.tasks[task as usize].state == State::Blocked && self.exit.is_none() {
+        for task in self.tasks.ids() {
+            if self.tasks[task].state == State::Blocked && self.exit.is_none() {
                 self.enable_task(task);
             }
         }
-        for cpu in 0..self.cpus.len() as u32 {
+        for cpu in self.cpus.ids() {
             self.update_idle(cpu, true, true);
         }
         // Loading took its own time; the workload's starts now.
-        self.begin_op(0, 0);
+        self.begin_op(CpuId(0), 0);
         let timeout_ms = match self.ops.timeout_ms {
             0 => WATCHDOG_MAX_MS,
             ms => ms,
@@ -135,19 +135,18 @@ impl Sim<'_> {
         }
         self.ops.timeout_ms = timeout_ms;
         self.events
-            .post(u64::from(timeout_ms) * 500_000, Kind::Watchdog, 0);
+            .post(u64::from(timeout_ms) * 500_000, Event::Watchdog);
         if self.options.strict {
-            self.events
-                .post(self.options.bounds.audit_ns, Kind::Watchdog, 1);
+            self.events.post(self.options.bounds.audit_ns, Event::Audit);
         }
         if let End::After { ns } = plan.end {
-            self.events.post(ns, Kind::End, 0);
+            self.events.post(ns, Event::End);
         }
         self.schedule_lockup_looks();
         self.script_hotplug();
-        for task in 0..self.tasks.len() as TaskId {
-            if self.tasks[task as usize].state == State::Blocked && self.exit.is_none() {
-                let cpu = self.tasks[task as usize].cpu;
+        for task in self.tasks.ids() {
+            if self.tasks[task].state == State::Blocked && self.exit.is_none() {
+                let cpu = self.tasks[task].cpu;
                 self.interrupt(cpu);
                 self.wake(task, false);
                 self.end_op();
@@ -157,15 +156,15 @@ impl Sim<'_> {
     }
 
     /// Initial places: one task a CPU in turn, within what each may use.
-    fn place_at_boot(&mut self, task: TaskId, next_cpu: &mut u32) {
+    fn place_at_boot(&mut self, task: TaskId, next_cpu: &mut CpuId) {
         let cpus = self.cpus.len() as u32;
         let allowed = self.allowed(task);
         let cpu = (0..cpus)
-            .map(|offset| (*next_cpu + offset) % cpus)
+            .map(|offset| CpuId((next_cpu.0 + offset) % cpus))
             .find(|cpu| mask::has(allowed, *cpu))
-            .unwrap_or(0);
-        *next_cpu = (cpu + 1) % cpus;
-        self.tasks[task as usize].cpu = cpu;
+            .unwrap_or_default();
+        *next_cpu = CpuId((cpu.0 + 1) % cpus);
+        self.tasks[task].cpu = cpu;
     }
 
     /// The workload ends with its last task, or that of its deciding group.

@@ -10,56 +10,57 @@
 
 use crate::consts::{DEQ_SLEEP, SLICE_INF};
 use crate::cpu::NEVER;
+use crate::ids::{CpuId, IDLE, TaskId};
 use crate::sim::Sim;
-use crate::task::{Class, IDLE, State, TaskId};
+use crate::task::{Class, State};
 use crate::trace::What;
 
 impl Sim<'_> {
     /// A CPU's event: its task's work has ended, a tick, or an interrupt.
-    pub(crate) fn cpu_event(&mut self, cpu: u32) {
-        let this = &self.cpus[cpu as usize];
+    pub(crate) fn cpu_event(&mut self, cpu: CpuId) {
+        let this = &self.cpus[cpu];
         if this.curr == IDLE {
             let wakes = this.resched_at_ns <= self.now_ns;
             self.interrupt(cpu);
             if wakes {
-                self.cpus[cpu as usize].resched_at_ns = NEVER;
-                self.cpus[cpu as usize].need_resched = true;
+                self.cpus[cpu].resched_at_ns = NEVER;
+                self.cpus[cpu].need_resched = true;
             }
             self.end_op();
             return;
         }
         self.progress(cpu);
         self.begin_op(cpu, self.now_ns);
-        if self.cpus[cpu as usize].next_tick_ns <= self.now_ns {
+        if self.cpus[cpu].next_tick_ns <= self.now_ns {
             self.tick(cpu);
         }
-        let this = &mut self.cpus[cpu as usize];
+        let this = &mut self.cpus[cpu];
         if this.resched_at_ns <= self.now_ns {
             this.resched_at_ns = NEVER;
             this.need_resched = true;
         }
         let id = this.curr;
-        if !this.need_resched && self.tasks[id as usize].work == 0 && self.op_at_ns == self.now_ns {
+        if !this.need_resched && self.tasks[id].work == 0 && self.op_at_ns == self.now_ns {
             self.run_program(cpu, id);
         }
         self.end_op();
     }
 
     /// Preempt or not, block or not: pick the next task of a CPU and switch to it.
-    pub(crate) fn schedule(&mut self, cpu: u32) {
-        let this = &mut self.cpus[cpu as usize];
+    pub(crate) fn schedule(&mut self, cpu: CpuId) {
+        let this = &mut self.cpus[cpu];
         this.need_resched = false;
         this.resched_at_ns = NEVER;
         let prev = this.curr;
         self.lock_rq(cpu);
         // One reading of the clock for the whole change, so that no time falls between two tasks.
         self.clock_ns = self.op_at_ns;
-        if prev != IDLE && self.tasks[prev as usize].state == State::Blocked {
+        if prev != IDLE && self.tasks[prev].state == State::Blocked {
             self.deactivate(cpu, prev);
         }
         let next = self.pick(cpu, prev);
         self.release_waiters(cpu);
-        let stopper = std::mem::take(&mut self.cpus[cpu as usize].stopper);
+        let stopper = std::mem::take(&mut self.cpus[cpu].stopper);
         if next == prev && !stopper {
             if prev == IDLE {
                 self.update_idle(cpu, true, false);
@@ -74,40 +75,40 @@ impl Sim<'_> {
             self.put_prev(cpu, prev, next);
         }
         self.switch(cpu, prev, next);
-        if prev != IDLE && self.tasks[prev as usize].exiting {
+        if prev != IDLE && self.tasks[prev].exiting {
             self.dead(prev);
         }
     }
 
-    fn pick(&mut self, cpu: u32, prev: TaskId) -> TaskId {
+    fn pick(&mut self, cpu: CpuId, prev: TaskId) -> TaskId {
         match self.pick_rt(cpu, prev) {
             Some(task) => task,
             None => self.pick_ext(cpu, prev).unwrap_or(IDLE),
         }
     }
 
-    fn put_prev(&mut self, cpu: u32, prev: TaskId, next: TaskId) {
-        match self.tasks[prev as usize].class {
+    fn put_prev(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
+        match self.tasks[prev].class {
             Class::Rt => self.put_prev_rt(cpu, prev),
             Class::Ext => self.put_prev_ext(cpu, prev, next),
         }
     }
 
-    fn switch(&mut self, cpu: u32, prev: TaskId, next: TaskId) {
+    fn switch(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
         let clock = self.clock_ns;
         if prev == IDLE {
-            let this = &mut self.cpus[cpu as usize];
+            let this = &mut self.cpus[cpu];
             this.idle_ns += clock - this.idle_since_ns;
         } else {
             self.end_stint(cpu, prev);
             self.metrics.stopped(prev, &mut self.tasks, clock);
         }
-        let stays = prev != IDLE && self.tasks[prev as usize].state != State::Blocked;
+        let stays = prev != IDLE && self.tasks[prev].state != State::Blocked;
         self.checkers.switched(cpu, prev, next, clock, stays);
         self.trace_switch(cpu, prev, next, clock);
-        self.cpus[cpu as usize].curr = next;
+        self.cpus[cpu].curr = next;
         if next == IDLE {
-            let this = &mut self.cpus[cpu as usize];
+            let this = &mut self.cpus[cpu];
             this.next_tick_ns = NEVER;
             this.idle_since_ns = clock;
             self.decide(What::Idle, cpu, IDLE, clock);
@@ -121,44 +122,43 @@ impl Sim<'_> {
         self.decide(What::Run, cpu, next, clock);
         self.start_stint(cpu, next);
         let ran_at = self.op_at_ns;
-        self.metrics
-            .started(cpu, &mut self.tasks[next as usize], ran_at);
-        self.tasks[next as usize].last_cpu = cpu;
+        self.metrics.started(cpu, &mut self.tasks[next], ran_at);
+        self.tasks[next].last_cpu = cpu;
         if prev == IDLE {
             let tick = self.tick_ns;
-            self.cpus[cpu as usize].next_tick_ns = (self.op_at_ns / tick + 1) * tick;
+            self.cpus[cpu].next_tick_ns = (self.op_at_ns / tick + 1) * tick;
             self.rescale_siblings(cpu);
         }
     }
 
-    fn set_next(&mut self, cpu: u32, next: TaskId) {
-        self.cpus[cpu as usize].exec_start_ns = self.clock_ns;
-        match self.tasks[next as usize].class {
+    fn set_next(&mut self, cpu: CpuId, next: TaskId) {
+        self.cpus[cpu].exec_start_ns = self.clock_ns;
+        match self.tasks[next].class {
             Class::Rt => self.set_next_rt(cpu, next),
             Class::Ext => self.set_next_ext(cpu, next),
         }
-        self.tasks[next as usize].state = State::Running;
+        self.tasks[next].state = State::Running;
     }
 
     /// A task leaves its run queue because it blocks.
-    fn deactivate(&mut self, cpu: u32, id: TaskId) {
-        match self.tasks[id as usize].class {
+    fn deactivate(&mut self, cpu: CpuId, id: TaskId) {
+        match self.tasks[id].class {
             Class::Rt => self.dequeue_rt(cpu, id),
             Class::Ext => self.dequeue_ext(cpu, id, DEQ_SLEEP),
         }
     }
 
     /// Service up to now: the task's account, and its slice.
-    pub(crate) fn update_curr(&mut self, cpu: u32) {
+    pub(crate) fn update_curr(&mut self, cpu: CpuId) {
         let clock = self.clock_ns;
-        let this = &mut self.cpus[cpu as usize];
+        let this = &mut self.cpus[cpu];
         let id = this.curr;
         if id == IDLE || clock <= this.exec_start_ns {
             return;
         }
         let delta = clock - this.exec_start_ns;
         this.exec_start_ns = clock;
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.tasks[id];
         task.exec_ns += delta;
         let class = task.class;
         self.seen(id).se.sum_exec_runtime += delta;
@@ -174,13 +174,13 @@ impl Sim<'_> {
         }
     }
 
-    fn tick(&mut self, cpu: u32) {
+    fn tick(&mut self, cpu: CpuId) {
         let tick = self.tick_ns;
         self.charge(self.machine.costs.tick_ns);
-        let this = &mut self.cpus[cpu as usize];
+        let this = &mut self.cpus[cpu];
         this.next_tick_ns = (self.now_ns / tick + 1) * tick;
         let id = this.curr;
-        match self.tasks[id as usize].class {
+        match self.tasks[id].class {
             Class::Ext => {
                 self.update_curr(cpu);
                 crate::seen::call!(self, tick, self.seen_ptr(id));
@@ -196,10 +196,10 @@ impl Sim<'_> {
     }
 
     /// Ask a CPU to reschedule: at the end of this operation if it is its own, else by an interrupt.
-    pub(crate) fn resched(&mut self, cpu: u32) {
+    pub(crate) fn resched(&mut self, cpu: CpuId) {
         let from = self.op_cpu;
         let costs = &self.machine.costs;
-        let this = &mut self.cpus[cpu as usize];
+        let this = &mut self.cpus[cpu];
         if this.need_resched || !this.online {
             return;
         }
@@ -211,7 +211,7 @@ impl Sim<'_> {
             return;
         }
         self.op_at_ns += costs.ipi_send_ns;
-        let distance = self.machine.topology.distance(from, cpu);
+        let distance = self.topology.distance(from, cpu);
         this.resched_at_ns = self.op_at_ns + costs.ipi_ns[distance as usize];
         self.post(cpu);
     }

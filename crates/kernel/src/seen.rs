@@ -3,23 +3,23 @@
 
 use policy::abi::{CpuMask, ScxHost, TaskStruct};
 
+use crate::ids::{CpuId, IDLE, Id, TaskId};
 use crate::mask;
 use crate::sim::Sim;
-use crate::task::{IDLE, TaskId};
 
 impl Sim<'_> {
     /// A task as the policy sees it.
     pub(crate) fn seen(&mut self, task: TaskId) -> &mut TaskStruct {
-        debug_assert!((task as usize) < self.tasks.len());
+        debug_assert!(self.tasks.contains(task));
         // SAFETY: in bounds of `structs_owned`, which never moves; no other reference to this element lives.
-        unsafe { &mut *self.structs.add(task as usize) }
+        unsafe { &mut *self.structs.add(task.index()) }
     }
 
     pub(crate) fn seen_ptr(&self, task: TaskId) -> *mut TaskStruct {
         let index = if task == IDLE {
             self.tasks.len()
         } else {
-            task as usize
+            task.index()
         };
         // SAFETY: in bounds, as above; the idle task stands after the last.
         unsafe { self.structs.add(index) }
@@ -36,17 +36,17 @@ impl Sim<'_> {
         let offset = (pointer as usize).wrapping_sub(self.structs as usize);
         let index = offset / size_of::<TaskStruct>();
         (offset.is_multiple_of(size_of::<TaskStruct>()) && index < self.tasks.len())
-            .then_some(index as TaskId)
+            .then_some(TaskId::nth(index))
     }
 
     pub(crate) fn allowed(&self, task: TaskId) -> &CpuMask {
-        self.affinity[task as usize]
+        self.affinity[task]
             .as_deref()
             .unwrap_or(&self.masks.possible)
     }
 
-    pub(crate) fn may_run_on(&self, task: TaskId, cpu: u32) -> bool {
-        match &self.affinity[task as usize] {
+    pub(crate) fn may_run_on(&self, task: TaskId, cpu: CpuId) -> bool {
+        match &self.affinity[task] {
             None => true,
             Some(allowed) => mask::has(allowed, cpu),
         }
@@ -59,14 +59,14 @@ impl Sim<'_> {
 
     /// Before a callback: tell the policy time and place, and count its work from here.
     pub(crate) fn enter_policy(&mut self) -> *mut ScxHost {
-        let current = self.seen_ptr(self.cpus[self.op_cpu as usize].curr);
+        let current = self.seen_ptr(self.cpus[self.op_cpu].curr);
         let host = self.host;
         let sim = std::ptr::from_mut(self).cast();
         // SAFETY: `host` is this simulation's own table, and no reference into it lives.
         unsafe {
             (*host).sim = sim;
             (*host).now_ns = self.clock_ns;
-            (*host).cpu = u64::from(self.op_cpu);
+            (*host).cpu = u64::from(self.op_cpu.0);
             (*host).in_task = u64::from(!self.in_interrupt);
             (*host).current = current;
             (*host).kfuncs = 0;

@@ -19,6 +19,7 @@ use crate::dsq::Dsq;
 use crate::events::Events;
 use crate::hotplug::Hotplug;
 use crate::idle::Domains;
+use crate::ids::{CpuId, DsqIndex, PerCpu, PerTask, Table, TaskId};
 use crate::ipc::Ipc;
 use crate::kick::Kicks;
 use crate::lock::LockCosts;
@@ -26,7 +27,8 @@ use crate::maps::Maps;
 use crate::mask;
 use crate::metrics::Metrics;
 use crate::outcome::Exit;
-use crate::task::{Task, TaskId};
+use crate::task::Task;
+use crate::topology::Topology;
 use crate::trace::Trace;
 
 /// The reason of a run that was broken off.
@@ -82,7 +84,7 @@ pub struct Sim<'a> {
     pub(crate) events: Events,
     pub(crate) now_ns: u64,
     /// The operation under way: whose, how far, and the run queue clock it reads.
-    pub(crate) op_cpu: u32,
+    pub(crate) op_cpu: CpuId,
     pub(crate) op_at_ns: u64,
     pub(crate) clock_ns: u64,
     pub(crate) in_interrupt: bool,
@@ -95,21 +97,22 @@ pub struct Sim<'a> {
     pub(crate) builtin_idle: bool,
     pub(crate) masks: Box<Masks>,
     pub(crate) domains: Domains,
+    pub(crate) topology: Topology,
 
-    pub(crate) tasks: Vec<Task>,
+    pub(crate) tasks: PerTask<Task>,
     /// What the policy sees of each task, in place for the whole run; one more for the idle task, and one for init.
     pub(crate) structs: *mut TaskStruct,
     pub(crate) structs_owned: Vec<TaskStruct>,
-    pub(crate) affinity: Vec<Option<Box<CpuMask>>>,
+    pub(crate) affinity: PerTask<Option<Box<CpuMask>>>,
     pub(crate) group_first: Vec<TaskId>,
     pub(crate) group_live: Vec<u32>,
     pub(crate) live: u32,
 
-    pub(crate) cpus: Vec<Cpu>,
-    pub(crate) dsqs: Vec<Dsq>,
-    pub(crate) dsq_ids: std::collections::BTreeMap<u64, u32>,
+    pub(crate) cpus: PerCpu<Cpu>,
+    pub(crate) dsqs: Table<DsqIndex, Dsq>,
+    pub(crate) dsq_ids: std::collections::BTreeMap<u64, DsqIndex>,
     /// First ids up to this are found without a search.
-    pub(crate) dsq_small: Vec<u32>,
+    pub(crate) dsq_small: Vec<Option<DsqIndex>>,
     pub(crate) insert_buffer: Vec<crate::insert::Buffered>,
     pub(crate) dispatched: u32,
     pub(crate) kicks: Kicks,
@@ -189,6 +192,7 @@ impl<'a> Sim<'a> {
         // SAFETY: the table lives as long as this simulation, and the policy is reset before it runs for another.
         unsafe { native.set_host(host)? };
         let metrics = Metrics::new(&plan, cpus);
+        let topology = Topology::new(&machine.topology);
         let checkers = Checkers::new(&machine, tasks.len(), options.strict, options.bounds);
         let mut options = options;
         let trace = Trace::new(options.trace.take(), options.trace_at_once);
@@ -199,7 +203,7 @@ impl<'a> Sim<'a> {
             tick_ns: 1_000_000_000 / u64::from(machine.hz),
             events: Events::default(),
             now_ns: 0,
-            op_cpu: 0,
+            op_cpu: CpuId(0),
             in_interrupt: false,
             op_at_ns: 0,
             clock_ns: 0,
@@ -210,23 +214,23 @@ impl<'a> Sim<'a> {
             host,
             context: Context::Other,
             masks,
-            domains: Domains::new(&machine.topology),
-            affinity: (0..tasks.len()).map(|_| None).collect(),
+            domains: Domains::new(&topology),
+            affinity: PerTask::filled(tasks.len(), || None),
             group_live: vec![0; plan.groups.len()],
             live: 0,
             tasks,
             structs,
             structs_owned,
             group_first,
-            cpus: (0..cpus).map(|_| Cpu::new()).collect(),
-            dsqs: Vec::new(),
+            cpus: PerCpu::filled(cpus, Cpu::new),
+            dsqs: Table::default(),
             dsq_ids: std::collections::BTreeMap::new(),
             dsq_small: Vec::new(),
             insert_buffer: Vec::new(),
             dispatched: 0,
             kicks: Kicks::default(),
             maps: Maps::default(),
-            ipc: Ipc::new(&plan, &machine),
+            ipc: Ipc::new(&plan, &topology),
             disk: Disk::default(),
             trace,
             metrics,
@@ -236,14 +240,12 @@ impl<'a> Sim<'a> {
             ended: false,
             ended_at_ns: 0,
             machine,
+            topology,
             plan,
             options,
         });
-        for node in 0..sim.machine.topology.nodes() {
-            let mut dsq = Dsq::new(crate::consts::DSQ_GLOBAL);
-            dsq.live = true;
-            debug_assert_eq!(sim.dsqs.len(), node);
-            sim.dsqs.push(dsq);
+        for _ in 0..sim.topology.nodes() {
+            sim.dsqs.push(Dsq::new(crate::consts::DSQ_GLOBAL));
         }
         Ok(sim)
     }
@@ -265,11 +267,11 @@ pub(crate) fn comm(name: &str) -> [std::ffi::c_char; 16] {
 }
 
 /// All tasks of a plan, unborn, and the first of each group.
-fn tasks_of(plan: &Plan) -> (Vec<Task>, Vec<TaskId>) {
-    let mut tasks = Vec::new();
+fn tasks_of(plan: &Plan) -> (PerTask<Task>, Vec<TaskId>) {
+    let mut tasks = PerTask::default();
     let mut group_first = Vec::new();
     for (group, spec) in (0..).zip(&plan.groups) {
-        group_first.push(tasks.len() as TaskId);
+        group_first.push(TaskId(tasks.len() as u32));
         for index in 0..spec.count {
             tasks.push(Task::new(group, index, plan.stream(group, index)));
         }

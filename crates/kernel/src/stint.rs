@@ -13,30 +13,30 @@
 use machine::Distance;
 
 use crate::cpu::NEVER;
-use crate::events::Kind;
+use crate::events::Event;
+use crate::ids::{CpuId, IDLE, NO_CPU, TaskId};
 use crate::sim::Sim;
-use crate::task::{IDLE, TaskId};
 
 /// Work done per nanosecond by a full-speed core on its own.
 pub const FULL_RATE: u64 = 1024 * 100;
 
 impl Sim<'_> {
     /// Bring the work of a CPU's task up to date.
-    pub(crate) fn progress(&mut self, cpu: u32) {
-        let this = &mut self.cpus[cpu as usize];
+    pub(crate) fn progress(&mut self, cpu: CpuId) {
+        let this = &mut self.cpus[cpu];
         if this.curr == IDLE || this.waits_for > 0 || self.now_ns <= this.progress_at_ns {
             return;
         }
         let done = (self.now_ns - this.progress_at_ns) * this.rate;
         this.progress_at_ns = self.now_ns;
-        let task = &mut self.tasks[this.curr as usize];
+        let task = &mut self.tasks[this.curr];
         task.work = task.work.saturating_sub(done);
         task.refill = task.refill.saturating_sub(done);
     }
 
     /// Post a CPU's next event: the end of its task's work, the tick, or an interrupt, whichever is first.
-    pub(crate) fn post(&mut self, cpu: u32) {
-        let this = &mut self.cpus[cpu as usize];
+    pub(crate) fn post(&mut self, cpu: CpuId) {
+        let this = &mut self.cpus[cpu];
         let mut at_ns = this.resched_at_ns;
         if this.curr != IDLE {
             if this.waits_for > 0 {
@@ -45,7 +45,7 @@ impl Sim<'_> {
                 this.event_at_ns = NEVER;
                 return;
             }
-            let work = self.tasks[this.curr as usize].work;
+            let work = self.tasks[this.curr].work;
             let time = if this.rate == FULL_RATE {
                 work.div_ceil(FULL_RATE)
             } else {
@@ -65,18 +65,18 @@ impl Sim<'_> {
         this.event_seq = if at_ns == NEVER {
             0
         } else {
-            self.events.post(at_ns.max(self.now_ns), Kind::Cpu, cpu)
+            self.events.post(at_ns.max(self.now_ns), Event::Cpu(cpu))
         };
     }
 
-    fn rate(&self, cpu: u32) -> u64 {
-        let topology = &self.machine.topology;
-        let capacity = u64::from(topology.cpu(cpu).capacity);
+    fn rate(&self, cpu: CpuId) -> u64 {
+        let topology = &self.topology;
+        let capacity = u64::from(topology.place(cpu).capacity);
         let shared = self.domains.smt
             && topology
                 .siblings(cpu)
                 .iter()
-                .any(|other| *other != cpu && self.cpus[*other as usize].curr != IDLE);
+                .any(|other| *other != cpu && self.cpus[*other].curr != IDLE);
         capacity
             * if shared {
                 self.machine.costs.smt_speed_pct
@@ -86,17 +86,17 @@ impl Sim<'_> {
     }
 
     /// A CPU went from idle to busy or back: its siblings' speed changes.
-    pub(crate) fn rescale_siblings(&mut self, cpu: u32) {
+    pub(crate) fn rescale_siblings(&mut self, cpu: CpuId) {
         if !self.domains.smt {
             return;
         }
-        for index in 0..self.machine.topology.siblings(cpu).len() {
-            let other = self.machine.topology.siblings(cpu)[index];
-            if other != cpu && self.cpus[other as usize].curr != IDLE {
+        for index in 0..self.topology.siblings(cpu).len() {
+            let other = self.topology.siblings(cpu)[index];
+            if other != cpu && self.cpus[other].curr != IDLE {
                 self.progress(other);
                 let rate = self.rate(other);
-                if rate != self.cpus[other as usize].rate {
-                    self.cpus[other as usize].rate = rate;
+                if rate != self.cpus[other].rate {
+                    self.cpus[other].rate = rate;
                     self.post(other);
                 }
             }
@@ -104,33 +104,33 @@ impl Sim<'_> {
     }
 
     /// A task is switched in: from when on, how fast, and how cold its caches are.
-    pub(crate) fn start_stint(&mut self, cpu: u32, id: TaskId) {
+    pub(crate) fn start_stint(&mut self, cpu: CpuId, id: TaskId) {
         let rate = self.rate(cpu);
         let refill = self.refill_work(cpu, id);
-        let this = &mut self.cpus[cpu as usize];
+        let this = &mut self.cpus[cpu];
         this.rate = rate;
         this.progress_at_ns = self.op_at_ns;
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.tasks[id];
         // What is left of an earlier refill is part of what is cold now.
         task.work = task.work - task.refill + refill;
         task.refill = refill;
     }
 
-    fn refill_work(&mut self, cpu: u32, id: TaskId) -> u64 {
-        let task = &self.tasks[id as usize];
+    fn refill_work(&mut self, cpu: CpuId, id: TaskId) -> u64 {
+        let task = &self.tasks[id];
         let footprint = u64::from(task.footprint_kib);
         if footprint == 0 {
             return 0;
         }
         let costs = &self.machine.costs;
         let warmable = footprint.min(costs.private_cache_kib);
-        let core = self.machine.topology.siblings(cpu)[0] as usize;
+        let core = self.topology.first_sibling(cpu);
         let churn = self.cpus[core].cache_churn;
         let last = task.last_cpu;
-        if last == u32::MAX {
+        if last == NO_CPU {
             return warmable * costs.refill_kib_ns[Distance::Llc as usize] * FULL_RATE;
         }
-        let distance = self.machine.topology.distance(last, cpu);
+        let distance = self.topology.distance(last, cpu);
         let all = warmable * costs.refill_kib_ns[distance as usize] * FULL_RATE;
         match distance {
             Distance::Same | Distance::Core => {
@@ -143,9 +143,9 @@ impl Sim<'_> {
     }
 
     /// A task is switched out: it leaves its footprint in the core's caches.
-    pub(crate) fn end_stint(&mut self, cpu: u32, id: TaskId) {
-        let core = self.machine.topology.siblings(cpu)[0] as usize;
-        let task = &mut self.tasks[id as usize];
+    pub(crate) fn end_stint(&mut self, cpu: CpuId, id: TaskId) {
+        let core = self.topology.first_sibling(cpu);
+        let task = &mut self.tasks[id];
         let churn = &mut self.cpus[core].cache_churn;
         *churn += u64::from(task.footprint_kib);
         task.cache_mark = *churn;

@@ -25,11 +25,7 @@ use workload::draw::Stream;
 use workload::plan::Policy;
 
 use crate::dsq;
-
-/// Index of a task.
-pub type TaskId = u32;
-/// No task: an idle CPU.
-pub const IDLE: TaskId = u32::MAX;
+use crate::ids::{CpuId, DsqIndex, IDLE, NO_CPU, TaskId};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -47,9 +43,9 @@ pub enum Place {
     /// With the policy, which has not inserted it anywhere.
     Policy,
     /// In the shared queue with this index.
-    Dsq(u32),
+    Dsq(DsqIndex),
     /// In the local queue of this CPU.
-    Local(u32),
+    Local(CpuId),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,9 +85,9 @@ pub struct Task {
     pub state: State,
     pub class: Class,
     pub wait: Wait,
-    pub cpu: u32,
+    pub cpu: CpuId,
     /// The CPU it last ran on.
-    pub last_cpu: u32,
+    pub last_cpu: CpuId,
 
     // With sched_ext.
     pub place: Place,
@@ -167,8 +163,8 @@ impl Task {
             state: State::Unborn,
             class: Class::Ext,
             wait: Wait::None,
-            cpu: 0,
-            last_cpu: u32::MAX,
+            cpu: CpuId(0),
+            last_cpu: NO_CPU,
             place: Place::Nowhere,
             slot: dsq::Place::default(),
             dsq_seq: 0,

@@ -7,9 +7,10 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
+use crate::ids::{CpuId, IDLE, TaskId};
 use crate::lifecycle::pid_of;
 use crate::sim::Sim;
-use crate::task::{IDLE, Place, State, TaskId};
+use crate::task::{Place, State};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
@@ -36,8 +37,8 @@ impl What {
             Self::Fork => 4,
             Self::Exit => 5,
             Self::ToPolicy => 6,
-            Self::Queue(Place::Local(cpu)) => 7 | u64::from(cpu) << 8,
-            Self::Queue(Place::Dsq(dsq)) => 8 | u64::from(dsq) << 8,
+            Self::Queue(Place::Local(cpu)) => 7 | u64::from(cpu.0) << 8,
+            Self::Queue(Place::Dsq(dsq)) => 8 | u64::from(dsq.0) << 8,
             Self::Queue(Place::Nowhere | Place::Policy) => 9,
             Self::QueueRt => 10,
             Self::Kick => 11,
@@ -91,8 +92,8 @@ impl Trace {
 impl Sim<'_> {
     /// A decision was made: at what time, on which CPU, about which task.
     #[inline]
-    pub(crate) fn decide(&mut self, what: What, cpu: u32, task: TaskId, at_ns: u64) {
-        let subject = u64::from(cpu) << 32 | u64::from(task);
+    pub(crate) fn decide(&mut self, what: What, cpu: CpuId, task: TaskId, at_ns: u64) {
+        let subject = u64::from(cpu.0) << 32 | u64::from(task.0);
         self.trace.mix(at_ns ^ what.code().rotate_left(48));
         self.trace.mix(subject);
         if self.trace.text.is_some() {
@@ -101,7 +102,7 @@ impl Sim<'_> {
     }
 
     #[cold]
-    fn print(&mut self, what: What, cpu: u32, task: TaskId, at_ns: u64) {
+    fn print(&mut self, what: What, cpu: CpuId, task: TaskId, at_ns: u64) {
         let subject = if task == IDLE {
             String::new()
         } else {
@@ -116,7 +117,7 @@ impl Sim<'_> {
                 } else {
                     "sched_wakeup_new"
                 };
-                let target = self.tasks[task as usize].cpu;
+                let target = self.tasks[task].cpu;
                 format!("{name}: {subject} target_cpu={target:03}")
             }
             What::Exit => format!("sched_process_exit: {subject}"),
@@ -128,7 +129,7 @@ impl Sim<'_> {
             What::Queue(Place::Dsq(dsq)) => {
                 let scx = &self.seen(task).scx;
                 let (slice_ns, vtime) = (scx.slice, scx.dsq_vtime);
-                let id = self.dsqs[dsq as usize].id;
+                let id = self.dsqs[dsq].id;
                 format!("scx_insert: {subject} dsq={id:#x} slice_ns={slice_ns} vtime={vtime}")
             }
             What::QueueRt => format!("rt_enqueue: {subject} cpu={cpu}"),
@@ -144,14 +145,14 @@ impl Sim<'_> {
         self.write_line(cpu, at_ns, &line);
     }
 
-    pub(crate) fn trace_switch(&mut self, cpu: u32, prev: TaskId, next: TaskId, at_ns: u64) {
+    pub(crate) fn trace_switch(&mut self, cpu: CpuId, prev: TaskId, next: TaskId, at_ns: u64) {
         if self.trace.text.is_none() {
             return;
         }
         let state = match prev {
             IDLE => "R",
-            prev => match self.tasks[prev as usize].state {
-                State::Blocked if self.tasks[prev as usize].exiting => "X",
+            prev => match self.tasks[prev].state {
+                State::Blocked if self.tasks[prev].exiting => "X",
                 State::Blocked => "S",
                 _ => "R+",
             },
@@ -168,7 +169,7 @@ impl Sim<'_> {
         if task == IDLE {
             return format!("{prefix}comm=swapper {prefix}pid=0 {prefix}prio=120");
         }
-        let spec = &self.plan.groups[self.tasks[task as usize].group as usize];
+        let spec = &self.plan.groups[self.tasks[task].group as usize];
         let name: String = spec.name.chars().take(15).collect();
         // SAFETY: in bounds; only read.
         let prio = unsafe { (*self.seen_ptr(task)).prio };
@@ -178,12 +179,12 @@ impl Sim<'_> {
         )
     }
 
-    fn write_line(&mut self, cpu: u32, at_ns: u64, line: &str) {
-        let curr = self.cpus[cpu as usize].curr;
+    fn write_line(&mut self, cpu: CpuId, at_ns: u64, line: &str) {
+        let curr = self.cpus[cpu].curr;
         let (name, pid) = match curr {
             IDLE => ("<idle>".to_string(), 0),
             curr => {
-                let spec = &self.plan.groups[self.tasks[curr as usize].group as usize];
+                let spec = &self.plan.groups[self.tasks[curr].group as usize];
                 (spec.name.chars().take(15).collect(), pid_of(curr))
             }
         };

@@ -4,19 +4,20 @@
 use crate::consts::{
     DSQ_LOCAL, ENQ_CPU_SELECTED, ENQ_WAKEUP, SLICE_DFL, WAKE_FORK, WAKE_SYNC, WAKE_TTWU,
 };
+use crate::ids::{CpuId, IDLE, TaskId};
 use crate::mask;
 use crate::seen::call;
 use crate::sim::{Context, Sim};
-use crate::task::{Class, IDLE, State, TaskId, Verdict, Wait};
+use crate::task::{Class, State, Verdict, Wait};
 use crate::trace::What;
 
 impl Sim<'_> {
     /// Wake a blocked task, from the CPU of the present operation.
     pub(crate) fn wake(&mut self, id: TaskId, sync: bool) {
-        if self.tasks[id as usize].state != State::Blocked {
+        if self.tasks[id].state != State::Blocked {
             return;
         }
-        self.tasks[id as usize].woken_at_ns = self.op_at_ns;
+        self.tasks[id].woken_at_ns = self.op_at_ns;
         self.charge(self.machine.costs.wakeup_ns);
         self.decide(What::Wake, self.op_cpu, id, self.op_at_ns);
         let wake_flags = WAKE_TTWU | if sync { WAKE_SYNC } else { 0 };
@@ -25,24 +26,24 @@ impl Sim<'_> {
 
     /// Start a task that has just been forked.
     pub(crate) fn wake_new(&mut self, id: TaskId) {
-        self.tasks[id as usize].woken_at_ns = self.op_at_ns;
+        self.tasks[id].woken_at_ns = self.op_at_ns;
         self.decide(What::Fork, self.op_cpu, id, self.op_at_ns);
         self.make_runnable(id, WAKE_FORK, 0);
     }
 
     fn make_runnable(&mut self, id: TaskId, wake_flags: u64, enq_flags: u64) {
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.tasks[id];
         task.wait = Wait::None;
         let class = task.class;
         let (cpu, enq_flags) = match class {
             Class::Rt => (self.select_cpu_rt(id), enq_flags),
             Class::Ext => self.select_cpu_ext(id, wake_flags, enq_flags),
         };
-        self.tasks[id as usize].cpu = cpu;
+        self.tasks[id].cpu = cpu;
         self.lock_rq(cpu);
         self.clock_ns = self.op_at_ns;
         let at = self.op_at_ns;
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.tasks[id];
         task.queued_at_ns = task.woken_at_ns;
         task.from_wakeup = true;
         self.metrics.wants_cpu(id, &mut self.tasks, at);
@@ -52,7 +53,7 @@ impl Sim<'_> {
             Class::Ext => {
                 self.enqueue_ext(cpu, id, enq_flags);
                 // Wakeup preemption between classes: any ext task goes before idleness.
-                if self.cpus[cpu as usize].curr == IDLE {
+                if self.cpus[cpu].curr == IDLE {
                     self.resched(cpu);
                 }
             }
@@ -63,8 +64,8 @@ impl Sim<'_> {
     }
 
     /// The kernel asks the policy only about tasks that have a choice.
-    fn select_cpu_ext(&mut self, id: TaskId, wake_flags: u64, enq_flags: u64) -> (u32, u64) {
-        let prev_cpu = self.tasks[id as usize].cpu;
+    fn select_cpu_ext(&mut self, id: TaskId, wake_flags: u64, enq_flags: u64) -> (CpuId, u64) {
+        let prev_cpu = self.tasks[id].cpu;
         if self.pinned(id) || self.seen(id).migration_disabled > 0 {
             let cpu = if self.seen(id).migration_disabled > 0 {
                 prev_cpu
@@ -76,10 +77,10 @@ impl Sim<'_> {
         let cpu = if self.ops.select_cpu.is_some() {
             self.context = Context::Enqueue(id);
             let seen = self.seen_ptr(id);
-            let cpu = call!(self, select_cpu, seen, prev_cpu as i32, wake_flags).unwrap_or(-1);
+            let cpu = call!(self, select_cpu, seen, prev_cpu.0 as i32, wake_flags).unwrap_or(-1);
             self.context = Context::Other;
-            if cpu >= 0 && (cpu as usize) < self.cpus.len() {
-                cpu as u32
+            if cpu >= 0 && self.cpus.contains(CpuId(cpu as u32)) {
+                CpuId(cpu as u32)
             } else {
                 self.eject(format!("invalid CPU {cpu} from ops.select_cpu()"));
                 prev_cpu
@@ -87,7 +88,7 @@ impl Sim<'_> {
         } else {
             match self.select_cpu_dfl(id, prev_cpu, wake_flags) {
                 Some(cpu) => {
-                    self.tasks[id as usize].verdict = Some(Verdict {
+                    self.tasks[id].verdict = Some(Verdict {
                         dsq_id: DSQ_LOCAL,
                         slice: SLICE_DFL,
                         vtime: 0,
@@ -98,7 +99,7 @@ impl Sim<'_> {
                 None => prev_cpu,
             }
         };
-        let cpu = if self.may_run_on(id, cpu) && self.cpus[cpu as usize].online {
+        let cpu = if self.may_run_on(id, cpu) && self.cpus[cpu].online {
             cpu
         } else {
             self.fallback_cpu(id)
@@ -107,9 +108,9 @@ impl Sim<'_> {
     }
 
     /// Any online CPU that the task may use; if there is none, its affinity gives way, as in the kernel.
-    pub(crate) fn fallback_cpu(&mut self, id: TaskId) -> u32 {
+    pub(crate) fn fallback_cpu(&mut self, id: TaskId) -> CpuId {
         let usable = mask::and(self.allowed(id), &self.masks.online);
-        let prev = self.tasks[id as usize].cpu;
+        let prev = self.tasks[id].cpu;
         if mask::has(&usable, prev) {
             return prev;
         }
@@ -117,6 +118,6 @@ impl Sim<'_> {
             return cpu;
         }
         self.set_affinity_mask(id, None);
-        mask::first(&self.masks.online).unwrap_or(0)
+        mask::first(&self.masks.online).unwrap_or_default()
     }
 }

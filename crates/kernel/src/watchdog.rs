@@ -3,24 +3,25 @@
 
 use policy::abi::ExitInfo;
 
-use crate::events::Kind;
+use crate::events::Event;
+use crate::ids::TaskId;
 use crate::outcome::Exit;
 use crate::sim::Sim;
-use crate::task::{Class, Place, State, TaskId, Wait};
+use crate::task::{Class, Place, State, Wait};
 use workload::plan::End;
 
 impl Sim<'_> {
     pub(crate) fn audit_again(&mut self) {
         self.audit();
         let again_ns = self.now_ns + self.options.bounds.audit_ns;
-        self.events.post(again_ns, Kind::Watchdog, 1);
+        self.events.post(again_ns, Event::Audit);
     }
 
     /// Looks twice in every limit, like the kernel's.
     pub(crate) fn watchdog(&mut self) {
         let limit_ns = u64::from(self.ops.timeout_ms) * 1_000_000;
         self.events
-            .post(self.now_ns + limit_ns / 2, Kind::Watchdog, 0);
+            .post(self.now_ns + limit_ns / 2, Event::Watchdog);
         self.audit();
         let stuck = !matches!(self.plan.end, End::After { .. })
             && self.tasks.iter().all(|task| {
@@ -31,8 +32,8 @@ impl Sim<'_> {
         if stuck {
             return self.fail("every task is blocked and nothing is to come".to_string());
         }
-        let stalled = (0..self.tasks.len() as TaskId).find(|id| {
-            let task = &self.tasks[*id as usize];
+        let stalled = self.tasks.ids().find(|id| {
+            let task = &self.tasks[*id];
             task.state == State::Queued
                 && task.class == Class::Ext
                 && self.now_ns > task.runnable_at_ns + limit_ns
@@ -45,14 +46,14 @@ impl Sim<'_> {
 
     /// Who, how long, and where it is stuck.
     fn stall(&self, id: TaskId) -> String {
-        let task = &self.tasks[id as usize];
+        let task = &self.tasks[id];
         let ms = (self.now_ns - task.runnable_at_ns) / 1_000_000;
         let place = match task.place {
             Place::Nowhere => "in no queue".to_string(),
             Place::Policy => "held by the policy".to_string(),
             Place::Local(cpu) => format!("in the local queue of CPU {cpu}"),
             Place::Dsq(dsq) => {
-                let dsq = &self.dsqs[dsq as usize];
+                let dsq = &self.dsqs[dsq];
                 format!("in DSQ {:#x} of {}", dsq.id, dsq.len())
             }
         };

@@ -64,7 +64,7 @@ pub fn with_labels(text: &str, plan: &Plan) -> String {
         .iter()
         .flat_map(|group| std::iter::repeat_n(group.name.as_str(), group.count as usize))
         .enumerate()
-        .map(|(task, name)| format!("{name}[{}]", kernel::pid_of(task as u32)))
+        .map(|(task, name)| format!("{name}[{}]", kernel::pid_of(kernel::TaskId(task as u32))))
         .collect();
     let mut words: Vec<String> = text.split(' ').map(str::to_string).collect();
     for index in 1..words.len() {

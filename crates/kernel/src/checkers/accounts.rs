@@ -2,9 +2,7 @@
 //! Who runs where and for how long, from the switches alone.
 
 use super::waiting::Waiting;
-use crate::task::{IDLE, TaskId};
-
-const NOWHERE: u32 = u32::MAX;
+use crate::ids::{CpuId, IDLE, NO_CPU, PerCpu, PerTask, TaskId};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Life {
@@ -14,29 +12,28 @@ enum Life {
 }
 
 pub struct Accounts {
-    life: Vec<Life>,
-    on_cpu: Vec<u32>,
+    life: PerTask<Life>,
+    on_cpu: PerTask<CpuId>,
     /// Service of the present life.
-    busy_ns: Vec<u64>,
-    running: Vec<TaskId>,
-    since_ns: Vec<u64>,
-    idle_ns: Vec<u64>,
+    busy_ns: PerTask<u64>,
+    running: PerCpu<TaskId>,
+    since_ns: PerCpu<u64>,
+    idle_ns: PerCpu<u64>,
 }
 
 impl Accounts {
     pub fn new(cpus: usize, tasks: usize) -> Self {
         Self {
-            life: vec![Life::None; tasks],
-            on_cpu: vec![NOWHERE; tasks],
-            busy_ns: vec![0; tasks],
-            running: vec![IDLE; cpus],
-            since_ns: vec![0; cpus],
-            idle_ns: vec![0; cpus],
+            life: PerTask::filled(tasks, || Life::None),
+            on_cpu: PerTask::filled(tasks, || NO_CPU),
+            busy_ns: PerTask::filled(tasks, || 0),
+            running: PerCpu::filled(cpus, || IDLE),
+            since_ns: PerCpu::filled(cpus, || 0),
+            idle_ns: PerCpu::filled(cpus, || 0),
         }
     }
 
     pub fn born(&mut self, task: TaskId) -> Result<(), String> {
-        let task = task as usize;
         if self.life[task] != Life::None {
             return Err(format!("task {task} is born while it lives"));
         }
@@ -46,13 +43,13 @@ impl Accounts {
     }
 
     pub fn died(&mut self, task: TaskId) {
-        self.life[task as usize] = Life::None;
+        self.life[task] = Life::None;
     }
 
     pub fn wants(&mut self, task: TaskId) -> Result<(), String> {
-        match self.life[task as usize] {
+        match self.life[task] {
             Life::Idle => {
-                self.life[task as usize] = Life::Wants;
+                self.life[task] = Life::Wants;
                 Ok(())
             }
             Life::Wants => Err(format!("task {task} is woken while it is runnable")),
@@ -62,35 +59,32 @@ impl Accounts {
 
     pub fn switched(
         &mut self,
-        cpu: u32,
+        cpu: CpuId,
         prev: TaskId,
         next: TaskId,
         at_ns: u64,
         stays: bool,
     ) -> Result<(), String> {
-        let index = cpu as usize;
-        let ran = self.running[index];
+        let ran = self.running[cpu];
         if ran != prev {
             return Err(format!("CPU {cpu} switches from task {prev} but ran {ran}"));
         }
-        let Some(delta_ns) = at_ns.checked_sub(self.since_ns[index]) else {
+        let Some(delta_ns) = at_ns.checked_sub(self.since_ns[cpu]) else {
             return Err(format!("CPU {cpu} switches before its last switch"));
         };
-        self.since_ns[index] = at_ns;
-        self.running[index] = next;
+        self.since_ns[cpu] = at_ns;
+        self.running[cpu] = next;
         if prev == IDLE {
-            self.idle_ns[index] += delta_ns;
+            self.idle_ns[cpu] += delta_ns;
         } else {
-            let prev = prev as usize;
             self.busy_ns[prev] += delta_ns;
-            self.on_cpu[prev] = NOWHERE;
+            self.on_cpu[prev] = NO_CPU;
             if !stays {
                 self.life[prev] = Life::Idle;
             }
         }
         if next != IDLE {
-            let next = next as usize;
-            if self.on_cpu[next] != NOWHERE {
+            if self.on_cpu[next] != NO_CPU {
                 return Err(format!(
                     "task {next} runs on CPUs {} and {cpu} at once",
                     self.on_cpu[next]
@@ -105,10 +99,10 @@ impl Accounts {
     }
 
     /// A task that wants to run, does not, and waits nowhere.
-    pub fn lost(&self, waiting: &Waiting) -> Option<usize> {
-        (0..self.life.len()).find(|task| {
+    pub fn lost(&self, waiting: &Waiting) -> Option<TaskId> {
+        self.life.ids().find(|task| {
             self.life[*task] == Life::Wants
-                && self.on_cpu[*task] == NOWHERE
+                && self.on_cpu[*task] == NO_CPU
                 && !waiting.somewhere(*task)
         })
     }
@@ -117,16 +111,16 @@ impl Accounts {
     pub fn balance(
         &mut self,
         now_ns: u64,
-        exec_ns: &[u64],
-        cpus: &[(u64, u64)],
+        exec_ns: &PerTask<u64>,
+        cpus: &PerCpu<(u64, u64)>,
     ) -> Result<(), String> {
-        for (cpu, (idle_ns, until_ns)) in cpus.iter().enumerate() {
+        for (cpu, (idle_ns, until_ns)) in cpus.pairs() {
             let until_ns = now_ns.max(*until_ns);
             let delta_ns = until_ns - self.since_ns[cpu];
             self.since_ns[cpu] = until_ns;
             match self.running[cpu] {
                 IDLE => self.idle_ns[cpu] += delta_ns,
-                task => self.busy_ns[task as usize] += delta_ns,
+                task => self.busy_ns[task] += delta_ns,
             }
             if self.idle_ns[cpu] != *idle_ns {
                 return Err(format!(
@@ -135,7 +129,7 @@ impl Accounts {
                 ));
             }
         }
-        for (task, exec_ns) in exec_ns.iter().enumerate() {
+        for (task, exec_ns) in exec_ns.pairs() {
             if self.busy_ns[task] != *exec_ns {
                 return Err(format!(
                     "task {task} ran for {} ns and accounts for {exec_ns} ns",
@@ -153,7 +147,7 @@ mod tests {
 
     fn two_tasks() -> Accounts {
         let mut accounts = Accounts::new(2, 2);
-        for task in 0..2 {
+        for task in [TaskId(0), TaskId(1)] {
             accounts.born(task).unwrap();
             accounts.wants(task).unwrap();
         }
@@ -163,28 +157,42 @@ mod tests {
     #[test]
     fn a_task_on_two_cpus_is_seen() {
         let mut accounts = two_tasks();
-        accounts.switched(0, IDLE, 0, 5, false).unwrap();
-        let error = accounts.switched(1, IDLE, 0, 6, false).unwrap_err();
+        accounts
+            .switched(CpuId(0), IDLE, TaskId(0), 5, false)
+            .unwrap();
+        let error = accounts
+            .switched(CpuId(1), IDLE, TaskId(0), 6, false)
+            .unwrap_err();
         assert_eq!(error, "task 0 runs on CPUs 0 and 1 at once");
     }
 
     #[test]
     fn switches_that_cannot_be_are_seen() {
         let mut accounts = two_tasks();
-        assert!(accounts.wants(0).is_err(), "woken twice");
-        assert!(accounts.born(0).is_err(), "born twice");
+        assert!(accounts.wants(TaskId(0)).is_err(), "woken twice");
+        assert!(accounts.born(TaskId(0)).is_err(), "born twice");
         assert!(
-            accounts.switched(0, 1, 0, 5, true).is_err(),
+            accounts
+                .switched(CpuId(0), TaskId(1), TaskId(0), 5, true)
+                .is_err(),
             "task 1 did not run"
         );
-        accounts.switched(0, IDLE, 0, 5, false).unwrap();
+        accounts
+            .switched(CpuId(0), IDLE, TaskId(0), 5, false)
+            .unwrap();
         assert!(
-            accounts.switched(0, 0, 1, 4, true).is_err(),
+            accounts
+                .switched(CpuId(0), TaskId(0), TaskId(1), 4, true)
+                .is_err(),
             "time runs back"
         );
-        accounts.switched(0, 0, 1, 9, false).unwrap();
+        accounts
+            .switched(CpuId(0), TaskId(0), TaskId(1), 9, false)
+            .unwrap();
         assert!(
-            accounts.switched(0, 1, 0, 10, true).is_err(),
+            accounts
+                .switched(CpuId(0), TaskId(1), TaskId(0), 10, true)
+                .is_err(),
             "task 0 sleeps"
         );
     }
@@ -193,24 +201,39 @@ mod tests {
     fn a_lost_task_is_seen() {
         let mut accounts = two_tasks();
         let mut waiting = Waiting::new(2, 2);
-        waiting.begins(0, 0);
-        waiting.in_queue(0);
-        assert_eq!(accounts.lost(&waiting), Some(1));
-        accounts.switched(0, IDLE, 1, 5, false).unwrap();
+        waiting.begins(TaskId(0), 0);
+        waiting.in_queue(TaskId(0));
+        assert_eq!(accounts.lost(&waiting), Some(TaskId(1)));
+        accounts
+            .switched(CpuId(0), IDLE, TaskId(1), 5, false)
+            .unwrap();
         assert_eq!(accounts.lost(&waiting), None);
     }
 
     #[test]
     fn every_nanosecond_is_somebodys() {
         let mut accounts = two_tasks();
-        accounts.switched(0, IDLE, 0, 5, false).unwrap();
-        accounts.switched(0, 0, 1, 9, true).unwrap();
-        let cpus = [(5, 9), (20, 0)];
-        assert_eq!(accounts.balance(20, &[4, 11], &cpus), Ok(()));
+        accounts
+            .switched(CpuId(0), IDLE, TaskId(0), 5, false)
+            .unwrap();
+        accounts
+            .switched(CpuId(0), TaskId(0), TaskId(1), 9, true)
+            .unwrap();
+        let cpus = PerCpu::from_iter([(5, 9), (20, 0)]);
+        assert_eq!(
+            accounts.balance(20, &PerTask::from_iter([4, 11]), &cpus),
+            Ok(())
+        );
         let mut accounts = two_tasks();
-        accounts.switched(0, IDLE, 0, 5, false).unwrap();
+        accounts
+            .switched(CpuId(0), IDLE, TaskId(0), 5, false)
+            .unwrap();
         let error = accounts
-            .balance(20, &[14, 0], &[(5, 5), (20, 0)])
+            .balance(
+                20,
+                &PerTask::from_iter([14, 0]),
+                &PerCpu::from_iter([(5, 5), (20, 0)]),
+            )
             .unwrap_err();
         assert_eq!(error, "task 0 ran for 15 ns and accounts for 14 ns");
     }

@@ -15,9 +15,10 @@ mod waste;
 use machine::Machine;
 use workload::plan::Policy;
 
+use crate::ids::{CpuId, DsqIndex, IDLE, PerCpu, PerTask, TaskId};
 use crate::mask::{self, CpuMask};
 use crate::sim::Sim;
-use crate::task::{IDLE, Place, TaskId};
+use crate::task::Place;
 
 use accounts::Accounts;
 pub use bounds::Bounds;
@@ -38,7 +39,7 @@ pub struct Checkers {
     violation: Option<Violation>,
     /// Remarks by kind: how often, and the first.
     remarks: Vec<(&'static str, u64, String)>,
-    affinity: Vec<CpuMask>,
+    affinity: PerTask<CpuMask>,
     accounts: Accounts,
     order: Order,
     waiting: Waiting,
@@ -54,7 +55,7 @@ impl Checkers {
             bounds,
             violation: None,
             remarks: Vec::new(),
-            affinity: vec![mask::first_n(cpus); tasks],
+            affinity: PerTask::filled(tasks, || mask::first_n(cpus)),
             accounts: Accounts::new(cpus, tasks),
             order: Order::new(tasks, strict),
             waiting: Waiting::new(cpus, tasks),
@@ -109,14 +110,14 @@ impl Checkers {
 
     pub fn affinity(&mut self, task: TaskId, allowed: CpuMask, at_ns: u64) {
         self.waste.moves(task, &allowed, at_ns);
-        self.affinity[task as usize] = allowed;
+        self.affinity[task] = allowed;
         self.waiting.allowed(task, at_ns);
     }
 
     fn begins_to_wait(&mut self, task: TaskId, at_ns: u64) {
         self.waiting.begins(task, at_ns);
         if self.strict {
-            let allowed = &self.affinity[task as usize];
+            let allowed = &self.affinity[task];
             self.waste.begins(task, allowed, at_ns);
         }
     }
@@ -157,16 +158,17 @@ impl Checkers {
     }
 
     /// A CPU takes this task out of a shared queue: nobody before it may have been allowed there.
-    pub fn consumed(&mut self, task: TaskId, dsq: u32, cpu: u32, at_ns: u64) {
-        if let Err(what) = self.order.taken(task, dsq, |other| {
-            mask::has(&self.affinity[other as usize], cpu)
-        }) {
+    pub fn consumed(&mut self, task: TaskId, dsq: DsqIndex, cpu: CpuId, at_ns: u64) {
+        if let Err(what) = self
+            .order
+            .taken(task, dsq, |other| mask::has(&self.affinity[other], cpu))
+        {
             self.violated("queue order", at_ns, &what);
         }
     }
 
     /// A CPU changes from one task to another; `stays`: the one that leaves still wants to run.
-    pub fn switched(&mut self, cpu: u32, prev: TaskId, next: TaskId, at_ns: u64, stays: bool) {
+    pub fn switched(&mut self, cpu: CpuId, prev: TaskId, next: TaskId, at_ns: u64, stays: bool) {
         if let Err(what) = self.accounts.switched(cpu, prev, next, at_ns, stays) {
             self.violated("accounts", at_ns, &what);
         }
@@ -174,14 +176,14 @@ impl Checkers {
             self.begins_to_wait(prev, at_ns);
         }
         if next != IDLE {
-            if !mask::has(&self.affinity[next as usize], cpu) {
+            if !mask::has(&self.affinity[next], cpu) {
                 self.violated(
                     "affinity",
                     at_ns,
                     &format!("task {next} runs on CPU {cpu}, which it may not use"),
                 );
             }
-            let allowed = &self.affinity[next as usize];
+            let allowed = &self.affinity[next];
             let idle_ns = self.bounds.idle_ns;
             if let Some(waste) = self.waiting.ends(next, at_ns, allowed, idle_ns) {
                 self.remark("work conservation", at_ns, &waste);
@@ -201,7 +203,7 @@ impl Checkers {
     }
 
     /// A task of the sched_ext class begins to run, with this slice.
-    pub fn begins(&mut self, cpu: u32, task: TaskId, slice_ns: u64, at_ns: u64) {
+    pub fn begins(&mut self, cpu: CpuId, task: TaskId, slice_ns: u64, at_ns: u64) {
         if self.strict {
             let bound = self.bounds.slivers;
             if let Some(what) = self.slices.begins(cpu, task, slice_ns, at_ns, bound) {
@@ -210,12 +212,12 @@ impl Checkers {
         }
     }
 
-    pub fn cpu_online(&mut self, cpu: u32, at_ns: u64) {
+    pub fn cpu_online(&mut self, cpu: CpuId, at_ns: u64) {
         self.waiting.cpu(cpu, true, at_ns);
         self.waste.cpu(cpu, true, at_ns, u64::MAX);
     }
 
-    pub fn cpu_offline(&mut self, cpu: u32) {
+    pub fn cpu_offline(&mut self, cpu: CpuId) {
         self.waiting.offline(cpu);
         self.waste.cpu(cpu, false, 0, u64::MAX);
     }
@@ -235,10 +237,12 @@ impl Sim<'_> {
     /// Look at everybody who waits.
     pub(crate) fn audit(&mut self) {
         let now = self.now_ns;
-        let weights: Vec<u64> = (0..self.tasks.len())
+        let weights: PerTask<u64> = self
+            .tasks
+            .ids()
             .map(|id| {
                 if self.tasks[id].alive() {
-                    u64::from(self.seen(id as TaskId).scx.weight)
+                    u64::from(self.seen(id).scx.weight)
                 } else {
                     0
                 }
@@ -247,10 +251,10 @@ impl Sim<'_> {
         let all: u64 = weights.iter().sum();
         let bounds = self.checkers.bounds;
         // A policy may run SCHED_IDLE tasks only where nobody else wants to.
-        let idle: Vec<bool> = (self.tasks.iter())
+        let idle: PerTask<bool> = (self.tasks.iter())
             .map(|task| task.policy == Policy::Idle)
             .collect();
-        let wait_ns = |task: usize| {
+        let wait_ns = |task: TaskId| {
             if idle[task] {
                 bounds.starvation_ns.max(bounds.patience_ns)
             } else {
@@ -284,8 +288,8 @@ impl Sim<'_> {
     /// At the end: service received and idle time fill every CPU's time exactly.
     pub(crate) fn check_accounts(&mut self) {
         let now = self.now_ns;
-        let exec: Vec<u64> = self.tasks.iter().map(|task| task.exec_ns).collect();
-        let cpus: Vec<(u64, u64)> = self
+        let exec: PerTask<u64> = self.tasks.iter().map(|task| task.exec_ns).collect();
+        let cpus: PerCpu<(u64, u64)> = self
             .cpus
             .iter()
             .map(|cpu| {

@@ -5,16 +5,16 @@
 //! through a queue costs its length, so it is done as often as keeps that cost constant per task taken: always in short
 //! queues, and always in a strict run.
 
-use crate::task::{Place, TaskId};
+use crate::ids::{DsqIndex, PerTask, Table, TaskId};
+use crate::task::Place;
 
-const NOT_QUEUED: u32 = u32::MAX;
 /// Entries looked at per task taken.
 const CREDIT: usize = 8;
 
 pub struct Order {
-    members: Vec<Vec<TaskId>>,
+    members: Table<DsqIndex, Vec<TaskId>>,
     /// By task: its queue, where in `members`, its virtual time, its place among equals.
-    slots: Vec<Slot>,
+    slots: PerTask<Slot>,
     credit: usize,
     strict: bool,
     tail: i64,
@@ -23,7 +23,7 @@ pub struct Order {
 
 #[derive(Clone, Copy)]
 struct Slot {
-    dsq: u32,
+    dsq: Option<DsqIndex>,
     index: u32,
     vtime: Option<u64>,
     order: i64,
@@ -33,15 +33,15 @@ struct Slot {
 impl Order {
     pub fn new(tasks: usize, strict: bool) -> Self {
         let empty = Slot {
-            dsq: NOT_QUEUED,
+            dsq: None,
             index: 0,
             vtime: None,
             order: 0,
             queued: false,
         };
         Self {
-            members: Vec::new(),
-            slots: vec![empty; tasks],
+            members: Table::default(),
+            slots: PerTask::filled(tasks, || empty),
             credit: 0,
             strict,
             tail: 0,
@@ -56,12 +56,12 @@ impl Order {
         vtime: Option<u64>,
         head: bool,
     ) -> Result<(), String> {
-        let slot = &mut self.slots[task as usize];
+        let slot = &mut self.slots[task];
         if slot.queued {
             return Err(format!("task {task} is queued while it is in a queue"));
         }
         slot.queued = true;
-        slot.dsq = NOT_QUEUED;
+        slot.dsq = None;
         let Place::Dsq(dsq) = to else {
             return Ok(());
         };
@@ -73,50 +73,47 @@ impl Order {
             slot.order = self.tail;
         }
         slot.vtime = vtime;
-        slot.dsq = dsq;
-        if self.members.len() <= dsq as usize {
-            self.members.resize_with(dsq as usize + 1, Vec::new);
+        slot.dsq = Some(dsq);
+        while !self.members.contains(dsq) {
+            self.members.push(Vec::new());
         }
-        let members = &mut self.members[dsq as usize];
+        let members = &mut self.members[dsq];
         slot.index = members.len() as u32;
         members.push(task);
         Ok(())
     }
 
     pub fn left(&mut self, task: TaskId) {
-        let slot = &mut self.slots[task as usize];
+        let slot = &mut self.slots[task];
         slot.queued = false;
-        if slot.dsq == NOT_QUEUED {
+        let index = slot.index;
+        let Some(dsq) = slot.dsq.take() else {
             return;
-        }
-        let (dsq, index) = (
-            std::mem::replace(&mut slot.dsq, NOT_QUEUED) as usize,
-            slot.index,
-        );
+        };
         self.members[dsq].swap_remove(index as usize);
         if let Some(moved) = self.members[dsq].get(index as usize) {
-            self.slots[*moved as usize].index = index;
+            self.slots[*moved].index = index;
         }
     }
 
     pub fn taken(
         &mut self,
         task: TaskId,
-        dsq: u32,
+        dsq: DsqIndex,
         allowed: impl Fn(TaskId) -> bool,
     ) -> Result<(), String> {
-        let slot = self.slots[task as usize];
-        if slot.dsq != dsq {
+        let slot = self.slots[task];
+        if slot.dsq != Some(dsq) {
             return Err(format!("task {task} is taken from a queue it is not in"));
         }
-        let members = &self.members[dsq as usize];
+        let members = &self.members[dsq];
         self.credit += CREDIT;
         if members.len() > self.credit && !self.strict {
             return Ok(());
         }
         self.credit = self.credit.saturating_sub(members.len()).min(CREDIT);
         for other in members {
-            let before = &self.slots[*other as usize];
+            let before = &self.slots[*other];
             let earlier = match (before.vtime, slot.vtime) {
                 (Some(theirs), Some(ours)) if theirs != ours => {
                     (theirs.wrapping_sub(ours) as i64) < 0
@@ -140,30 +137,36 @@ mod tests {
     #[test]
     fn taking_out_of_turn_is_seen() {
         let mut order = Order::new(4, true);
-        let dsq = Place::Dsq(0);
-        order.queued(0, dsq, Some(10), false).unwrap();
-        order.queued(1, dsq, Some(5), false).unwrap();
-        order.queued(2, dsq, Some(5), false).unwrap();
-        assert!(order.taken(0, 0, |_| true).is_err());
-        assert!(order.taken(2, 0, |_| true).is_err());
-        assert!(order.taken(2, 0, |other| other != 1).is_ok());
-        assert!(order.taken(1, 0, |_| true).is_ok());
-        order.left(1);
-        order.left(2);
-        assert!(order.taken(0, 0, |_| true).is_ok());
-        assert!(order.queued(0, dsq, None, false).is_err());
+        let dsq = Place::Dsq(DsqIndex(0));
+        order.queued(TaskId(0), dsq, Some(10), false).unwrap();
+        order.queued(TaskId(1), dsq, Some(5), false).unwrap();
+        order.queued(TaskId(2), dsq, Some(5), false).unwrap();
+        assert!(order.taken(TaskId(0), DsqIndex(0), |_| true).is_err());
+        assert!(order.taken(TaskId(2), DsqIndex(0), |_| true).is_err());
+        assert!(
+            order
+                .taken(TaskId(2), DsqIndex(0), |other| other != TaskId(1))
+                .is_ok()
+        );
+        assert!(order.taken(TaskId(1), DsqIndex(0), |_| true).is_ok());
+        order.left(TaskId(1));
+        order.left(TaskId(2));
+        assert!(order.taken(TaskId(0), DsqIndex(0), |_| true).is_ok());
+        assert!(order.queued(TaskId(0), dsq, None, false).is_err());
         // Virtual time wraps.
-        order.queued(3, dsq, Some(u64::MAX), false).unwrap();
-        assert!(order.taken(0, 0, |_| true).is_err());
+        order.queued(TaskId(3), dsq, Some(u64::MAX), false).unwrap();
+        assert!(order.taken(TaskId(0), DsqIndex(0), |_| true).is_err());
     }
 
     #[test]
     fn heads_go_before_tails() {
         let mut order = Order::new(3, true);
         for (task, head) in [(0, false), (1, true), (2, false)] {
-            order.queued(task, Place::Dsq(0), None, head).unwrap();
+            order
+                .queued(TaskId(task), Place::Dsq(DsqIndex(0)), None, head)
+                .unwrap();
         }
-        assert!(order.taken(0, 0, |_| true).is_err());
-        assert!(order.taken(1, 0, |_| true).is_ok());
+        assert!(order.taken(TaskId(0), DsqIndex(0), |_| true).is_err());
+        assert!(order.taken(TaskId(1), DsqIndex(0), |_| true).is_ok());
     }
 }

@@ -5,41 +5,41 @@
 //! over and never refilled. One whose slice never ends keeps its CPU from those who wait for it.
 
 use super::waiting::Waiting;
+use crate::ids::{CpuId, IDLE, PerCpu, PerTask, TaskId};
 use crate::mask::{self, CpuMask};
-use crate::task::{IDLE, TaskId};
 
 /// Less than any policy would give on purpose: a task cannot even be switched to and from in that time.
 const SLIVER_NS: u64 = 1_000;
 
 pub struct Slices {
     /// Runs in a row that began with a sliver.
-    slivers: Vec<u32>,
+    slivers: PerTask<u32>,
     /// By CPU: the task of ours that runs, since when.
-    running: Vec<(TaskId, u64)>,
+    running: PerCpu<(TaskId, u64)>,
 }
 
 impl Slices {
     pub fn new(cpus: usize, tasks: usize) -> Self {
         Self {
-            slivers: vec![0; tasks],
-            running: vec![(IDLE, 0); cpus],
+            slivers: PerTask::filled(tasks, || 0),
+            running: PerCpu::filled(cpus, || (IDLE, 0)),
         }
     }
 
-    pub fn off(&mut self, cpu: u32) {
-        self.running[cpu as usize] = (IDLE, 0);
+    pub fn off(&mut self, cpu: CpuId) {
+        self.running[cpu] = (IDLE, 0);
     }
 
     pub fn begins(
         &mut self,
-        cpu: u32,
+        cpu: CpuId,
         task: TaskId,
         slice_ns: u64,
         at_ns: u64,
         bound: u32,
     ) -> Option<String> {
-        self.running[cpu as usize] = (task, at_ns);
-        let slivers = &mut self.slivers[task as usize];
+        self.running[cpu] = (task, at_ns);
+        let slivers = &mut self.slivers[task];
         *slivers = if slice_ns <= SLIVER_NS {
             *slivers + 1
         } else {
@@ -58,16 +58,16 @@ impl Slices {
         &self,
         now_ns: u64,
         waiting: &Waiting,
-        affinity: &[CpuMask],
-        bound: impl Fn(usize) -> u64,
+        affinity: &PerTask<CpuMask>,
+        bound: impl Fn(TaskId) -> u64,
     ) -> Option<String> {
-        (0..affinity.len()).find_map(|other| {
+        affinity.ids().find_map(|other| {
             let waited_ns = waiting
                 .waited_ns(other, now_ns)
                 .filter(|waited_ns| *waited_ns > bound(other))?;
             let mut runner = None;
             for cpu in mask::iter(&affinity[other]) {
-                let (task, since_ns) = self.running[cpu as usize];
+                let (task, since_ns) = self.running[cpu];
                 let ran_ns = now_ns.saturating_sub(since_ns);
                 if task == IDLE || ran_ns < waited_ns {
                     return None;
@@ -90,32 +90,33 @@ mod tests {
     fn slivers_in_a_row_are_counted() {
         let mut slices = Slices::new(1, 1);
         for _ in 0..3 {
-            assert_eq!(slices.begins(0, 0, 1, 0, 3), None);
+            assert_eq!(slices.begins(CpuId(0), TaskId(0), 1, 0, 3), None);
         }
-        assert_eq!(slices.begins(0, 0, 5_000, 0, 3), None);
+        assert_eq!(slices.begins(CpuId(0), TaskId(0), 5_000, 0, 3), None);
         for _ in 0..3 {
-            assert_eq!(slices.begins(0, 0, 0, 0, 3), None);
+            assert_eq!(slices.begins(CpuId(0), TaskId(0), 0, 0, 3), None);
         }
-        assert!(slices.begins(0, 0, 1, 0, 3).is_some());
+        assert!(slices.begins(CpuId(0), TaskId(0), 1, 0, 3).is_some());
     }
 
     #[test]
     fn an_endless_run_beside_a_waiting_task_is_seen() {
         let mut waiting = Waiting::new(2, 2);
         let mut slices = Slices::new(2, 2);
-        let mut affinity = vec![mask::first_n(2); 2];
-        slices.begins(1, 0, u64::MAX, 5, 3);
-        waiting.begins(1, 10);
-        let look = |affinity: &[CpuMask], at_ns| slices.audit(at_ns, &waiting, affinity, |_| 100);
+        let mut affinity = PerTask::filled(2, || mask::first_n(2));
+        slices.begins(CpuId(1), TaskId(0), u64::MAX, 5, 3);
+        waiting.begins(TaskId(1), 10);
+        let look =
+            |affinity: &PerTask<CpuMask>, at_ns| slices.audit(at_ns, &waiting, affinity, |_| 100);
         assert_eq!(look(&affinity, 200), None, "CPU 0 does not run one task");
-        affinity[1] = mask::of([1]);
+        affinity[TaskId(1)] = mask::of([CpuId(1)]);
         assert_eq!(look(&affinity, 100), None, "not so long yet");
         assert!(
             look(&affinity, 200)
                 .unwrap()
                 .contains("task 0 has had CPU 1 for 195 ns")
         );
-        slices.off(1);
+        slices.off(CpuId(1));
         assert_eq!(slices.audit(200, &waiting, &affinity, |_| 100), None);
     }
 }

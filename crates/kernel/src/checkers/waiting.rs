@@ -2,8 +2,8 @@
 //! Who waits, since when, and whether a CPU stood idle beside it.
 
 use super::Bounds;
+use crate::ids::{CpuId, PerCpu, PerTask, TaskId};
 use crate::mask::{self, CpuMask};
-use crate::task::TaskId;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -15,34 +15,33 @@ enum Place {
 }
 
 pub struct Waiting {
-    place: Vec<Place>,
-    since_ns: Vec<u64>,
+    place: PerTask<Place>,
+    since_ns: PerTask<u64>,
     /// Since when each may use the CPUs that it may use.
-    allowed_ns: Vec<u64>,
+    allowed_ns: PerTask<u64>,
     idle: CpuMask,
     idle_cpus: u32,
-    idle_since_ns: Vec<u64>,
+    idle_since_ns: PerCpu<u64>,
     /// Idle time of all CPUs in spells that are over, and what it was when each task began to wait.
     idle_total_ns: u64,
-    idle_before_ns: Vec<u64>,
+    idle_before_ns: PerTask<u64>,
 }
 
 impl Waiting {
     pub fn new(cpus: usize, tasks: usize) -> Self {
         Self {
-            place: vec![Place::NotWaiting; tasks],
-            since_ns: vec![0; tasks],
-            allowed_ns: vec![0; tasks],
+            place: PerTask::filled(tasks, || Place::NotWaiting),
+            since_ns: PerTask::filled(tasks, || 0),
+            allowed_ns: PerTask::filled(tasks, || 0),
             idle: mask::first_n(cpus),
             idle_cpus: cpus as u32,
-            idle_since_ns: vec![0; cpus],
+            idle_since_ns: PerCpu::filled(cpus, || 0),
             idle_total_ns: 0,
-            idle_before_ns: vec![0; tasks],
+            idle_before_ns: PerTask::filled(tasks, || 0),
         }
     }
 
     pub fn begins(&mut self, task: TaskId, at_ns: u64) {
-        let task = task as usize;
         if self.place[task] == Place::NotWaiting {
             self.place[task] = Place::Unknown;
             self.since_ns[task] = at_ns;
@@ -51,22 +50,22 @@ impl Waiting {
     }
 
     pub fn allowed(&mut self, task: TaskId, at_ns: u64) {
-        self.allowed_ns[task as usize] = at_ns;
+        self.allowed_ns[task] = at_ns;
     }
 
     pub fn with_policy(&mut self, task: TaskId) {
-        self.place[task as usize] = Place::Policy;
+        self.place[task] = Place::Policy;
     }
 
     pub fn in_queue(&mut self, task: TaskId) {
-        self.place[task as usize] = Place::Queue;
+        self.place[task] = Place::Queue;
     }
 
     pub fn gone(&mut self, task: TaskId) {
-        self.place[task as usize] = Place::NotWaiting;
+        self.place[task] = Place::NotWaiting;
     }
 
-    pub fn somewhere(&self, task: usize) -> bool {
+    pub fn somewhere(&self, task: TaskId) -> bool {
         matches!(self.place[task], Place::Policy | Place::Queue)
     }
 
@@ -78,16 +77,15 @@ impl Waiting {
         allowed: &CpuMask,
         idle_ns: u64,
     ) -> Option<String> {
-        let index = task as usize;
-        self.place[index] = Place::NotWaiting;
-        if at_ns <= self.since_ns[index] + idle_ns || self.idle_cpus == 0 {
+        self.place[task] = Place::NotWaiting;
+        if at_ns <= self.since_ns[task] + idle_ns || self.idle_cpus == 0 {
             return None;
         }
-        self.beside_idle(index, at_ns, allowed, idle_ns)
+        self.beside_idle(task, at_ns, allowed, idle_ns)
             .map(|(cpu, ns)| format!("task {task} waited for {ns} ns while CPU {cpu} was idle"))
     }
 
-    pub fn cpu(&mut self, cpu: u32, idle: bool, at_ns: u64) {
+    pub fn cpu(&mut self, cpu: CpuId, idle: bool, at_ns: u64) {
         if mask::has(&self.idle, cpu) != idle {
             if idle {
                 mask::set(&mut self.idle, cpu);
@@ -95,13 +93,13 @@ impl Waiting {
             } else {
                 mask::clear(&mut self.idle, cpu);
                 self.idle_cpus -= 1;
-                self.idle_total_ns += at_ns - self.idle_since_ns[cpu as usize];
+                self.idle_total_ns += at_ns - self.idle_since_ns[cpu];
             }
         }
-        self.idle_since_ns[cpu as usize] = at_ns;
+        self.idle_since_ns[cpu] = at_ns;
     }
 
-    pub fn offline(&mut self, cpu: u32) {
+    pub fn offline(&mut self, cpu: CpuId) {
         if mask::has(&self.idle, cpu) {
             mask::clear(&mut self.idle, cpu);
             self.idle_cpus -= 1;
@@ -110,13 +108,13 @@ impl Waiting {
 
     fn beside_idle(
         &self,
-        task: usize,
+        task: TaskId,
         at_ns: u64,
         allowed: &CpuMask,
         bound_ns: u64,
-    ) -> Option<(u32, u64)> {
+    ) -> Option<(CpuId, u64)> {
         mask::iter(&mask::and(&self.idle, allowed)).find_map(|cpu| {
-            let since_ns = (self.idle_since_ns[cpu as usize])
+            let since_ns = (self.idle_since_ns[cpu])
                 .max(self.since_ns[task])
                 .max(self.allowed_ns[task]);
             let ns = at_ns.saturating_sub(since_ns);
@@ -125,7 +123,7 @@ impl Waiting {
     }
 
     /// How long a task has waited; `None` if it does not.
-    pub fn waited_ns(&self, task: usize, now_ns: u64) -> Option<u64> {
+    pub fn waited_ns(&self, task: TaskId, now_ns: u64) -> Option<u64> {
         (self.place[task] != Place::NotWaiting).then(|| now_ns.saturating_sub(self.since_ns[task]))
     }
 
@@ -133,12 +131,12 @@ impl Waiting {
     pub fn audit(
         &self,
         now_ns: u64,
-        affinity: &[CpuMask],
+        affinity: &PerTask<CpuMask>,
         bounds: &Bounds,
-        wait_ns: impl Fn(usize) -> u64,
+        wait_ns: impl Fn(TaskId) -> u64,
     ) -> Vec<(&'static str, String)> {
         let mut found = Vec::new();
-        for (task, allowed) in affinity.iter().enumerate() {
+        for (task, allowed) in affinity.pairs() {
             let Some(waited_ns) = self.waited_ns(task, now_ns) else {
                 continue;
             };
@@ -176,11 +174,11 @@ mod tests {
     fn a_cpu_that_was_not_allowed_was_not_wasted() {
         let mut waiting = Waiting::new(2, 1);
         let both = mask::first_n(2);
-        waiting.cpu(0, false, 0);
-        waiting.begins(0, 10);
-        waiting.allowed(0, 50);
-        assert_eq!(waiting.ends(0, 70, &both, 30), None);
-        waiting.begins(0, 70);
-        assert!(waiting.ends(0, 101, &both, 30).is_some());
+        waiting.cpu(CpuId(0), false, 0);
+        waiting.begins(TaskId(0), 10);
+        waiting.allowed(TaskId(0), 50);
+        assert_eq!(waiting.ends(TaskId(0), 70, &both, 30), None);
+        waiting.begins(TaskId(0), 70);
+        assert!(waiting.ends(TaskId(0), 101, &both, 30).is_some());
     }
 }

@@ -3,13 +3,13 @@
 //!
 //! Tasks that take turns on too few CPUs wait for a moment each; it is the idle CPU that shows it.
 
+use crate::ids::{CpuId, PerCpu, PerTask, TaskId};
 use crate::mask::{self, CpuMask};
-use crate::task::TaskId;
 
 pub struct Waste {
     /// Where each task that waits could run.
-    waits: Vec<Option<CpuMask>>,
-    cpus: Vec<Cpu>,
+    waits: PerTask<Option<CpuMask>>,
+    cpus: PerCpu<Cpu>,
 }
 
 #[derive(Clone, Copy)]
@@ -28,19 +28,19 @@ impl Waste {
             since_ns: 0,
         };
         Self {
-            waits: vec![None; tasks],
-            cpus: vec![cpu; cpus],
+            waits: PerTask::filled(tasks, || None),
+            cpus: PerCpu::filled(cpus, || cpu),
         }
     }
 
     pub fn begins(&mut self, task: TaskId, allowed: &CpuMask, at_ns: u64) {
-        let waits = &mut self.waits[task as usize];
+        let waits = &mut self.waits[task];
         if waits.is_some() {
             return;
         }
         *waits = Some(allowed.clone());
         for cpu in mask::iter(allowed) {
-            let cpu = &mut self.cpus[cpu as usize];
+            let cpu = &mut self.cpus[cpu];
             if cpu.waiting == 0 {
                 cpu.since_ns = at_ns;
             }
@@ -50,10 +50,10 @@ impl Waste {
 
     /// The waiting is over. A CPU that nobody waits for any more may have been wasted until now.
     pub fn ends(&mut self, task: TaskId, at_ns: u64, bound_ns: u64) -> Option<String> {
-        let allowed = self.waits[task as usize].take()?;
+        let allowed = self.waits[task].take()?;
         let mut wasted = None;
         for cpu in mask::iter(&allowed) {
-            let this = &mut self.cpus[cpu as usize];
+            let this = &mut self.cpus[cpu];
             this.waiting -= 1;
             if this.waiting == 0 && this.idle {
                 wasted = wasted.or(told(cpu, at_ns.saturating_sub(this.since_ns), bound_ns));
@@ -69,15 +69,15 @@ impl Waste {
 
     /// A task that waits may use other CPUs from now on.
     pub fn moves(&mut self, task: TaskId, allowed: &CpuMask, at_ns: u64) {
-        if self.waits[task as usize].is_some() {
+        if self.waits[task].is_some() {
             self.gone(task);
             self.begins(task, allowed, at_ns);
         }
     }
 
     /// A CPU becomes idle, or is not any more.
-    pub fn cpu(&mut self, cpu: u32, idle: bool, at_ns: u64, bound_ns: u64) -> Option<String> {
-        let this = &mut self.cpus[cpu as usize];
+    pub fn cpu(&mut self, cpu: CpuId, idle: bool, at_ns: u64, bound_ns: u64) -> Option<String> {
+        let this = &mut self.cpus[cpu];
         let wasted_ns = at_ns.saturating_sub(this.since_ns);
         let was = this.idle && this.waiting > 0;
         if this.idle != idle {
@@ -88,16 +88,16 @@ impl Waste {
     }
 
     pub fn audit(&self, now_ns: u64, bound_ns: u64) -> Option<String> {
-        self.cpus.iter().enumerate().find_map(|(cpu, this)| {
+        self.cpus.pairs().find_map(|(cpu, this)| {
             let wasted = this.idle && this.waiting > 0;
             wasted
-                .then(|| told(cpu as u32, now_ns.saturating_sub(this.since_ns), bound_ns))
+                .then(|| told(cpu, now_ns.saturating_sub(this.since_ns), bound_ns))
                 .flatten()
         })
     }
 }
 
-fn told(cpu: u32, ns: u64, bound_ns: u64) -> Option<String> {
+fn told(cpu: CpuId, ns: u64, bound_ns: u64) -> Option<String> {
     (ns > bound_ns).then(|| {
         format!("CPU {cpu} was idle for {ns} ns, and some task that may use it waited all the time")
     })
@@ -111,13 +111,13 @@ mod tests {
     fn turns_of_many_are_one_waste() {
         let both = mask::first_n(2);
         let mut waste = Waste::new(2, 2);
-        waste.cpu(0, false, 0, 100);
-        waste.begins(0, &both, 10);
+        waste.cpu(CpuId(0), false, 0, 100);
+        waste.begins(TaskId(0), &both, 10);
         for at_ns in (40..100).step_by(20) {
-            waste.begins(1, &both, at_ns);
-            assert_eq!(waste.ends(0, at_ns, 100), None);
-            waste.begins(0, &both, at_ns + 10);
-            assert_eq!(waste.ends(1, at_ns + 10, 100), None);
+            waste.begins(TaskId(1), &both, at_ns);
+            assert_eq!(waste.ends(TaskId(0), at_ns, 100), None);
+            waste.begins(TaskId(0), &both, at_ns + 10);
+            assert_eq!(waste.ends(TaskId(1), at_ns + 10, 100), None);
         }
         assert_eq!(waste.audit(110, 100), None);
         assert!(
@@ -126,17 +126,17 @@ mod tests {
                 .unwrap()
                 .starts_with("CPU 1 was idle for 101 ns")
         );
-        assert!(waste.ends(0, 111, 100).is_some());
+        assert!(waste.ends(TaskId(0), 111, 100).is_some());
         assert_eq!(waste.audit(500, 100), None, "nobody waits");
     }
 
     #[test]
     fn a_pinned_task_wastes_its_own_cpu_only() {
         let mut waste = Waste::new(2, 1);
-        waste.cpu(0, false, 0, 100);
-        waste.begins(0, &mask::of([0]), 0);
+        waste.cpu(CpuId(0), false, 0, 100);
+        waste.begins(TaskId(0), &mask::of([CpuId(0)]), 0);
         assert_eq!(waste.audit(500, 100), None);
-        assert_eq!(waste.cpu(0, true, 500, 100), None);
-        assert!(waste.cpu(0, false, 700, 100).is_some());
+        assert_eq!(waste.cpu(CpuId(0), true, 500, 100), None);
+        assert!(waste.cpu(CpuId(0), false, 700, 100).is_some());
     }
 }

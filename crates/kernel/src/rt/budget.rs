@@ -3,9 +3,11 @@
 
 use machine::RtGuard;
 
-use crate::events::Kind;
+use crate::cpu::Cpu;
+use crate::events::Event;
+use crate::ids::{CpuId, IDLE, TaskId};
 use crate::sim::Sim;
-use crate::task::{Class, IDLE, TaskId};
+use crate::task::Class;
 
 const PERIOD_NS: u64 = 1_000_000_000;
 const RT_RUNTIME_NS: u64 = 950_000_000;
@@ -95,42 +97,39 @@ impl Sim<'_> {
     }
 
     /// Budgets of the online CPUs, and where among them that of `cpu` is.
-    fn budgets(&mut self, cpu: u32) -> (Vec<&mut Budget>, usize) {
-        let online = |id: usize, cpus: &[crate::cpu::Cpu]| id == cpu as usize || cpus[id].online;
-        let index = (0..cpu as usize)
-            .filter(|id| online(*id, &self.cpus))
+    fn budgets(&mut self, cpu: CpuId) -> (Vec<&mut Budget>, usize) {
+        let counts = |(id, other): &(CpuId, &mut Cpu)| *id == cpu || other.online;
+        let index = (self.cpus.pairs())
+            .filter(|(id, other)| *id < cpu && other.online)
             .count();
-        let budgets = self
-            .cpus
-            .iter_mut()
-            .enumerate()
-            .filter(|(id, other)| *id == cpu as usize || other.online)
+        let budgets = (self.cpus.pairs_mut())
+            .filter(counts)
             .map(|(_, other)| &mut other.rt.budget)
             .collect();
         (budgets, index)
     }
 
     /// Real-time service against its budget.
-    pub(crate) fn account_rt(&mut self, cpu: u32, _id: TaskId, delta_ns: u64) {
-        self.cpus[cpu as usize].rt.served = true;
+    pub(crate) fn account_rt(&mut self, cpu: CpuId, _id: TaskId, delta_ns: u64) {
+        self.cpus[cpu].rt.served = true;
         let guard = self.rt_guard();
         if !matches!(guard, RtGuard::Throttle | RtGuard::Share) {
             return;
         }
         let now = self.now_ns;
-        let budget = &mut self.cpus[cpu as usize].rt.budget;
+        let budget = &mut self.cpus[cpu].rt.budget;
         budget.used_ns += delta_ns;
         if budget.event_seq == 0 {
-            budget.event_seq =
-                self.events
-                    .post((now / PERIOD_NS + 1) * PERIOD_NS, Kind::RtBudget, cpu);
+            budget.event_seq = self
+                .events
+                .post((now / PERIOD_NS + 1) * PERIOD_NS, Event::RtBudget(cpu));
         }
         let over = budget.used_ns > budget.runtime_ns;
         if over && guard == RtGuard::Share {
             let (mut budgets, taker) = self.budgets(cpu);
             borrow(&mut budgets, taker);
         }
-        let budget = &mut self.cpus[cpu as usize].rt.budget;
+        let budget = &mut self.cpus[cpu].rt.budget;
         // Who has the whole period is never throttled.
         if budget.runtime_ns < PERIOD_NS && budget.used_ns > budget.runtime_ns {
             budget.throttled = true;
@@ -138,7 +137,7 @@ impl Sim<'_> {
     }
 
     /// Its budget leaves with a CPU that goes offline.
-    pub(crate) fn rt_budget_leaves(&mut self, cpu: u32) {
+    pub(crate) fn rt_budget_leaves(&mut self, cpu: CpuId) {
         if self.rt_guard() == RtGuard::Share {
             let (mut budgets, leaver) = self.budgets(cpu);
             settle(&mut budgets, leaver);
@@ -146,19 +145,19 @@ impl Sim<'_> {
     }
 
     /// A real-time task begins to run: the server will look what it leaves to others.
-    pub(super) fn start_server(&mut self, cpu: u32) {
+    pub(super) fn start_server(&mut self, cpu: CpuId) {
         let at_ns = self.clock_ns.max(self.now_ns) + PERIOD_NS - SERVER_RUNTIME_NS;
         let guard = self.rt_guard();
-        let budget = &mut self.cpus[cpu as usize].rt.budget;
+        let budget = &mut self.cpus[cpu].rt.budget;
         if guard == RtGuard::ExtServer && budget.event_seq == 0 {
             budget.ext_served_ns = 0;
-            budget.event_seq = self.events.post(at_ns, Kind::RtBudget, cpu);
+            budget.event_seq = self.events.post(at_ns, Event::RtBudget(cpu));
         }
     }
 
     /// Ext service against the server's turn.
-    pub(crate) fn account_server(&mut self, cpu: u32, delta_ns: u64) {
-        let rt = &mut self.cpus[cpu as usize].rt;
+    pub(crate) fn account_server(&mut self, cpu: CpuId, delta_ns: u64) {
+        let rt = &mut self.cpus[cpu].rt;
         let budget = &mut rt.budget;
         if budget.event_seq == 0 {
             return;
@@ -168,45 +167,45 @@ impl Sim<'_> {
         } else {
             budget.boost_ns = budget.boost_ns.saturating_sub(delta_ns);
             if budget.boost_ns == 0 && rt.len > 0 {
-                self.cpus[cpu as usize].need_resched = true;
+                self.cpus[cpu].need_resched = true;
             }
         }
     }
 
     /// The period is over, or an ext task has waited for its share long enough.
-    pub(crate) fn rt_budget(&mut self, cpu: u32, seq: u64) {
-        if self.cpus[cpu as usize].rt.budget.event_seq != seq {
+    pub(crate) fn rt_budget(&mut self, cpu: CpuId, seq: u64) {
+        if self.cpus[cpu].rt.budget.event_seq != seq {
             return;
         }
         self.interrupt(cpu);
         let now = self.now_ns;
         let guard = self.rt_guard();
-        let curr = self.cpus[cpu as usize].curr;
-        let rt_runs = curr != IDLE && self.tasks[curr as usize].class == Class::Rt;
-        let queued = self.cpus[cpu as usize].rt.len > 0;
-        self.cpus[cpu as usize].rt.budget.event_seq = 0;
+        let curr = self.cpus[cpu].curr;
+        let rt_runs = curr != IDLE && self.tasks[curr].class == Class::Rt;
+        let queued = self.cpus[cpu].rt.len > 0;
+        self.cpus[cpu].rt.budget.event_seq = 0;
         match guard {
             RtGuard::None => {}
             RtGuard::Throttle | RtGuard::Share => {
-                let budget = &mut self.cpus[cpu as usize].rt.budget;
+                let budget = &mut self.cpus[cpu].rt.budget;
                 budget.used_ns = budget.used_ns.saturating_sub(budget.runtime_ns);
                 let over = budget.used_ns > budget.runtime_ns;
                 let was = std::mem::replace(&mut budget.throttled, over);
                 if queued || rt_runs || budget.used_ns > 0 {
-                    budget.event_seq = self.events.post(now + PERIOD_NS, Kind::RtBudget, cpu);
+                    budget.event_seq = self.events.post(now + PERIOD_NS, Event::RtBudget(cpu));
                 }
                 if was && !over {
                     self.resched(cpu);
                 }
             }
             RtGuard::ExtServer => {
-                let budget = &mut self.cpus[cpu as usize].rt.budget;
+                let budget = &mut self.cpus[cpu].rt.budget;
                 if rt_runs || queued {
                     if rt_runs && budget.ext_served_ns < SERVER_RUNTIME_NS {
                         budget.boost_ns = SERVER_RUNTIME_NS - budget.ext_served_ns;
                     }
                     budget.ext_served_ns = 0;
-                    budget.event_seq = self.events.post(now + PERIOD_NS, Kind::RtBudget, cpu);
+                    budget.event_seq = self.events.post(now + PERIOD_NS, Event::RtBudget(cpu));
                     if budget.boost_ns > 0 {
                         self.resched(cpu);
                     }

@@ -4,12 +4,10 @@
 //! What matters of it is its end: the CPU's priority drops, and it looks for real-time tasks to pull. Its own few
 //! microseconds are left out, and so is its wait where a task of the same priority runs.
 
-use crate::events::Kind;
+use crate::events::Event;
+use crate::ids::CpuId;
 use crate::sim::Sim;
 use workload::plan::Draw;
-
-/// Subjects of [`Kind::Watchdog`] from here on are CPUs, less this.
-pub const FIRST_LOCKUP: u32 = 2;
 
 const HIGHEST: u8 = 99;
 
@@ -26,22 +24,20 @@ impl Sim<'_> {
         }
         let anywhere = Draw::Uniform(0, period_ns.cast_signed() - 1);
         let first_ns = self.plan.stream(u32::MAX, 0).draw(&anywhere, 0, &[]);
-        for cpu in 0..self.cpus.len() as u32 {
-            self.events
-                .post(first_ns, Kind::Watchdog, FIRST_LOCKUP + cpu);
+        for cpu in self.cpus.ids() {
+            self.events.post(first_ns, Event::LockupLook(cpu));
         }
     }
 
-    pub(crate) fn look_for_lockup(&mut self, cpu: u32) {
+    pub(crate) fn look_for_lockup(&mut self, cpu: CpuId) {
         let again_ns = self.now_ns + self.lockup_period_ns();
-        self.events
-            .post(again_ns, Kind::Watchdog, FIRST_LOCKUP + cpu);
-        if !self.cpus[cpu as usize].online || self.rt_level(cpu) == HIGHEST {
+        self.events.post(again_ns, Event::LockupLook(cpu));
+        if !self.cpus[cpu].online || self.rt_level(cpu) == HIGHEST {
             return;
         }
         self.interrupt(cpu);
-        self.cpus[cpu as usize].rt.served = true;
-        self.cpus[cpu as usize].need_resched = true;
+        self.cpus[cpu].rt.served = true;
+        self.cpus[cpu].need_resched = true;
         self.end_op();
     }
 }

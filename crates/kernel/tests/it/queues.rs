@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Queues against literal models.
 
+use kernel::TaskId;
 use kernel::dsq::{Dsq, MixedOrder, Place};
 use proptest::prelude::*;
 
@@ -9,9 +10,9 @@ proptest! {
     #[test]
     fn by_virtual_time(base: u64, steps in prop::collection::vec((0u64..50, 0usize..4), 1..200)) {
         let mut dsq = Dsq::new(1);
-        let mut model: Vec<(u64, u32, Place)> = Vec::new();
+        let mut model: Vec<(u64, TaskId, Place)> = Vec::new();
         for (task, (offset, action)) in steps.into_iter().enumerate() {
-            let task = task as u32;
+            let task = TaskId(task as u32);
             if action == 3 && !model.is_empty() {
                 let (_, gone, place) = model.remove(offset as usize % model.len());
                 dsq.remove(place, gone);
@@ -20,8 +21,8 @@ proptest! {
                 let at = model.iter().position(|(other, ..)| *other > offset).unwrap_or(model.len());
                 model.insert(at, (offset, task, place));
             }
-            let order: Vec<u32> = dsq.entries.iter().map(|entry| entry.task).collect();
-            let expected: Vec<u32> = model.iter().map(|(_, task, _)| *task).collect();
+            let order: Vec<TaskId> = dsq.entries.iter().map(|entry| entry.task).collect();
+            let expected: Vec<TaskId> = model.iter().map(|(_, task, _)| *task).collect();
             prop_assert_eq!(order, expected);
         }
     }
@@ -30,9 +31,9 @@ proptest! {
     #[test]
     fn by_arrival(steps in prop::collection::vec((0usize..50, 0usize..4), 1..200)) {
         let mut dsq = Dsq::new(1);
-        let mut model: Vec<(u32, Place)> = Vec::new();
+        let mut model: Vec<(TaskId, Place)> = Vec::new();
         for (task, (pick, action)) in steps.into_iter().enumerate() {
-            let task = task as u32;
+            let task = TaskId(task as u32);
             match action {
                 0 | 1 => model.push((task, dsq.push(task, false).unwrap())),
                 2 => model.insert(0, (task, dsq.push(task, true).unwrap())),
@@ -42,8 +43,8 @@ proptest! {
                 }
                 _ => {}
             }
-            let order: Vec<u32> = dsq.entries.iter().map(|entry| entry.task).collect();
-            let expected: Vec<u32> = model.iter().map(|(task, _)| *task).collect();
+            let order: Vec<TaskId> = dsq.entries.iter().map(|entry| entry.task).collect();
+            let expected: Vec<TaskId> = model.iter().map(|(task, _)| *task).collect();
             prop_assert_eq!(order, expected);
         }
     }
@@ -52,14 +53,14 @@ proptest! {
     #[test]
     fn walks_survive_removals(keys in prop::collection::vec(0u64..20, 1..60), gone in prop::collection::vec(any::<bool>(), 60)) {
         let mut dsq = Dsq::new(1);
-        let places: Vec<Place> = keys.iter().enumerate().map(|(task, key)| dsq.push_vtime(task as u32, *key).unwrap()).collect();
-        let expected: Vec<u32> = dsq.entries.iter().map(|entry| entry.task).collect();
+        let places: Vec<Place> = keys.iter().enumerate().map(|(task, key)| dsq.push_vtime(TaskId(task as u32), *key).unwrap()).collect();
+        let expected: Vec<TaskId> = dsq.entries.iter().map(|entry| entry.task).collect();
         let mut seen = Vec::new();
         let mut index = 0;
         while let Some(entry) = dsq.entries.get(index).copied() {
             seen.push(entry.task);
-            let place = places[entry.task as usize];
-            if gone[entry.task as usize] {
+            let place = places[entry.task.0 as usize];
+            if gone[entry.task.0 as usize] {
                 dsq.remove(place, entry.task);
             }
             index = dsq.after(place, index);
@@ -71,13 +72,13 @@ proptest! {
 #[test]
 fn one_order_at_a_time() {
     let mut dsq = Dsq::new(1);
-    let place = dsq.push(0, false).unwrap();
-    assert_eq!(dsq.push_vtime(1, 5), Err(MixedOrder));
-    dsq.remove(place, 0);
-    let place = dsq.push_vtime(1, 5).unwrap();
-    assert_eq!(dsq.push(2, false), Err(MixedOrder));
-    dsq.remove(place, 1);
-    assert!(dsq.push(2, true).is_ok());
+    let place = dsq.push(TaskId(0), false).unwrap();
+    assert_eq!(dsq.push_vtime(TaskId(1), 5), Err(MixedOrder));
+    dsq.remove(place, TaskId(0));
+    let place = dsq.push_vtime(TaskId(1), 5).unwrap();
+    assert_eq!(dsq.push(TaskId(2), false), Err(MixedOrder));
+    dsq.remove(place, TaskId(1));
+    assert!(dsq.push(TaskId(2), true).is_ok());
 }
 
 #[test]
