@@ -17,10 +17,10 @@ from typing import Any, Protocol
 from figures import Figure, NotMeasured, at_most
 
 from schedlab import checkout, vm
+from schedlab.campaign.cells import cell_id
 from schedlab.collect import records
 from schedlab.collect.records import Record
 from schedlab.errors import LabError
-from schedlab.plan.cells import cell_id
 
 ROOT = Path(__file__).parents[1]
 ORDER = ("default", "default", "bfs", "default")

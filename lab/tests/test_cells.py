@@ -4,7 +4,7 @@
 import hashlib
 from pathlib import Path
 
-from schedlab.plan.cells import canonical, cell_id, file_digest, sources_digest
+from schedlab.campaign.cells import canonical, cell_id, file_digest, sources_digest
 
 CELL = {
     "workload": "latt",

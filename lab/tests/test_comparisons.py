@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from schedlab.collect import comparisons
+from schedlab.campaign.matrix import CONTROL_LABEL, PlannedCell
+from schedlab.campaign.roles import CONTROL, FIRST, LAST, MEASURED
 from schedlab.collect.histogram import EMPTY, Histogram
 from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import Record
 from schedlab.collect.store import Store
-from schedlab.plan.campaign import CONTROL_LABEL, PlannedCell
-from schedlab.plan.roles import CONTROL, FIRST, LAST, MEASURED
+from schedlab.export import comparisons
+from schedlab.export.plain import as_json
 from schedlab.statistics import design, overview, verdict
-from schedlab.statistics.export import as_json
 from schedlab.statistics.holm import holm
 from schedlab.statistics.row import Row
 from schedlab.statistics.summary import Summary, summarise
-from schedlab.terminal import closing
+from schedlab.terminal import legend
 
 Values = dict[str, dict[int, float | Histogram | None]]  # by column and seed; None: a cell without a record
 
@@ -173,7 +173,7 @@ def test_a_gap_is_one_clear_line(values: dict[str, list], note: str, word: str) 
     (c,) = row.comparisons
     assert c.note == note
     assert row.verdict("b") == word
-    shown = "\n".join(closing.lines(summary)) + json.dumps(as_json(summary), allow_nan=False)
+    shown = "\n".join(legend.lines(summary)) + json.dumps(as_json(summary), allow_nan=False)
     assert "nan" not in shown.lower()
 
 
@@ -232,7 +232,7 @@ def test_p_is_adjusted_over_all_cells() -> None:
         if c.verdict == verdict.OPEN:
             assert c.change.interval.low > 0
             assert c.p_adjusted >= 0.05
-    assert any(line.startswith("open:") for line in closing.lines(summary))
+    assert any(line.startswith("open:") for line in legend.lines(summary))
 
 
 def test_where_nothing_differs_hardly_anything_is_claimed() -> None:
@@ -284,7 +284,7 @@ def test_what_the_default_differs_from_itself_is_no_claim() -> None:
     assert c.p_adjusted < 0.001
     assert c.verdict == verdict.NOISE
     assert noisy.noise.worst.n == 10
-    assert any(line.startswith("within noise") for line in closing.lines(noisy))
+    assert any(line.startswith("within noise") for line in legend.lines(noisy))
     quiet = real(1.02, 1.001)
     assert quiet.rows[0].verdict("b") == verdict.WORSE
     assert quiet.rows[0].control.paired
@@ -297,8 +297,8 @@ def test_drift_is_seen_over_blocks_and_within_them() -> None:
     assert warming.rows[0].drift.change_pct == pytest.approx(9 / 1.045, abs=0.5)
     assert warming.ends.pct == pytest.approx(1 / 1.045, abs=0.2)
     assert warming.ends.n == 10
-    assert any("Drift over the blocks: +8." in line for line in closing.lines(warming))
-    assert any(line.startswith("No drift over the blocks found (p=") for line in closing.lines(still))
+    assert any("Drift over the blocks: +8." in line for line in legend.lines(warming))
+    assert any(line.startswith("No drift over the blocks found (p=") for line in legend.lines(still))
     # What drifts over blocks is taken out of the comparison.
     assert warming.rows[0].changes["b"].pct == pytest.approx(10, abs=0.2)
     assert warming.rows[0].verdict("b") == verdict.WORSE
@@ -318,10 +318,10 @@ def test_runs_to_add_are_said_where_nothing_was_found() -> None:
     c = summary.rows[0].against["b"]
     assert c.verdict == verdict.SAME
     assert c.more_runs > 10
-    (line,) = [line for line in closing.lines(summary) if line.startswith("Least certain")]
+    (line,) = [line for line in legend.lines(summary) if line.startswith("Least certain")]
     assert line.endswith(f"to see 1 % there you need {c.more_runs:.0f} more runs.")
     sure = campaign({"a": A, "b": C}).summary()
-    assert not [line for line in closing.lines(sure) if line.startswith("Least certain")]
+    assert not [line for line in legend.lines(sure) if line.startswith("Least certain")]
 
 
 def test_a_line_over_loads_takes_the_strongest_word_and_shows_both_ends() -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.campaign.matrix import campaign
+from schedlab.campaign.request import request
 from schedlab.catalogue import loads
 from schedlab.collect import manifest
 from schedlab.errors import InputError
-from schedlab.plan.campaign import campaign
-from schedlab.plan.request import request
 
 
 @pytest.mark.parametrize(

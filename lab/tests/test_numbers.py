@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from schedlab.terminal.numbers import interval, number, p_value, percent, scale, spread
+from schedlab.format.numbers import interval, number, p_value, percent, scale, spread
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.plan import roles
-from schedlab.plan.campaign import CONTROL_LABEL, Campaign, campaign
-from schedlab.plan.order import shuffled
-from schedlab.plan.request import request
+from schedlab.campaign import roles
+from schedlab.campaign.matrix import CONTROL_LABEL, Campaign, campaign
+from schedlab.campaign.order import shuffled
+from schedlab.campaign.request import request
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import tomllib
 
 import pytest
 
-from schedlab.record import accounting, profile
-from schedlab.record.distribution import Distribution
-from schedlab.record.kinds import kinds
-from schedlab.record.tasks import Post, Run, Sleep, Start, Task, Wait
+from schedlab.capture import accounting, profile
+from schedlab.capture.distribution import Distribution
+from schedlab.capture.kinds import kinds
+from schedlab.capture.tasks import Post, Run, Sleep, Start, Task, Wait
 
 
 def test_a_table_keeps_the_mean_and_every_value_of_few() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from schedlab.capture import process_tree, trace_file, workload_file
+from schedlab.capture.tasks import Affinity, Nice, Policy, Post, Recording, Run, Sleep, Start, Step, Task, Until, Wait
 from schedlab.errors import InputError
-from schedlab.record import follow, trace, workload
-from schedlab.record.tasks import Affinity, Nice, Policy, Post, Recording, Run, Sleep, Start, Step, Task, Until, Wait
 
 ROOT = Path(__file__).resolve().parents[2]
 MS = 1_000_000
@@ -50,7 +50,7 @@ class Script:
         return self.line(ms, cpu, task, text).fork(ms, cpu, task, child)
 
     def follow(self, others: bool = False) -> Recording:
-        return follow.follow(trace.parse(self.lines, "t"), others=others)
+        return process_tree.follow(trace_file.parse(self.lines, "t"), others=others)
 
 
 def parent_and_child() -> Script:
@@ -110,7 +110,7 @@ def test_what_else_runs_sleeps_until_it_was_woken_by_whomever() -> None:
     assert other.steps == [Until(2 * MS), Run(MS), Until(6 * MS), Run(2 * MS)]
     assert (recording.voluntary, recording.involuntary, recording.interrupted) == (4, 1, 0)
     other.comm = "kworker/1:2H"
-    text = tomllib.loads(workload.text(recording, "t", "t"))
+    text = tomllib.loads(workload_file.text(recording, "t", "t"))
     described = {task["name"]: task for task in text["task"]}
     assert text["end"] == {"task": "c10_0"}
     assert described["kworker_1_2h_1"].keys() == {"name", "cpus", "program"}, "once, from the start, where it is bound"
@@ -129,7 +129,7 @@ def test_what_ticks_wake_is_woken_at_the_replays_ticks() -> None:
     # A little before the tick, so that it preempts with it.
     assert woken == [4 * MS - 2_000, 8 * MS - 2_000, pytest.approx(10.5 * MS, abs=10_001), 16 * MS - 2_000]
     # Less what a timer of the simulator is late.
-    assert "until_us = 3948" in workload.text(recording, "t", "t")
+    assert "until_us = 3948" in workload_file.text(recording, "t", "t")
 
 
 def test_waking_who_does_not_block_is_nothing() -> None:
@@ -178,25 +178,25 @@ def test_nice_and_real_time() -> None:
     assert [task.nice for task in recording.tasks] == [-10, 5, 0]
     assert [task.rt_priority for task in recording.tasks] == [0, 0, 40]
     assert recording.tasks[1].steps == [Run(MS), Nice(0)]
-    made = tomllib.loads(workload.text(recording, "x", "c"))
+    made = tomllib.loads(workload_file.text(recording, "x", "c"))
     assert [task.get("nice") for task in made["task"]] == [-10, 5, None]
     assert made["task"][2]["policy"] == "fifo:40"
 
 
 def test_the_root_by_name_by_number_and_not_at_all() -> None:
     lines = parent_and_child().lines[2:]
-    read = trace.parse(lines, "t")
-    assert follow.follow(read, "10").elapsed_ns == follow.follow(read, "c10").elapsed_ns == 24 * MS
-    assert follow.follow(read, "c11").elapsed_ns == 18 * MS
+    read = trace_file.parse(lines, "t")
+    assert process_tree.follow(read, "10").elapsed_ns == process_tree.follow(read, "c10").elapsed_ns == 24 * MS
+    assert process_tree.follow(read, "c11").elapsed_ns == 18 * MS
     with pytest.raises(InputError, match="add --root"):
-        follow.follow(read)
+        process_tree.follow(read)
     with pytest.raises(InputError, match="--root make: no such task"):
-        follow.follow(read, "make")
+        process_tree.follow(read, "make")
 
 
 def test_cpus_are_counted_where_nobody_noted_them() -> None:
-    read = trace.parse(parent_and_child().lines[2:], "t")
-    assert follow.follow(read, "10").notes["cpus"] == "2"
+    read = trace_file.parse(parent_and_child().lines[2:], "t")
+    assert process_tree.follow(read, "10").notes["cpus"] == "2"
 
 
 def test_a_trace_without_switches_is_none() -> None:
@@ -210,7 +210,7 @@ def actions(made: dict[str, Any], task: int) -> list[dict[str, Any]]:
 
 
 def test_the_workload_file() -> None:
-    made = tomllib.loads(workload.text(parent_and_child().follow(), "mine", 'say "hi"'))
+    made = tomllib.loads(workload_file.text(parent_and_child().follow(), "mine", 'say "hi"'))
     assert made["name"] == "mine"
     assert made["title"] == 'mine: say "hi"'
     assert (made["load"], made["loads"], made["end"]) == ("copies", [1], {"task": "c10_0"})
@@ -236,7 +236,7 @@ def test_threads_are_threads_and_children_of_vfork_are_not() -> None:
     script.switch(8, 0, 12, "X", 13).exec(8.5, 0, 13).switch(9, 0, 13, "Z", 10).switch(10, 0, 10, "Z", 0)
     recording = script.follow()
     assert [task.thread for task in recording.tasks] == [False, True, True, False]
-    made = tomllib.loads(workload.text(recording, "x", "c"))
+    made = tomllib.loads(workload_file.text(recording, "x", "c"))
     assert [task.get("threads") for task in made["task"]] == [None, True, True, None]
     # Less what the simulator charges: 10 us to start a thread, as much to end it, 150 for a process.
     assert actions(made, 0)[0] == {"run_us": 2000 - 10}
@@ -256,11 +256,11 @@ def test_threads_are_threads_and_children_of_vfork_are_not() -> None:
 def test_restricted_to_cpus() -> None:
     script = parent_and_child()
     script.lines[:0] = ["# schedlab: allowed=0,2-3\n"]
-    made = tomllib.loads(workload.text(script.follow(), "x", "c"))
+    made = tomllib.loads(workload_file.text(script.follow(), "x", "c"))
     assert "cpus" not in made["task"][0], "three of two CPUs are all of them"
     script.lines[:0] = ["# schedlab: allowed=1\n"]
     script.lines.remove("# schedlab: allowed=0,2-3\n")
-    assert tomllib.loads(workload.text(script.follow(), "x", "c"))["task"][0]["cpus"] == [1]
+    assert tomllib.loads(workload_file.text(script.follow(), "x", "c"))["task"][0]["cpus"] == [1]
 
 
 def test_own_costs_are_the_simulators() -> None:
@@ -268,7 +268,7 @@ def test_own_costs_are_the_simulators() -> None:
     for name in ("FORK_NS", "EXIT_NS", "THREAD_NS", "TIMER_SLACK_NS"):
         found = re.search(rf"^ +{name.lower()}: ([\d_]+),", source, re.MULTILINE)
         assert found, name
-        assert int(found[1]) == getattr(workload, name)
+        assert int(found[1]) == getattr(workload_file, name)
 
 
 def asked(script: Script, ms: float, task: int, what: str, ret: int = 0) -> Script:
@@ -296,7 +296,7 @@ def test_what_a_task_asks_for_is_asked_for_again() -> None:
         *(Affinity((0, 1)), Run(MS), Policy("other"), Run(MS)),
     ]
     assert steps(child) == [Run(3 * MS)]
-    text = workload.text(recording, "asked", "a program")
+    text = workload_file.text(recording, "asked", "a program")
     # Both CPUs are all there were.
     assert "{ affinity = [1] }" in text
     assert "{ affinity = [] }" in text

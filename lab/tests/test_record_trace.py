@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.capture.events import Clone, Exec, Exit, Fork, Member, Migrate, Softirq, Switch, Wakeup, Waking
+from schedlab.capture.trace_file import Trace, parse
+from schedlab.capture.trace_file import read as read_file
 from schedlab.errors import InputError, PlaceError
-from schedlab.record.events import Clone, Exec, Exit, Fork, Member, Migrate, Softirq, Switch, Wakeup, Waking
-from schedlab.record.trace import Trace, parse
-from schedlab.record.trace import read as read_file
 
 FTRACE = """\
 # tracer: nop

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from schedlab.campaign.matrix import campaign
+from schedlab.campaign.request import request
 from schedlab.cli import compare
 from schedlab.collect.store import Store
 from schedlab.places import sim
-from schedlab.plan.campaign import campaign
-from schedlab.plan.request import request
 
 LAB = Path(__file__).resolve().parents[1]
 COMMAND = ["compare", "bfs,cfs", "-w", "latt", "-n", "6", "-o", "out", "--no-report"]

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.campaign import arms
 from schedlab.catalogue import machines, workloads
 from schedlab.errors import InputError
-from schedlab.plan import arms
-from schedlab.studies import file, published, score, why
-from schedlab.studies.file import Study
+from schedlab.studies import contradictions, published, score, study_file
 from schedlab.studies.measured import Measured
 from schedlab.studies.published import Claim
+from schedlab.studies.study_file import Study
 
 WHOLE = """\
 title = "t"
@@ -39,13 +39,13 @@ def study(tmp_path: Path) -> Study:
 def written(folder: Path, text: str) -> Study:
     path = folder / "some.toml"
     path.write_text(text, encoding="utf-8")
-    return file.read(path)
+    return study_file.read(path)
 
 
-@pytest.mark.parametrize("name", file.names())
+@pytest.mark.parametrize("name", study_file.names())
 def test_committed_studies_name_what_is_there(name: str):
     """Schedulers, workloads, parameters, machines, and claims that every experiment is about."""
-    found = file.find(name)
+    found = study_file.find(name)
     claims = published.claims(found.seed)
     assert claims
     for experiment in found.experiments:
@@ -58,10 +58,10 @@ def test_committed_studies_name_what_is_there(name: str):
         assert any(claim.workload == experiment.published for claim in claims), experiment.name
 
 
-@pytest.mark.parametrize("name", file.names())
+@pytest.mark.parametrize("name", study_file.names())
 def test_committed_studies_reach_every_claim_that_counts(name: str):
     """With a number for everything they run, no claim that the score counts is without one."""
-    found = file.find(name)
+    found = study_file.find(name)
     values = {
         (e.name, machine, scheduler, load, metric): [1.0]
         for e in found.experiments
@@ -76,8 +76,8 @@ def test_committed_studies_reach_every_claim_that_counts(name: str):
 
 
 def test_calibration_is_of_one_scheduler_a_study():
-    for name in file.names():
-        found = file.find(name)
+    for name in study_file.names():
+        found = study_file.find(name)
         used = {e.calibration.scheduler for e in found.experiments if e.calibration}
         assert len(used) <= 1, f"{name} is calibrated on {sorted(used)}"
 
@@ -223,21 +223,23 @@ def test_a_contradicted_claim_says_where_our_runs_differ(study: Study):
     bfs |= {"switches_involuntary": 7.0, "waiting_us": 10.0}
     found = counters(bfs, cfs)
     verdicts = score.judge(study, [claim(), claim(id="right", sign=-1)], found)
-    assert why.contradicted(study, verdicts, found) == {
+    assert contradictions.contradicted(study, verdicts, found) == {
         "c": "BFS : CFS in our runs: CPU time 404 : 400 ms (+1.0 %), CPU usage 150 : 200 % of one CPU (−25.0 %), "
         "migrations 0 : 8.00, waiting 10.0 : 30.0 µs (−66.7 %)"
     }
     # What kept CPUs from being busy comes before the rest, if it took any time worth telling.
     idle = {"idle_while_waiting_pct": 49.5, "disk_wait_s": 0.0201}
     found = counters(bfs | idle, cfs | {"idle_while_waiting_pct": 0.2, "disk_wait_s": 0.02})
-    assert why.contradicted(study, verdicts, found)["c"].startswith(
+    assert contradictions.contradicted(study, verdicts, found)["c"].startswith(
         "BFS : CFS in our runs: CPU time 404 : 400 ms (+1.0 %), CPU usage 150 : 200 % of one CPU (−25.0 %), "
         "idle beside waiting tasks 49.5 : 0.200 % of one CPU (×248), migrations"
     )
     found = counters(bfs | idle, cfs | {"idle_while_waiting_pct": 49.1, "disk_wait_s": 0.01})
-    assert "idle beside" not in why.contradicted(study, verdicts, found)["c"]
-    assert "waits for the disk 20.1 : 10.0 ms (+101 %)" in why.contradicted(study, verdicts, found)["c"]
+    assert "idle beside" not in contradictions.contradicted(study, verdicts, found)["c"]
+    assert "waits for the disk 20.1 : 10.0 ms (+101 %)" in contradictions.contradicted(study, verdicts, found)["c"]
     # Nothing to tell is told, too.
     found = counters({"elapsed_s": 0.3, "cpu_s": 0.4}, {"elapsed_s": 0.2, "cpu_s": 0.4001})
     verdicts = score.judge(study, [claim()], found)
-    assert why.contradicted(study, verdicts, found) == {"c": "our runs of BFS and CFS differ in no counter by 0.5 %"}
+    assert contradictions.contradicted(study, verdicts, found) == {
+        "c": "our runs of BFS and CFS differ in no counter by 0.5 %"
+    }

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from schedlab import vm
+from schedlab.campaign import roles
+from schedlab.campaign.matrix import Campaign, campaign
+from schedlab.campaign.request import request
 from schedlab.collect import guests
 from schedlab.collect.store import Store
 from schedlab.errors import LabError, PlaceError
 from schedlab.places import vm as place
-from schedlab.plan import roles
-from schedlab.plan.campaign import Campaign, campaign
-from schedlab.plan.request import request
 
 
 class Guests:

@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from schedlab.check import kernel
+from schedlab.places import trial
 from tests.check.conftest import POLICIES, ROOT, check
 
 
 @pytest.fixture(scope="module", autouse=True)
 def can_boot() -> None:
-    reason = kernel.why_not("vm")
+    reason = trial.why_not("vm")
     if reason:
         pytest.skip(f"no guest can be booted: {reason}")
 

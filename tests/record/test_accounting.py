@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
+from schedlab.capture import accounting
+from schedlab.capture.taskstats import Ended, Listener
 from schedlab.errors import PlaceError
-from schedlab.record import accounting
-from schedlab.record.taskstats import Ended, Listener
 
 RUNNER, KEEPER = 100, 200
 

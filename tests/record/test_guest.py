@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from schedlab import vm
+from schedlab.capture import process_tree, trace_file, tracing, workload_file
+from schedlab.capture.tasks import Affinity, Policy, Sleep, Start, Wait
 from schedlab.errors import PlaceError
-from schedlab.record import capture, follow, trace, workload
-from schedlab.record.tasks import Affinity, Policy, Sleep, Start, Wait
 
 ROOT = Path(__file__).resolve().parents[2]
 INSTANCES = "/sys/kernel/tracing/instances"
@@ -26,14 +26,14 @@ def test_a_pipeline_in_the_guest() -> None:
     line = "(sleep 0.2; echo out) | cat >&2; taskset -p 1 $$ >&2; chrt -r 5 true; echo in | threads -T2 >/dev/null"
     command = ["sh", "-c", line]
     files = {"/bin/chrt": Path("/usr/bin/chrt"), "/bin/threads": Path("/usr/bin/xz")}
-    lines, status = capture.capture(command, capture.Guest(tier="emulated", cpus=2, files=files), buffer_kib=2048)
+    lines, status = tracing.capture(command, tracing.Guest(tier="emulated", cpus=2, files=files), buffer_kib=2048)
     assert status == 0
-    read = trace.parse(lines, "the trace")
+    read = trace_file.parse(lines, "the trace")
     assert read.lost == 0
     assert read.notes["cpus"] == "2"
     assert read.notes["command"] == f"sh -c '{line}'"
     assert read.notes["attributes"] == "yes"
-    recording = follow.follow(read)
+    recording = process_tree.follow(read)
     assert recording.remarks == []
     assert all(task.ended for task in recording.tasks)
     assert recording.count(Start) == len(recording.tasks) - 1 >= 3
@@ -49,18 +49,18 @@ def test_a_pipeline_in_the_guest() -> None:
     compressors = [task for task in recording.tasks if task.comm == "threads"]
     assert [task.thread for task in compressors] == [False] + [True] * (len(compressors) - 1)
     assert sum(task.thread for task in recording.tasks) == len(compressors) - 1 >= 1
-    assert f'fork = "cat_{reader.number}[me]"' in workload.text(recording, "pipeline", "a pipeline")
+    assert f'fork = "cat_{reader.number}[me]"' in workload_file.text(recording, "pipeline", "a pipeline")
 
 
 @pytest.mark.usefixtures("guest")
 def test_the_instance_is_gone_when_all_is_over_and_when_interrupted() -> None:
-    script = Path(capture.__file__).with_name("record.sh")
+    script = Path(tracing.__file__).with_name("tracing.sh")
     lines: list[str] = []
     program = f"""
-sh /record.sh 1024 tree sh -c 'ls {INSTANCES} >&2; cat {PROBES} >&2; exit 7' >/dev/null 2>/tmp/during
+sh /tracing.sh 1024 tree sh -c 'ls {INSTANCES} >&2; cat {PROBES} >&2; exit 7' >/dev/null 2>/tmp/during
 echo "status $? during $(grep -c schedlab- /tmp/during) $(grep -c schedlab_asked /tmp/during)" \
     "after $(ls {INSTANCES} | wc -l) $(wc -l <{PROBES})"
-sh /record.sh 1024 tree sleep 77 >/dev/null &
+sh /tracing.sh 1024 tree sleep 77 >/dev/null &
 sleep 3
 echo "during $(ls {INSTANCES} | wc -l) sleeping $(pgrep -f 'sleep 77' | wc -l)"
 kill -TERM $!
@@ -68,24 +68,24 @@ wait $!
 echo "status $? after $(ls {INSTANCES} | wc -l) $(wc -l <{PROBES})"
 sleep 1
 pgrep -x sleep || echo none left
-sh /record.sh 1024 tree no-such-program
+sh /tracing.sh 1024 tree no-such-program
 echo "status $?"
 while :; do sleep 0.1; done &
-for what in all tree; do sh /record.sh 1024 $what sleep 0.8 >/tmp/$what; done
+for what in all tree; do sh /tracing.sh 1024 $what sleep 0.8 >/tmp/$what; done
 kill $!
 echo "of a program beside it in all $(($(grep -c 'sched_process_exit: comm=sleep' /tmp/all) > 1))" \
     "in tree $(($(grep -c 'sched_process_exit: comm=sleep' /tmp/tree) > 1))"
 umount /sys/kernel/tracing
-sh /record.sh 1024 tree true | grep -c sched_process_exit
+sh /tracing.sh 1024 tree true | grep -c sched_process_exit
 umount /sys/kernel/debug/tracing
 umount /sys/kernel/debug
-sh /record.sh 1024 tree true
+sh /tracing.sh 1024 tree true
 echo "status $?"
 """
     errors: list[str] = []
     vm.run(
         ["sh", "-c", program],
-        {"/record.sh": script},
+        {"/tracing.sh": script},
         tier="emulated",
         cpus=1,
         on_line=lines.append,
@@ -102,9 +102,9 @@ echo "status $?"
 
 
 def test_without_tracing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capture, "_TRACING", (Path("/nowhere"),))
+    monkeypatch.setattr(tracing, "_TRACING", (Path("/nowhere"),))
     with pytest.raises(PlaceError, match="no tracefs that can be written here"):
-        capture.capture(["true"], None)
+        tracing.capture(["true"], None)
 
 
 @pytest.mark.usefixtures("guest")

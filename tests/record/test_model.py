@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.capture import model
 from schedlab.catalogue import workloads
-from schedlab.record import model
 
 ROOT = Path(__file__).resolve().parents[2]
 PROFILES = ROOT / "profiles"

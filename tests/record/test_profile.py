@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.campaign import cells
 from schedlab.catalogue import workloads
 from schedlab.errors import InputError
-from schedlab.plan import cells
 
 TEXT = 'name = "w"\nprofile = "../p.toml"\n'
 

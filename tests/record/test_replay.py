@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from schedlab import checkout
-from schedlab.record import follow, machine, replay, trace, workload
-from schedlab.record.tasks import Post, Recording, Start, Wait
+from schedlab.capture import machine, process_tree, replay, trace_file, workload_file
+from schedlab.capture.tasks import Post, Recording, Start, Wait
 
 DATA = Path(__file__).parent / "data" / "make-lib-et.trace"
 ALL = DATA.with_name("make-lib-et-all.trace")
@@ -28,13 +28,13 @@ _FIRST_PID = 1_000  # in the simulator
 
 @pytest.fixture(scope="module")
 def recording() -> Recording:
-    return follow.follow(trace.read(DATA))
+    return process_tree.follow(trace_file.read(DATA))
 
 
 @pytest.fixture(scope="module")
 def file(recording: Recording, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("recorded") / "make-lib-et.toml"
-    path.write_text(workload.text(recording, "make-lib-et", COMMAND), encoding="utf-8")
+    path.write_text(workload_file.text(recording, "make-lib-et", COMMAND), encoding="utf-8")
     return path
 
 
@@ -62,9 +62,9 @@ def test_where_slices_end_between_ticks_it_takes_what_else_ran(tmp_path: Path) -
     """Whether hogs take turns of a slice or of a tick hangs on the kernel's threads, which disturb them at ticks."""
     missed_pct = {}
     for others in (False, True):
-        recording = follow.follow(trace.read(ALL), others=others)
+        recording = process_tree.follow(trace_file.read(ALL), others=others)
         path = tmp_path / "make-lib-et-all.toml"
-        path.write_text(workload.text(recording, "make-lib-et-all", COMMAND), encoding="utf-8")
+        path.write_text(workload_file.text(recording, "make-lib-et-all", COMMAND), encoding="utf-8")
         figures = {figure.name: figure for figure in replay.replay(recording, path, "eevdf")}
         assert abs(figures["elapsed_s"].change_pct) <= 1
         missed_pct[others] = abs(figures["switches"].change_pct)
@@ -116,9 +116,9 @@ def test_a_thread_shares_its_starters_memory(flags: str, first: str, tmp_path: P
         "parent-10 [000] d..2. 1.005000: sched_switch: prev_comm=parent prev_pid=10 prev_prio=120 prev_state=X ==> "
         "next_comm=swapper/0 next_pid=0 next_prio=120",
     ]
-    recording = follow.follow(trace.parse(lines, "t"))
+    recording = process_tree.follow(trace_file.parse(lines, "t"))
     file, out = tmp_path / "two.toml", tmp_path / "sim.trace"
-    file.write_text(workload.text(recording, "two", "parent"), encoding="utf-8")
+    file.write_text(workload_file.text(recording, "two", "parent"), encoding="utf-8")
     command = [checkout.need_binary("schedlab-sim"), "cell", "--scheduler", "o1", "--workload", file, "--trace", out]
     command += ["--machine", machine.write(tmp_path, 1)]
     subprocess.run([str(word) for word in command], check=True, capture_output=True, cwd=ROOT)

@@ -87,7 +87,7 @@ def checkout(tmp_path: Path) -> Checkout:
     path = tmp_path / "checkout"
     shutil.copytree(ROOT / "scripts", path / "scripts")
     shutil.copy(ROOT / "schedlab", path / "schedlab")
-    for name in ("lab/requirements.txt", "lab/schedlab/doctor/packages.tsv"):
+    for name in ("lab/requirements.txt", "lab/schedlab/packages.tsv"):
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, path / name)
     made = Checkout(path, tmp_path / "bin", tmp_path / "calls")

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from schedlab import doctor
+from schedlab.distribution import detect
 from schedlab.doctor import applications, report, sim, vm
 from schedlab.doctor.build import COMMANDS, HEADERS
-from schedlab.doctor.check import Check
-from schedlab.doctor.distribution import detect
-from schedlab.doctor.system import System
+from schedlab.doctor.requirement import Check
+from schedlab.system import System
 
 OS_RELEASE = {
     "debian 12": 'ID=debian\nVERSION_CODENAME=bookworm\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n',

@@ -229,9 +229,8 @@ def test_the_command_line_says_that_the_checkout_is_not_set_up(checkout: Checkou
 
 @pytest.mark.parametrize("status", [0, 1, 3])
 def test_the_simulator_does_not_wait_for_the_virtual_machine(checkout: Checkout, status: int) -> None:
-    vm = checkout.path / "lab/schedlab/vm/__main__.py"
-    vm.parent.mkdir()
-    vm.write_text(f"import sys\nassert sys.argv[1:] == ['setup']\nsys.exit({status})\n")
+    program = checkout.path / "lab/schedlab/__main__.py"
+    program.write_text(f"import sys\nassert sys.argv[1:] == ['vm', 'setup']\nsys.exit({status})\n")
     done = checkout.run()
     assert done.returncode == 0
     assert done.stdout.splitlines()[-1] == "set-up: ready"

@@ -91,7 +91,7 @@ def test_qemu_that_dies_is_named_so(nothing_left: Path) -> None:
 def test_interrupted_command_takes_qemu_along(sign: signal.Signals, nothing_left: Path) -> None:
     if sign == signal.SIGKILL and shutil.which("setpriv") is None:
         pytest.skip("setpriv is not installed")
-    command = [sys.executable, "-m", "schedlab.vm", "exec", "--tier", "emulated", "--", "sh", "-c"]
+    command = [sys.executable, "-m", "schedlab", "vm", "exec", "--tier", "emulated", "--", "sh", "-c"]
     process = subprocess.Popen([*command, "echo up; sleep 1000"], stdout=subprocess.PIPE, text=True)
     assert process.stdout
     assert process.stdout.readline() == "up\n"
@@ -136,7 +136,7 @@ def test_missing_kvm_is_not_tried(kernel: Kernel, tmp_path: Path, monkeypatch: p
 
 def schedlab_vm(*arguments: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PATH": path if path is not None else os.environ["PATH"]}
-    command = [sys.executable, "-m", "schedlab.vm", *arguments]
+    command = [sys.executable, "-m", "schedlab", "vm", *arguments]
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
 
 

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from schedlab.plan.cells import cell_id
+from schedlab.campaign.cells import cell_id
 
 NO_DIGESTS = dict.fromkeys(("engine", "machine", "scheduler", "workload"), "")
 

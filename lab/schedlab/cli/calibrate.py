@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import atomic, checkout
+from schedlab.capture import accounting, model, process_tree, profile, trace_file, tracing
+from schedlab.capture.kinds import Kind, kinds
+from schedlab.capture.tracing import Guest
 from schedlab.catalogue import toml, workloads
 from schedlab.catalogue.workloads import Workload
 from schedlab.cli.guest import guest
 from schedlab.errors import InputError, LabError
 from schedlab.places import applications
-from schedlab.record import accounting, capture, follow, model, profile, trace
-from schedlab.record.capture import Guest
-from schedlab.record.kinds import Kind, kinds
 
 _RUNNER = "schedlab-host"
 
@@ -60,10 +60,10 @@ def _measure(
     options: argparse.Namespace, workload: Workload, load: int, params: dict[str, str], made: dict[str, Any]
 ) -> tuple[dict[str, Kind], list[str], int]:
     if options.source:
-        read = trace.read(Path(options.source))
+        read = trace_file.read(Path(options.source))
         return _traced(read, options.root, made), [], 0
     place = guest(options)
-    if place is None and not capture.can_trace():
+    if place is None and not tracing.can_trace():
         made |= _here()
         found, status = accounting.account(_command(str(checkout.need_binary(_RUNNER)), workload.path, load, params))
         return found, list(accounting.REMARKS), status
@@ -72,13 +72,13 @@ def _measure(
     else:
         command = _command("/lab/schedlab-host", Path("/lab/workloads", workload.path.name), load, params)
         place = _equipped(place, workload, load, params)
-    lines, status = capture.capture(command, place, options.buffer_kib)
-    read = trace.parse(lines, "the trace")
+    lines, status = tracing.capture(command, place, options.buffer_kib)
+    read = trace_file.parse(lines, "the trace")
     return _traced(read, None, made), [], status
 
 
-def _traced(read: trace.Trace, root: str | None, made: dict[str, Any]) -> dict[str, Kind]:
-    recording = follow.follow(read, root)
+def _traced(read: trace_file.Trace, root: str | None, made: dict[str, Any]) -> dict[str, Kind]:
+    recording = process_tree.follow(read, root)
     for key in ("date", "place", "kernel", "cpus", "ops"):
         if recording.notes.get(key):
             made[key] = recording.notes[key]

@@ -11,8 +11,8 @@ from typing import Any
 
 from schedlab import checkout
 from schedlab.catalogue import schedulers
-from schedlab.check import kernel
 from schedlab.errors import CHECK_FAILED, InputError, PlaceError
+from schedlab.places import trial
 
 _RUNNER = "schedlab-sim"
 # Options of ours that go to the simulator as they are.
@@ -50,7 +50,7 @@ def _source(name: str) -> Path | None:
     return None
 
 
-def _try_kernel(runner: Path, policy: str, options: argparse.Namespace) -> kernel.Verdict | None:
+def _try_kernel(runner: Path, policy: str, options: argparse.Namespace) -> trial.Verdict | None:
     place = options.kernel
     with tempfile.TemporaryDirectory(prefix="schedlab-check-") as folder:
         name = Path(policy).name.removesuffix(".bpf.c").removeprefix("scx_")
@@ -58,7 +58,7 @@ def _try_kernel(runner: Path, policy: str, options: argparse.Namespace) -> kerne
         _build(runner, policy, built, options.set)
         if place == "none":
             return None
-        reason = kernel.why_not(place)
+        reason = trial.why_not(place)
         if reason and place != "auto":
             raise PlaceError(reason)
         if reason:
@@ -66,7 +66,7 @@ def _try_kernel(runner: Path, policy: str, options: argparse.Namespace) -> kerne
             return None
         where = "this machine" if place == "host" else "a guest"
         _say(f"built for the kernel; loading it in {where}, {options.stress_s} s of stress")
-        verdict = kernel.try_out("vm" if place == "auto" else place, built, _tunables(options.set), options.stress_s)
+        verdict = trial.try_out("vm" if place == "auto" else place, built, _tunables(options.set), options.stress_s)
     _show(verdict, sys.stderr if options.json else sys.stdout)
     return verdict
 
@@ -89,7 +89,7 @@ def _tunables(pairs: list[str]) -> dict[str, str]:
     return tunables
 
 
-def _show(verdict: kernel.Verdict, out: Any) -> None:
+def _show(verdict: trial.Verdict, out: Any) -> None:
     if not verdict.good:
         for line in verdict.log:
             print(line, file=out)
@@ -97,7 +97,7 @@ def _show(verdict: kernel.Verdict, out: Any) -> None:
     print(f"Linux {verdict.kernel}: {word}: {verdict.summary}", file=out, flush=True)
 
 
-def _simulate(command: list[str], as_json: bool, verdict: kernel.Verdict | None) -> int:
+def _simulate(command: list[str], as_json: bool, verdict: trial.Verdict | None) -> int:
     """Ctrl-C reaches the simulator too: it ends in order, and says what it has."""
     if as_json:
         command = [*command, "--json"]

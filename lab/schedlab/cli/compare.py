@@ -15,14 +15,14 @@ from pathlib import Path
 
 from rich.console import Console
 
+from schedlab.campaign import campaign_file
+from schedlab.campaign.matrix import Campaign, PlannedCell, campaign
+from schedlab.campaign.request import Request, request
 from schedlab.collect import manifest as manifests
-from schedlab.collect import rows
 from schedlab.collect.store import Store
 from schedlab.errors import InterruptedRun
+from schedlab.export import results
 from schedlab.places import place_of
-from schedlab.plan import file
-from schedlab.plan.campaign import Campaign, PlannedCell, campaign
-from schedlab.plan.request import Request, request
 from schedlab.terminal.progress import CellProgress
 
 # A record is read in half the time right after another: the cells beside it leave nothing in the CPU's caches.
@@ -34,7 +34,7 @@ def compare(options: argparse.Namespace) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    return _carry_out(request(**file.read(Path(options.campaign))), options)
+    return _carry_out(request(**campaign_file.read(Path(options.campaign))), options)
 
 
 def _asked(options: argparse.Namespace) -> Request:
@@ -95,7 +95,7 @@ def _run(planned: Campaign, store: Store, todo: set[str], console: Console, jobs
                 # While others still run: at the end only one CPU would have work.
                 for finished, record in store.load(unread)[0].items():
                     for cell in by_id[finished]:
-                        rows.prepare(cell, record, store)
+                        results.prepare(cell, record, store)
                 unread.clear()
             if cell_id in todo and status != "skipped":
                 progress.advance()
@@ -114,7 +114,7 @@ def _run(planned: Campaign, store: Store, todo: set[str], console: Console, jobs
 
 def _load(with_report: bool) -> None:
     """What the end needs, many seconds from a cold disk: not before the first cell, nor after the last."""
-    for name in ["schedlab.cli.outcome", "duckdb"] + ["schedlab.report.page"] * with_report:
+    for name in ["schedlab.cli.outcome", "duckdb"] + ["schedlab.report.campaign_page"] * with_report:
         with suppress(ImportError):
             import_module(name)
 

@@ -4,8 +4,8 @@
 import argparse
 from pathlib import Path
 
+from schedlab.capture.tracing import Guest
 from schedlab.errors import InputError
-from schedlab.record.capture import Guest
 
 
 def guest(options: argparse.Namespace) -> Guest | None:

@@ -8,8 +8,8 @@ from dataclasses import asdict
 from schedlab import checkout
 from schedlab.catalogue import schedulers
 from schedlab.errors import InputError, LabError, PlaceError
-from schedlab.host import loaded, sched_ext
 from schedlab.names import unknown
+from schedlab.sched_ext import attached, sysfs
 
 
 def load(options: argparse.Namespace) -> int:
@@ -18,22 +18,22 @@ def load(options: argparse.Namespace) -> int:
         raise unknown("scheduler", options.scheduler, known)
     if options.scheduler == schedulers.DEFAULT:
         raise InputError("the kernel's own scheduler runs where none is loaded: use 'schedlab unload'")
-    state = sched_ext.read()
-    sched_ext.need_root("loading a scheduler")
+    state = sysfs.read()
+    sysfs.need_root("loading a scheduler")
     program = checkout.need_binary(f"scx_{options.scheduler}", resolve=False)
-    running = loaded.find()
+    running = attached.find()
     if running:
-        loaded.stop(running)
+        attached.stop(running)
     elif state.enabled:
         raise PlaceError(f"{state.ops or 'a scheduler'} is running, and schedlab did not start it: stop it first")
-    made = loaded.start(options.scheduler, [str(program), *options.passed_on])
+    made = attached.start(options.scheduler, [str(program), *options.passed_on])
     print(f"{options.scheduler} schedules this machine (process {made.pid}); back to the kernel's own: schedlab unload")
     return 0
 
 
 def status(options: argparse.Namespace) -> int:
-    state = sched_ext.read()
-    running = loaded.find()
+    state = sysfs.read()
+    running = attached.find()
     if options.json:
         data = asdict(state) | {"loaded": running.name if running else "", "pid": running.pid if running else 0}
         print(json.dumps(data, indent=1))
@@ -46,11 +46,11 @@ def status(options: argparse.Namespace) -> int:
 
 
 def unload(options: argparse.Namespace) -> int:
-    state = sched_ext.read()
-    running = loaded.find()
+    state = sysfs.read()
+    running = attached.find()
     if running:
-        sched_ext.need_root("unloading a scheduler")
-        loaded.stop(running)
+        sysfs.need_root("unloading a scheduler")
+        attached.stop(running)
         print(f"{running.name} is gone; the kernel's own scheduler runs")
         return 0
     if state.enabled:

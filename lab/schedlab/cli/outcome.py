@@ -8,14 +8,14 @@ from functools import partial
 from rich.console import Console
 
 from schedlab import parallel
-from schedlab.collect import comparisons, groups, rows
 from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import Record
 from schedlab.collect.store import Store
 from schedlab.errors import CHECK_FAILED
-from schedlab.statistics.export import as_json
+from schedlab.export import comparisons, groups, results
+from schedlab.export.plain import as_json
 from schedlab.statistics.summary import Summary, summarise
-from schedlab.terminal import closing, table
+from schedlab.terminal import legend, table
 
 _SHOWN_TROUBLES = 5
 
@@ -26,7 +26,7 @@ def finish(manifest: Manifest, store: Store, as_json_only: bool, with_report: bo
         _say(f"{store.path(cell_id)}: corrupt record ({error}): left out; compare runs it again")
     summary = summarise(manifest, found)
     files = [
-        partial(rows.write, manifest, found, store),
+        partial(results.write, manifest, found, store),
         partial(groups.write, summary, store),
         partial(comparisons.write, summary, store),
     ]
@@ -39,7 +39,7 @@ def finish(manifest: Manifest, store: Store, as_json_only: bool, with_report: bo
     else:
         console = Console(highlight=False)
         table.show(summary, console)
-        closing.show(summary, console)
+        legend.show(summary, console)
         names = "report.html, " * with_report + "results.csv, comparisons.csv, …"
         print(f"results: {store.directory}/ ({names})")
     _say_troubles(summary)
@@ -48,9 +48,9 @@ def finish(manifest: Manifest, store: Store, as_json_only: bool, with_report: bo
 
 
 def _report(summary: Summary, found: dict[str, Record], store: Store) -> bool:
-    from schedlab.report import page
+    from schedlab.report import campaign_page
 
-    page.write(summary, found, store)
+    campaign_page.write(summary, found, store)
     return True
 
 

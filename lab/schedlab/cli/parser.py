@@ -5,9 +5,11 @@ import argparse
 from collections.abc import Callable
 
 from schedlab import __version__
-from schedlab.check.places import KERNELS
+from schedlab.campaign.request import DEFAULT_MACHINE, DEFAULT_REPETITIONS, DEFAULT_WORKLOADS, PLACES, TIERS
 from schedlab.cli.help import Parser, groups
-from schedlab.plan.request import DEFAULT_MACHINE, DEFAULT_REPETITIONS, DEFAULT_WORKLOADS, PLACES, TIERS
+
+# Where a policy may be tried on a real kernel.
+_KERNELS = ("auto", "vm", "host", "none")
 
 _COMMANDS = {
     "measure": {
@@ -369,7 +371,7 @@ def _check(commands: argparse._SubParsersAction) -> None:
     )
     where = parser.add_argument_group("real kernel")
     where.add_argument(
-        "--kernel", choices=KERNELS, default="auto", metavar="PLACE", help="vm, host, none; auto: vm where it can be"
+        "--kernel", choices=_KERNELS, default="auto", metavar="PLACE", help="vm, host, none; auto: vm where it can be"
     )
     where.add_argument("--stress-s", metavar="S", type=int, default=10, help="seconds of stress (default: 10)")
     out = parser.add_argument_group("results")

@@ -18,9 +18,9 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         if arguments[:1] == ["vm"]:
-            from schedlab.cli.vm import vm
+            from schedlab.cli import vm
 
-            return vm(arguments[1:])
+            return vm.main(arguments[1:])
         options = build_parser().parse_args(*_split(arguments))
         return options.command(options)
     except LabError as error:

@@ -8,10 +8,10 @@ import tempfile
 from pathlib import Path
 
 from schedlab import atomic
+from schedlab.capture import process_tree, replay, trace_file, tracing, workload_file
+from schedlab.capture.tasks import Post, Recording, Sleep, Wait
 from schedlab.cli.guest import guest
 from schedlab.errors import CHECK_FAILED, InputError
-from schedlab.record import capture, follow, replay, trace, workload
-from schedlab.record.tasks import Post, Recording, Sleep, Wait
 
 
 def record(options: argparse.Namespace) -> int:
@@ -21,18 +21,18 @@ def record(options: argparse.Namespace) -> int:
     if options.source:
         if options.passed_on:
             raise InputError("expected either --from TRACE or a command after --, found both")
-        read = trace.read(Path(options.source), options.allow_lost)
+        read = trace_file.read(Path(options.source), options.allow_lost)
     else:
         if not options.passed_on:
             raise InputError("expected a command after --, or --from TRACE")
-        lines, status = capture.capture(options.passed_on, guest(options), options.buffer_kib, options.others)
+        lines, status = tracing.capture(options.passed_on, guest(options), options.buffer_kib, options.others)
         if options.trace:
             atomic.write(Path(options.trace), "\n".join(lines) + "\n")
         if status:
             print(f"schedlab: the command ended with status {status}", file=sys.stderr)
-        read = trace.parse(lines, options.trace or "the trace", options.allow_lost)
-    recording = follow.follow(read, options.root, options.others)
-    text = workload.text(recording, name, read.notes.get("command") or recording.root.comm or "a program")
+        read = trace_file.parse(lines, options.trace or "the trace", options.allow_lost)
+    recording = process_tree.follow(read, options.root, options.others)
+    text = workload_file.text(recording, name, read.notes.get("command") or recording.root.comm or "a program")
     atomic.write(output, text)
     _tell(recording, output)
     if options.replay and not _replay(recording, text, name, options):

@@ -16,20 +16,20 @@ from rich.console import Console
 from schedlab import atomic
 from schedlab.cli.compare import execute
 from schedlab.errors import CHECK_FAILED, InputError
-from schedlab.studies import file, published, run, score, why
-from schedlab.studies.file import Study
+from schedlab.studies import contradictions, experiments, published, score, study_file
 from schedlab.studies.measured import collect
 from schedlab.studies.score import Score, Verdict
-from schedlab.terminal import study as terminal
+from schedlab.studies.study_file import Study
+from schedlab.terminal import scores as terminal
 
 if TYPE_CHECKING:
-    from schedlab.report import study as page
+    from schedlab.report import study_page as page
 
 ALL = "all"
 
 
 def study(options: argparse.Namespace) -> int:
-    chosen = [file.find(name) for name in (file.names() if options.study == ALL else [options.study])]
+    chosen = [study_file.find(name) for name in (study_file.names() if options.study == ALL else [options.study])]
     if not chosen:
         raise InputError("there is no file in studies/")
     if options.calibrate:
@@ -45,7 +45,7 @@ def study(options: argparse.Namespace) -> int:
             status = max(status, _run(one, base, options))
         found = collect(one, base, options.on)
         verdicts[one.name] = score.judge(one, published.claims(one.seed), found)
-        reasons |= why.contradicted(one, verdicts[one.name], found)
+        reasons |= contradictions.contradicted(one, verdicts[one.name], found)
         _write(base, verdicts[one.name], reasons)
         if not options.no_report:
             pages.append(_report(one, verdicts[one.name], reasons, base))
@@ -55,7 +55,7 @@ def study(options: argparse.Namespace) -> int:
 
 
 def _report(one: Study, verdicts: list[Verdict], reasons: dict[str, str], base: Path) -> "page.Found":
-    from schedlab.report import study as page
+    from schedlab.report import study_page as page
 
     found = page.found(one, verdicts, [_row(v, reasons) for v in verdicts], score.score(verdicts), base)
     page.write([found], None, base / "report.html", shlex.join(["schedlab", *sys.argv[1:]]))
@@ -70,7 +70,7 @@ def _say_where(
         return
     path = root / pages[0].study.name / "report.html"
     if len(pages) > 1:
-        from schedlab.report import study as page
+        from schedlab.report import study_page as page
 
         path = root / "report.html"
         total = score.score([v for found in verdicts.values() for v in found])
@@ -83,7 +83,7 @@ def _run(one: Study, base: Path, options: argparse.Namespace) -> int:
     """The worst status of its comparisons; one that fails does not keep the others from running."""
     status = 0
     console = Console(stderr=True, quiet=options.json)
-    parts = list(run.parts(one, base, options.on, options.machines, options.tier, options.repetitions))
+    parts = list(experiments.parts(one, base, options.on, options.machines, options.tier, options.repetitions))
     for number, part in enumerate(parts, 1):
         console.print(f"{one.name} {number}/{len(parts)}: {part.experiment.name} on {part.machine}", highlight=False)
         with execute(part.request, part.directory, options.jobs, console, not options.no_report) as (_, _, ended):
@@ -155,7 +155,7 @@ def _write(base: Path, verdicts: list[Verdict], reasons: dict[str, str]) -> None
 
 
 def _calibrate(chosen: list[Study]) -> int:
-    from schedlab.studies.calibrate import calibrate
+    from schedlab.studies.calibration import calibrate
 
     status = 0
     for one in chosen:

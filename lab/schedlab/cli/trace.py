@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 from schedlab import atomic
+from schedlab.campaign import arms, params
+from schedlab.campaign.request import MAX_LOAD
 from schedlab.catalogue import machines, workloads
 from schedlab.errors import InputError
-from schedlab.plan import arms, params
-from schedlab.plan.request import MAX_LOAD
-from schedlab.trace import ftrace, run
+from schedlab.trace import ftrace, simulated
 
 PERFETTO, FTRACE = "perfetto", "ftrace"
 _SUFFIXES = {
@@ -33,7 +33,7 @@ def trace(options: argparse.Namespace) -> int:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
     with atomic.full_disk_is_one_line(path):
         try:
-            with run.lines(what) as lines, temporary.open("wb") as out:
+            with simulated.lines(what) as lines, temporary.open("wb") as out:
                 if form == FTRACE:
                     out.writelines(line.encode() for line in lines)
                 else:
@@ -49,7 +49,7 @@ def trace(options: argparse.Namespace) -> int:
     return 0
 
 
-def _traced(options: argparse.Namespace) -> run.Traced:
+def _traced(options: argparse.Namespace) -> simulated.Traced:
     found = arms.parse(options.scheduler, "sim")
     if len(found) != 1:
         raise InputError(f"'{options.scheduler}': expected one scheduler")
@@ -63,6 +63,6 @@ def _traced(options: argparse.Namespace) -> run.Traced:
     assert found[0].scheduler.path
     assert machine.path
     given = params.assign(options.param or [], [workload])[workload.name]
-    return run.Traced(
+    return simulated.Traced(
         found[0].scheduler.path, workload.path, machine.path, load, options.seed, found[0].tunables, given
     )

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import __version__, atomic
+from schedlab.campaign.matrix import Campaign, PlannedCell
 from schedlab.collect.store import Store
 from schedlab.errors import InputError
-from schedlab.plan.campaign import Campaign, PlannedCell
 
 FORMAT = 1
 NAME = "manifest.json"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from schedlab.campaign.cells import cell_id
 from schedlab.collect.histogram import Histogram
-from schedlab.plan.cells import cell_id
 
 FORMAT = 1
 OK = "ok"

@@ -4,10 +4,10 @@
 import argparse
 from collections.abc import Sequence
 
+from schedlab.distribution import Distribution, detect
 from schedlab.doctor import applications, build, host, report, sim, vm
-from schedlab.doctor.check import Check
-from schedlab.doctor.distribution import Distribution, detect
-from schedlab.doctor.system import System
+from schedlab.doctor.requirement import Check
+from schedlab.system import System
 
 NOT_AVAILABLE = 3
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from schedlab.catalogue import toml, workloads
-from schedlab.doctor.check import Check
-from schedlab.doctor.distribution import INSTALL, Distribution
-from schedlab.doctor.system import System
+from schedlab.distribution import INSTALL, Distribution
+from schedlab.doctor.requirement import Check
+from schedlab.system import System
 
 
 def checks(system: System, distribution: Distribution) -> Iterator[Check]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
-from schedlab.doctor.check import Check
-from schedlab.doctor.distribution import Distribution
-from schedlab.doctor.system import System
+from schedlab.distribution import Distribution
+from schedlab.doctor.requirement import Check
+from schedlab.system import System
 
 # scripts/toolchain.sh holds the same versions for set-up.
 RUST_MIN = (1, 88)

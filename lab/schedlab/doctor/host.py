@@ -5,9 +5,9 @@ import gzip
 import re
 from collections.abc import Iterator
 
-from schedlab.doctor.check import Check
-from schedlab.doctor.distribution import Distribution
-from schedlab.doctor.system import System
+from schedlab.distribution import Distribution
+from schedlab.doctor.requirement import Check
+from schedlab.system import System
 
 SYSFS = "/sys/kernel/sched_ext"
 

@@ -5,8 +5,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from schedlab.doctor.check import PLACES, Check
-from schedlab.doctor.distribution import Distribution
+from schedlab.distribution import Distribution
+from schedlab.doctor.requirement import PLACES, Check
 
 TITLES = {
     "build": "build and run",

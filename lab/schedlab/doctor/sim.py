@@ -4,8 +4,8 @@
 from collections.abc import Iterator
 
 from schedlab import checkout
-from schedlab.doctor.check import Check
-from schedlab.doctor.system import System
+from schedlab.doctor.requirement import Check
+from schedlab.system import System
 
 RUNNER = "schedlab-sim"
 SMALL = {"scheduler": "vtime", "workload": "pipe.toml", "machine": "desktop-4.toml"}

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Protocol
 
+from schedlab.distribution import Distribution
 from schedlab.doctor.build import version_of
-from schedlab.doctor.check import Check
-from schedlab.doctor.distribution import Distribution
-from schedlab.doctor.system import System
+from schedlab.doctor.requirement import Check
+from schedlab.system import System
 
 # What installs QEMU and fetches a kernel; on Debian it needs no package of another name or suite.
 SETUP = "./schedlab vm setup"

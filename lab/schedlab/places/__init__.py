@@ -6,7 +6,7 @@ A place is a module with `engine()`, the runner's binary, and `run(campaign, sto
 
 from typing import Any
 
-from schedlab.plan.request import Request
+from schedlab.campaign.request import Request
 
 
 def place_of(request: Request) -> Any:

@@ -9,9 +9,9 @@ import subprocess
 from pathlib import Path
 
 from schedlab import checkout
+from schedlab.campaign.cells import sources_digest
+from schedlab.campaign.matrix import Campaign
 from schedlab.errors import InputError, PlaceError
-from schedlab.plan.campaign import Campaign
-from schedlab.plan.cells import sources_digest
 
 _COMPILER = "schedlab-sim"
 

@@ -5,12 +5,12 @@ import os
 from pathlib import Path
 
 from schedlab import atomic, checkout
+from schedlab.campaign.matrix import Campaign, PlannedCell
 from schedlab.collect.store import Store
-from schedlab.host import sched_ext
-from schedlab.host.previous import put_back
-from schedlab.places import blocks, built
+from schedlab.places import built, real_kernel
 from schedlab.places.runner import Done, Say, drive
-from schedlab.plan.campaign import Campaign, PlannedCell
+from schedlab.sched_ext import sysfs
+from schedlab.sched_ext.previous import put_back
 
 RUNNER = "schedlab-host"
 
@@ -23,8 +23,8 @@ def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done
     if not todo:
         return 0
     # First what the machine lacks for good, then what sudo would mend.
-    sched_ext.read()
-    sched_ext.need_root("measuring on this machine")
+    sysfs.read()
+    sysfs.need_root("measuring on this machine")
     objects = built.objects(engine(), campaign, store.directory / "objects")
     shard = store.directory / "shard.json"
 
@@ -37,6 +37,6 @@ def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done
 
     status = 0
     with put_back(say):
-        for _, cells in blocks.unfinished(campaign, store, todo):
-            status = max(status, blocks.until_not_void(cells, store, run_cells, say))
+        for _, cells in real_kernel.unfinished(campaign, store, todo):
+            status = max(status, real_kernel.until_not_void(cells, store, run_cells, say))
     return status

@@ -5,9 +5,9 @@ import os
 from pathlib import Path
 
 from schedlab import atomic, checkout
+from schedlab.campaign.matrix import Campaign
 from schedlab.collect.store import Store
 from schedlab.places.runner import Done, Say, drive
-from schedlab.plan.campaign import Campaign
 
 RUNNER = "schedlab-sim"
 

@@ -6,13 +6,13 @@ import tempfile
 from pathlib import Path
 
 from schedlab import atomic, checkout
+from schedlab.campaign.matrix import Campaign, PlannedCell
 from schedlab.collect import guests, records
 from schedlab.collect.records import CorruptRecord
 from schedlab.collect.store import Store
 from schedlab.errors import LabError
-from schedlab.places import applications, blocks, built
+from schedlab.places import applications, built, real_kernel
 from schedlab.places.runner import Done, Say, judge
-from schedlab.plan.campaign import Campaign, PlannedCell
 
 RUNNER = "schedlab-host"
 _SCRIPT = Path(__file__).with_name("guest.sh")
@@ -29,12 +29,12 @@ def engine() -> Path:
 def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done: Done, say: Say) -> int:
     objects = built.objects(engine(), campaign, store.directory / "objects")
     status = 0
-    for block, cells in blocks.unfinished(campaign, store, todo):
+    for block, cells in real_kernel.unfinished(campaign, store, todo):
 
         def boot(cells: list[PlannedCell], cpus: int = int(block.machine.name)) -> int:
             return _boot(campaign, store, cells, cpus, objects, done, say)
 
-        status = max(status, blocks.until_not_void(cells, store, boot, say))
+        status = max(status, real_kernel.until_not_void(cells, store, boot, say))
     return status
 
 

@@ -5,12 +5,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from schedlab.format.numbers import decimals, number, percent, scale
 from schedlab.metrics import metric
 from schedlab.report import palette
 from schedlab.report.figure import drawing, figure
 from schedlab.report.html import Markup
 from schedlab.statistics.row import Row
-from schedlab.terminal.numbers import decimals, number, percent, scale
 
 # Loads or values that span more than this are shown on a logarithmic axis.
 _WIDE_LOADS = 8

@@ -3,12 +3,12 @@
 
 from collections.abc import Iterable, Mapping
 
+from schedlab.format.numbers import number, percent, scale
 from schedlab.report import palette
 from schedlab.report.figure import figure
 from schedlab.report.html import Markup, element, join, table
 from schedlab.studies.published import Claim
 from schedlab.studies.score import Score, Verdict
-from schedlab.terminal.numbers import number, percent, scale
 
 AGREES, CONTRADICTED, UNMEASURED = "agrees", "contradicted", "not measured"
 _WORD = {True: AGREES, False: CONTRADICTED, None: UNMEASURED}

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The verdict, before anything else: every headline of every workload, all loads in one line."""
 
-from schedlab.report import words
+from schedlab.format.numbers import interval, number, percent
+from schedlab.report import tables
 from schedlab.report.html import Markup, element, join, table
 from schedlab.statistics import overview, verdict
 from schedlab.statistics.overview import MIXED, Line
 from schedlab.statistics.summary import Summary
-from schedlab.terminal.closing import repetitions
-from schedlab.terminal.numbers import interval, number, percent
+from schedlab.terminal.legend import repetitions
 from schedlab.terminal.table import machine_name
 
 
@@ -78,4 +78,4 @@ def _cell(line: Line, label: str) -> Markup:
     span: object = join(spans, " to ")
     if word == verdict.SAME:
         span = f"smaller than {number(line.smaller_than_pct(label), 1)} %"
-    return element("td", text, where, Markup("<br>"), element("small", span), class_=words.style(word))
+    return element("td", text, where, Markup("<br>"), element("small", span), class_=tables.style(word))

@@ -3,7 +3,7 @@
 
 import vl_convert
 
-from schedlab.vm import cache
+from schedlab import cache
 
 
 def script() -> str:

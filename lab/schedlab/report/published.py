@@ -4,8 +4,8 @@
 from collections.abc import Iterable
 
 from schedlab.metrics import metric
-from schedlab.studies.file import Experiment, Study
 from schedlab.studies.score import Verdict, cells
+from schedlab.studies.study_file import Experiment, Study
 
 # Units of published/claims.csv that ours call otherwise.
 _OURS = {"us": "µs"}

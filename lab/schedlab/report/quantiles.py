@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Quantile tables of the repetitions' own values, by the (n+1)p rule."""
 
+from schedlab.format.numbers import decimals, number, scale
 from schedlab.metrics import metric
 from schedlab.report.html import Markup, join, table
 from schedlab.statistics.quantiles import SHARES
 from schedlab.statistics.row import Row
 from schedlab.statistics.summary import Summary
-from schedlab.terminal.numbers import decimals, number, scale
 
 
 def tables(summary: Summary, rows: list[Row]) -> Markup:

@@ -8,8 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
+from schedlab.campaign.matrix import CONTROL_LABEL
 from schedlab.metrics import metric
-from schedlab.plan.campaign import CONTROL_LABEL
 from schedlab.statistics import design, dunnett
 from schedlab.statistics.blocks import Blocks, additive
 from schedlab.statistics.change import Change, changes, of_pairs

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from schedlab.campaign.roles import CONTROL, MEASURED
 from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import OK, Record
-from schedlab.collect.rows import ns_per_unit
+from schedlab.export.results import ns_per_unit
 from schedlab.metrics import sort_key
-from schedlab.plan.roles import CONTROL, MEASURED
 from schedlab.statistics.samples import MEAN, PERCENTILES, Distributions, Sample, Scalars
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from schedlab import parallel
+from schedlab.campaign.roles import FIRST, LAST
 from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import EJECTED, FAILED, OK, VOID, Record
 from schedlab.metrics import FALLBACK_HEADLINES
-from schedlab.plan.roles import FIRST, LAST
 from schedlab.statistics import analysis, design
 from schedlab.statistics.change import Change, changes
 from schedlab.statistics.groups import Group, groups

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from schedlab.collect import manifest, rows
+from schedlab.campaign import arms, roles
+from schedlab.collect import manifest
 from schedlab.collect.store import Store
-from schedlab.plan import arms, roles
-from schedlab.studies.file import Experiment, Study
+from schedlab.export import results
+from schedlab.studies.study_file import Experiment, Study
 
 # experiment, machine, scheduler (theirs), load, metric (ours)
 Key = tuple[str, str, str, int, str]
@@ -55,7 +56,7 @@ def _rows(experiment: Experiment, machine: str, folder: Path, place: str) -> Ite
     planned = manifest.read(folder)
     found, _ = Store(folder).load(cell.id for cell in planned.cells)
     theirs = {arm.label: name for name, arm in schedulers(experiment, place).items()}
-    for row in rows.rows(planned, found):
+    for row in results.rows(planned, found):
         if row["role"] == roles.MEASURED and row["status"] in ("ok", "ejected") and "value" in row:
             key = (experiment.name, machine, theirs[row["label"]], row["load"], row["metric"])
             yield key, row["value"]

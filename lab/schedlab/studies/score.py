@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from schedlab.metrics import metric
-from schedlab.studies.file import Experiment, Study
 from schedlab.studies.measured import Measured
 from schedlab.studies.published import Claim
+from schedlab.studies.study_file import Experiment, Study
 
 # "BFS at -j2": a scheduler at a load of its own.
 _AT_LOAD = re.compile(r"(?P<name>.+) at -j(?P<load>\d+)")

@@ -5,12 +5,12 @@ import math
 
 from rich.text import Text
 
+from schedlab.format.numbers import decimals, interval, number, p_value, percent, spread
 from schedlab.statistics import verdict
 from schedlab.statistics.change import Change
 from schedlab.statistics.comparison import Comparison
 from schedlab.statistics.row import Row
 from schedlab.statistics.value import Value
-from schedlab.terminal.numbers import decimals, interval, number, p_value, percent, spread
 
 _STYLE = {"good": "green", "bad": "red"}
 

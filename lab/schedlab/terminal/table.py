@@ -6,12 +6,12 @@ from itertools import groupby
 from rich.console import Console
 from rich.text import Text
 
+from schedlab.format.numbers import scale
 from schedlab.metrics import metric, sort_key
 from schedlab.statistics.row import Row
 from schedlab.statistics.summary import Summary
 from schedlab.terminal.cell import heading
 from schedlab.terminal.layout import Section, choose
-from schedlab.terminal.numbers import scale
 
 
 def show(summary: Summary, console: Console) -> None:

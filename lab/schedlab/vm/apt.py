@@ -12,8 +12,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from schedlab import cache
 from schedlab.errors import PlaceError
-from schedlab.vm import cache
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 MIRROR_VARIABLE = "SCHEDLAB_DEBIAN_MIRROR"

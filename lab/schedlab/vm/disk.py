@@ -18,8 +18,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from schedlab import cache
 from schedlab.errors import LabError, PlaceError
-from schedlab.vm import cache
 from schedlab.vm.cpio import Tree
 from schedlab.vm.kernel import Kernel
 

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from schedlab import cache
 from schedlab.errors import InputError, PlaceError
-from schedlab.vm import cache
 from schedlab.vm.cpio import Tree
 from schedlab.vm.kernel import Kernel
 

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from schedlab import cache
 from schedlab.errors import InputError, PlaceError
-from schedlab.vm import apt, cache, debian, hosts, vmlinux
+from schedlab.vm import apt, debian, hosts, vmlinux
 from schedlab.vm.candidate import Candidate, Unfit, check_config, check_types
 
 # The series that the project's numbers were made with; another one is an option.

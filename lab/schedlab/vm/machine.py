@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from schedlab import cache
 from schedlab.errors import LabError
-from schedlab.vm import cache, tiers
+from schedlab.vm import tiers
 from schedlab.vm.disk import Disk
 from schedlab.vm.initramfs import Initramfs
 from schedlab.vm.kernel import Kernel

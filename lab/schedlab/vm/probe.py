@@ -4,8 +4,9 @@
 import os
 from pathlib import Path
 
+from schedlab import cache
 from schedlab.errors import LabError, PlaceError
-from schedlab.vm import cache, initramfs, machine
+from schedlab.vm import initramfs, machine
 from schedlab.vm.kernel import Kernel
 from schedlab.vm.qemu import Qemu
 from schedlab.vm.tiers import TIERS, Shape

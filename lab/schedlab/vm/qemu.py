@@ -12,10 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.doctor import distribution
-from schedlab.doctor.system import System
+from schedlab import cache, distribution
 from schedlab.errors import PlaceError
-from schedlab.vm import cache
+from schedlab.system import System
 from schedlab.vm.apt import Apt, index_targets, mirror
 
 BINARY = "qemu-system-x86_64"

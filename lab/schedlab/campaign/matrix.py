@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""All cells of a request, in the order in which they run, and the shards that carry them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schedlab.campaign import cells, roles
+from schedlab.campaign.arms import Arm
+from schedlab.campaign.order import shuffled
+from schedlab.campaign.request import Request
+from schedlab.catalogue import schedulers
+from schedlab.catalogue.machines import Machine
+from schedlab.catalogue.workloads import Workload
+
+CONTROL_LABEL = "default (again)"
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    id: str
+    data: dict[str, Any]
+    label: str  # the column it belongs to
+    role: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """Cells that run one after the other in one process, or in one boot of a guest."""
+
+    machine: Machine
+    cells: list[PlannedCell]
+
+
+@dataclass(frozen=True)
+class Campaign:
+    request: Request
+    arms: list[Arm]  # with those that the place adds
+    blocks: list[Block]
+
+    @property
+    def cells(self) -> list[PlannedCell]:
+        return [cell for block in self.blocks for cell in block.cells]
+
+    def files(self) -> dict[str, dict[str, str]]:
+        """Where a shard's names are found."""
+        return {
+            "schedulers": {a.scheduler.name: str(a.scheduler.path) for a in self.arms if a.scheduler.path},
+            "workloads": {w.name: str(w.path) for w in self.request.workloads},
+            "machines": {m.name: str(m.path) for m in self.request.machines if m.path},
+        }
+
+    def shard(self, planned: list[PlannedCell]) -> dict[str, Any]:
+        return {"files": self.files(), "cells": [{"id": cell.id, **cell.data} for cell in planned]}
+
+
+def campaign(request: Request, engine: Path) -> Campaign:
+    """`engine` is the runner's binary: another build makes other cells."""
+    digest = cells.file_digest(engine)
+    if request.place == "sim":
+        return Campaign(request, request.arms, _simulated(request, digest))
+    arms = with_control(request.arms)
+    return Campaign(request, arms, _real(request, arms, digest))
+
+
+def with_control(chosen: list[Arm]) -> list[Arm]:
+    """On a real kernel the kernel's own scheduler always runs too, twice: the A/A control."""
+    default = schedulers.find(schedulers.DEFAULT)
+    arms = list(chosen)
+    if all(arm.scheduler.name != schedulers.DEFAULT for arm in arms):
+        arms.append(Arm(schedulers.DEFAULT, default))
+    arms.append(Arm(CONTROL_LABEL, default, control=True))
+    return arms
+
+
+def _simulated(request: Request, engine: str) -> list[Block]:
+    """Order does not matter there: one block per machine, repetition outermost so that a cut-off run is balanced."""
+    return [
+        Block(
+            machine,
+            [
+                _cell(request, arm, workload, load, machine, repetition, engine)
+                for repetition in range(request.repetitions)
+                for workload in request.workloads
+                for load in request.loads_on(workload, machine)
+                for arm in request.arms
+            ],
+        )
+        for machine in request.machines
+    ]
+
+
+def _real(request: Request, arms: list[Arm], engine: str) -> list[Block]:
+    """One block a repetition: within it every workload and load meets each arm once, in an order of its own."""
+    blocks = []
+    default = next(arm for arm in arms if arm.label == schedulers.DEFAULT)
+    first = request.workloads[0]
+    for repetition in range(request.repetitions):
+        for machine in request.machines:
+
+            def end(role: str, machine: Machine = machine, repetition: int = repetition) -> PlannedCell:
+                load = request.loads_on(first, machine)[0]
+                return _cell(request, default, first, load, machine, repetition, engine, role)
+
+            measured = [
+                _cell(request, arm, workload, load, machine, repetition, engine)
+                for workload in request.workloads
+                for load in request.loads_on(workload, machine)
+                for arm in shuffled(arms, request.seed_base, repetition, machine.name, workload.name, load)
+            ]
+            blocks.append(Block(machine, [end(roles.WARM_UP), end(roles.FIRST), *measured, end(roles.LAST)]))
+    return blocks
+
+
+def _cell(
+    request: Request,
+    arm: Arm,
+    workload: Workload,
+    load: int,
+    machine: Machine,
+    block: int,
+    engine: str,
+    role: str = roles.MEASURED,
+) -> PlannedCell:
+    if arm.control:
+        role = roles.CONTROL
+    data = {
+        "scheduler": arm.scheduler.name,
+        "tunables": arm.tunables,
+        "workload": workload.name,
+        "load": load,
+        "params": request.params[workload.name],
+        "place": request.record_place,
+        "machine": machine.name,
+        "repetition": roles.repetition(role, block),
+        "seed": request.seed_base + block,
+        "digests": {
+            "scheduler": cells.sources_digest(arm.scheduler.folder) if arm.scheduler.folder else "",
+            "workload": cells.file_digest(*workload.sources),
+            "machine": cells.file_digest(machine.path) if machine.path else "",
+            "engine": engine,
+        },
+    }
+    return PlannedCell(cells.cell_id(data), data, arm.label, role)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the user asked for, checked."""
+
+import os
+from dataclasses import dataclass
+
+from schedlab.campaign import arms, params
+from schedlab.campaign.arms import Arm
+from schedlab.campaign.roles import MAX_REPETITIONS
+from schedlab.catalogue import machines, workloads
+from schedlab.catalogue.machines import Machine
+from schedlab.catalogue.workloads import Workload
+from schedlab.errors import InputError
+
+PLACES = ["sim", "vm", "host"]
+TIERS = ["exact", "virtual", "emulated"]
+DEFAULT_WORKLOADS = "latt,pipe,hackbench,counter"
+DEFAULT_MACHINE = {"sim": "desktop-4", "vm": "2", "host": "host"}
+DEFAULT_REPETITIONS = 10
+MAX_LOAD = 1_000_000
+MAX_VCPUS = 64
+
+
+@dataclass(frozen=True)
+class Request:
+    arms: list[Arm]
+    workloads: list[Workload]
+    loads: list[int] | None  # of all workloads; None: each has its own
+    params: dict[str, dict[str, str]]  # by workload
+    machines: list[Machine]
+    place: str
+    tier: str  # of the virtual machine, else ""
+    repetitions: int
+    seed_base: int
+
+    @property
+    def record_place(self) -> str:
+        return f"vm-{self.tier}" if self.place == "vm" else self.place
+
+    def loads_of(self, workload: Workload) -> list[int | str]:
+        """As they were given: some may count in the machine's CPUs."""
+        return [*self.loads] if self.loads else workload.loads
+
+    def loads_on(self, workload: Workload, machine: Machine) -> list[int]:
+        return self.loads or workload.loads_on(machine.cpus)
+
+
+def request(
+    schedulers: str,
+    *,
+    workload_names: str | None = None,
+    load: str | None = None,
+    machine_names: str | None = None,
+    place: str = "sim",
+    tier: str | None = None,
+    repetitions: int = DEFAULT_REPETITIONS,
+    seed_base: int = 1,
+    param: list[str] | None = None,
+) -> Request:
+    if not 1 <= repetitions <= MAX_REPETITIONS:
+        raise InputError(f"-n {repetitions}: expected 1 to {MAX_REPETITIONS} repetitions")
+    if seed_base < 0:
+        raise InputError(f"--seed-base {seed_base}: expected 0 or more")
+    if tier and place != "vm":
+        raise InputError(f"--tier {tier}: only the virtual machine has tiers (--on vm)")
+    chosen = arms.parse(schedulers, place)
+    names = split(workload_names or DEFAULT_WORKLOADS, "-w")
+    loaded = [workloads.find(name) for name in names]
+    _refuse_twins([w.name for w in loaded], "-w")
+    boards = [_machine(name, place) for name in split(machine_names or DEFAULT_MACHINE[place], "-m")]
+    _refuse_twins([m.name for m in boards], "-m")
+    return Request(
+        arms=chosen,
+        workloads=loaded,
+        loads=parse_loads(load) if load is not None else None,
+        params=params.assign(param or [], loaded),
+        machines=boards,
+        place=place,
+        tier=(tier or TIERS[0]) if place == "vm" else "",
+        repetitions=repetitions,
+        seed_base=seed_base,
+    )
+
+
+def split(text: str, option: str) -> list[str]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise InputError(f"{option} '{text}': expected names separated by commas")
+    return parts
+
+
+def parse_loads(text: str) -> list[int]:
+    loads = []
+    for part in text.split(","):
+        number = part.strip()
+        if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= MAX_LOAD:
+            raise InputError(f"--load '{number}': expected integers from 1 to {MAX_LOAD:,}, separated by commas")
+        loads.append(int(number))
+    _refuse_twins(loads, "--load")
+    return loads
+
+
+def _refuse_twins(values: list, option: str) -> None:
+    for value in values:
+        if values.count(value) > 1:
+            raise InputError(f"{option}: '{value}' is given twice")
+
+
+def _machine(name: str, place: str) -> Machine:
+    if place == "sim":
+        return machines.find(name)
+    if place == "host":
+        if name != "host":
+            raise InputError(f"-m '{name}': on the host the only machine is 'host'")
+        return Machine("host", None, "this machine", os.cpu_count() or 1)
+    if not name.isascii() or not name.isdigit() or not 1 <= int(name) <= MAX_VCPUS:
+        raise InputError(f"-m '{name}': in the virtual machine expected a number of CPUs, 1 to {MAX_VCPUS}")
+    return Machine(str(int(name)), None, f"guest with {int(name)} CPUs", int(name))

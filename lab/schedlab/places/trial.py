@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Whether a real kernel takes a policy, and keeps it under stress: in a guest, or on this machine."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schedlab import checkout
+from schedlab.errors import LabError, PlaceError
+from schedlab.sched_ext import sysfs
+
+_SCRIPT = Path(__file__).with_name("stress.sh")
+_BOOT_LIMIT_S = 300.0
+_CPUS = 2
+# What the script prints for us; everything else is for people.
+_MARK = "schedlab-check: "
+_BEGIN, _END = "BEGIN PROG LOAD LOG", "END PROG LOAD LOG"
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of the policy."""
+
+    place: str
+    kernel: str
+    loaded: bool
+    kept: bool
+    summary: str
+    log: tuple[str, ...]  # of the verifier, or of the loader
+
+    @property
+    def good(self) -> bool:
+        return self.loaded and self.kept
+
+
+def why_not(place: str) -> str:
+    """What stands in the way of trying it there; empty if nothing does."""
+    try:
+        if place == "host":
+            sysfs.read()
+            sysfs.need_root("loading a policy on this machine")
+        else:
+            from schedlab.vm import kernel, qemu
+
+            qemu.find()
+            kernel.resolve()
+        checkout.need_binary("schedlab-host")
+    except LabError as error:
+        return str(error)
+    return ""
+
+
+def try_out(place: str, policy: Path, tunables: Mapping[str, str], stress_s: int) -> Verdict:
+    """Load the object, stress the machine, look whether it still schedules, unload it."""
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in tunables.items()]
+    lines: list[str] = []
+    trial = _here if place == "host" else _in_a_guest
+    status = trial(policy, options, stress_s, lines)
+    found = next((line.removeprefix(_MARK) for line in lines if line.startswith(_MARK)), None)
+    if found is None:
+        last = next((line for line in reversed(lines) if line.strip()), "it said nothing")
+        raise LabError(f"{place}: the trial of {policy.name} ended with status {status}: {last}")
+    return judge(place, json.loads(found), [line for line in lines if not line.startswith(_MARK)])
+
+
+def judge(place: str, found: Mapping[str, Any], log: list[str]) -> Verdict:
+    loaded = bool(found["loaded"])
+    kept = loaded and found["state"] == "enabled" and found["stress"] == 0 and not found["ended"]
+    if not loaded:
+        summary = "\n".join(_summary(log)) or "the loader ended without a word"
+        log = _verifier(log) or log
+    elif kept:
+        summary = f"{found['ops']} was loaded, and scheduled through {found['seconds']} s of stress"
+        log = []
+    else:
+        summary = _lost(found, log)
+    return Verdict(place, str(found["kernel"]), loaded, kept, summary, tuple(log))
+
+
+def _lost(found: Mapping[str, Any], log: list[str]) -> str:
+    ends = [line.split("EXIT: ", 1)[1] for line in log if "EXIT: " in line]
+    if ends:
+        return f"the kernel threw it out under stress: {ends[-1]}"
+    if found["stress"] != 0:
+        return f"the stress itself failed with status {found['stress']}"
+    return f"it does not schedule any more after the stress (sched_ext is {found['state']})"
+
+
+def _summary(log: list[str]) -> list[str]:
+    """The loader's own account, from the line that begins with its name to the end."""
+    for number, line in enumerate(log):
+        _, mark, rest = line.partition("cannot load ")
+        if mark:
+            told = [f"cannot load {rest}"]
+            told.extend(more for more in log[number + 1 :] if more.startswith("    "))
+            return told
+    return [line for line in log if line.strip()][-1:]
+
+
+def _verifier(log: list[str]) -> list[str]:
+    begin = next((number for number, line in enumerate(log) if _BEGIN in line), None)
+    if begin is None:
+        return []
+    end = next((number for number, line in enumerate(log) if _END in line and number > begin), len(log))
+    return log[begin + 1 : end]
+
+
+def _in_a_guest(policy: Path, options: list[str], stress_s: int, lines: list[str]) -> int:
+    from schedlab import vm
+
+    files = {
+        "/check/stress.sh": _SCRIPT,
+        "/bin/schedlab-host": checkout.need_binary("schedlab-host"),
+        f"/check/{policy.name}": policy,
+    }
+    stress = shutil.which("stress-ng")
+    if stress:
+        files["/bin/stress-ng"] = Path(stress)
+    result = vm.run(
+        ["sh", "/check/stress.sh", str(stress_s), "hotplug", f"/check/{policy.name}", *options],
+        files,
+        cpus=_CPUS,
+        limit_s=_BOOT_LIMIT_S + 10 * stress_s,
+        on_line=lines.append,
+        on_error_line=lines.append,
+    )
+    return result.exit_code
+
+
+def _here(policy: Path, options: list[str], stress_s: int, lines: list[str]) -> int:
+    state = sysfs.read()
+    if state.enabled:
+        raise PlaceError(f"{state.ops or 'a scheduler'} is running: stop it first")
+    folder = str(checkout.need_binary("schedlab-host").parent)
+    environment = {**os.environ, "PATH": f"{folder}:{os.environ.get('PATH', '')}"}
+    # No CPU goes offline on a machine that somebody uses.
+    command = ["sh", str(_SCRIPT), str(stress_s), "no-hotplug", str(policy), *options]
+    both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    result = subprocess.run(command, **both, text=True, errors="replace", env=environment, check=False)
+    lines.extend(result.stdout.splitlines())
+    return result.returncode

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The page of a study, or of several: score, claims published beside ours, and what we measured."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from schedlab import atomic
+from schedlab.collect import manifest as manifests
+from schedlab.collect.store import Store
+from schedlab.export.plain import as_json
+from schedlab.report import charts, claims, published, workload_section
+from schedlab.report import data as raw
+from schedlab.report.document import MOST_BYTES, document
+from schedlab.report.html import Markup, element, join, table
+from schedlab.statistics.row import Row
+from schedlab.statistics.samples import MEAN
+from schedlab.statistics.summary import Summary, summarise
+from schedlab.studies import measured
+from schedlab.studies.score import Score, Verdict
+from schedlab.studies.study_file import Experiment, Study
+from schedlab.terminal.table import machine_name
+
+
+@dataclass(frozen=True)
+class Found:
+    """A study with all that its page shows."""
+
+    study: Study
+    verdicts: list[Verdict]
+    rows: list[dict[str, Any]]  # the same as plain data
+    score: Score
+    parts: list[tuple[Experiment, str, Summary]]  # experiment, machine
+
+
+def found(study: Study, verdicts: list[Verdict], rows: list[dict[str, Any]], score: Score, base: Path) -> Found:
+    return Found(study, verdicts, rows, score, list(_parts(study, base)))
+
+
+def _parts(study: Study, base: Path) -> Iterator[tuple[Experiment, str, Summary]]:
+    for experiment in study.experiments:
+        for machine in experiment.machines:
+            folder = measured.directory(base, experiment, machine)
+            if (folder / manifests.NAME).is_file():
+                yield experiment, machine, _summary(experiment, folder)
+
+
+def _summary(experiment: Experiment, folder: Path) -> Summary:
+    """Of the metrics that the study reports, and no others."""
+    planned = manifests.read(folder)
+    records, _ = Store(folder).load(cell.id for cell in planned.cells)
+    wanted = {name for names in experiment.metrics.values() for name in names}
+    kept = {
+        key: replace(
+            record,
+            metrics={name: value for name, value in record.metrics.items() if name in wanted},
+            histograms={name: value for name, value in record.histograms.items() if name in wanted},
+        )
+        for key, record in records.items()
+    }
+    return summarise(planned, kept)
+
+
+def write(everything: list[Found], total: Score | None, path: Path, command: str) -> None:
+    """`total`: over all of them, where they are several."""
+    text = render(everything, total, command, whole=True)
+    if len(text.encode()) > MOST_BYTES:
+        text = render(everything, total, command, whole=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    atomic.write(path, text)
+
+
+def render(everything: list[Found], total: Score | None, command: str, whole: bool) -> str:
+    """Not whole: the measured numbers are left to the files beside the page."""
+    several = len(everything) > 1
+    scores = [(one.study.name, one.score) for one in everything]
+    if total:
+        scores.append(("all", total))
+    verdicts = [v for one in everything for v in one.verdicts]
+    body = [
+        element("h1", f"{len(everything)} studies, run again" if several else everything[0].study.title),
+        _verdict(total or everything[0].score, verdicts),
+        claims.scores(scores, several),
+        _how(),
+        element("div", claims.picture(verdicts), class_="charts"),
+        *[_section(one, several, whole) for one in everything],
+        _provenance(everything, command),
+        raw.section(_data(everything, whole), "Claims, scores" + (" and summaries" if whole else "")),
+    ]
+    title = "Studies" if several else everything[0].study.name
+    return document(f"{title}: published claims beside ours", body)
+
+
+def _verdict(score: Score, verdicts: list[Verdict]) -> Markup:
+    counted = [v for v in verdicts if v.claim.points]
+    words = [claims.word(v) for v in counted]
+    right, of = score.strong_and_medium
+    parts = [
+        f"Of {len(counted)} published claims that count, ours agree with {words.count(claims.AGREES)} and contradict "
+        f"{words.count(claims.CONTRADICTED)}",
+        f"; {words.count(claims.UNMEASURED)} were not measured" if claims.UNMEASURED in words else "",
+        ". ",
+    ]
+    if score.agreement is not None:
+        parts.append(f"Weighted agreement: {score.agreement * 100:.0f} %. ")
+    if of:
+        parts.append(f"Strong and medium claims right: {right} of {of}. ")
+    if score.ratio_error is not None:
+        parts.append(f"Median error of the ratio A : B: {score.ratio_error * 100:.1f} %.")
+    return element("p", *parts, class_="lead")
+
+
+def _how() -> Markup:
+    text = (
+        "A claim says that A was better than B at one thing. The score takes single cells, leaves out differences "
+        "under 1 %, counts those under 3 % half, and averages within groups first; what was not measured counts as not "
+        "agreed. The ratio error is the median of |our A/B over the published A/B, less 1|."
+    )
+    return element("p", text, class_="note")
+
+
+def _section(one: Found, several: bool, whole: bool) -> Markup:
+    study = one.study
+    return element(
+        "section",
+        element("h2", study.title if several else "Claims"),
+        element("p", study.source, class_="lead"),
+        element("p", f"Calibrated on {study.calibrated}. What other schedulers do is a prediction.", class_="note"),
+        _claims(one, several),
+        *[_experiment(experiment, one, several, whole) for experiment in study.experiments],
+        id=study.name,
+    )
+
+
+def _claims(one: Found, several: bool) -> Markup:
+    verdicts = one.verdicts
+    shown = claims.claims_table(verdicts, {row["id"]: row["why"] for row in one.rows})
+    if not several:
+        return shown
+    words = [claims.word(v) for v in verdicts]
+    counts = ", ".join(f"{words.count(word)} {word.replace('agrees', 'agree')}" for word in dict.fromkeys(words))
+    return element("details", element("summary", f"{len(verdicts)} claims, scored or not: {counts}"), shown)
+
+
+def _experiment(experiment: Experiment, one: Found, several: bool, whole: bool) -> Markup:
+    parts = [(machine, summary) for found, machine, summary in one.parts if found is experiment]
+    if not parts:
+        return Markup("")
+    labels = parts[0][1].manifest.labels
+    theirs = dict(zip(labels, experiment.schedulers, strict=False))
+    ours = {name: label for label, name in theirs.items()}
+    names = {label: f"{theirs[label]} = {label}" for label in labels if label in theirs}
+    load = parts[0][1].manifest.data["workloads"][0]["load"] or "load"
+    figures, tables = [], []
+    for machine, summary in parts:
+        points = published.points(one.study, experiment, machine, one.verdicts)
+        for rows in _measures(summary):
+            where = f" on {machine_name(machine)}" if len(experiment.machines) > 1 else ""
+            caption = join([workload_section.caption(rows), where])
+            printed = {
+                (ours[name], at): value for (metric, name, at), value in points.items() if metric == rows[0].metric
+            }
+            if printed:
+                caption = join([caption, "; hollow: as published"])
+            figures.append(charts.draw(caption, rows, labels, load, printed))
+            change = join([element("b", f"{rows[0].title}, change against {theirs[labels[0]]}"), where])
+            figures.append(charts.draw_changes(change, rows, labels, load))
+            tables.append(workload_section.numbers(rows, labels, load, where))
+    heading = element("h3", f"{experiment.published}: {experiment.name}")
+    shown = element("div", *figures, class_="charts")
+    if not whole:
+        return join([heading, workload_section.legend(labels, names), shown])
+    folded = element("details", element("summary", "The numbers"), element("div", *tables, class_="tables"))
+    return join([heading, workload_section.legend(labels, names), shown, folded])
+
+
+def _measures(summary: Summary) -> list[list[Row]]:
+    """Means, which is what the studies print."""
+    return workload_section.by_measure([row for row in summary.rows if row.statistic == MEAN])
+
+
+def _provenance(everything: list[Found], command: str) -> Markup:
+    facts: list[list[object]] = [["command", element("code", command)]]
+    for one in everything:
+        for experiment, machine, summary in one.parts:
+            data = summary.manifest.data
+            counts = ", ".join(f"{count} {kind}" for kind, count in summary.counts.items() if count)
+            digests = ", ".join(
+                f"{name} {digest}" for kind in data["digests"].values() for name, digest in kind.items() if digest
+            )
+            text = [f"{data['place']}, {counts}, seeds from {data['seed_base']}; digests: ", element("code", digests)]
+            facts.append([f"{experiment.name} on {machine}", join(text)])
+    content = element("details", element("summary", "Cells and digests"), table(["", ""], facts, class_="facts"))
+    return element("section", element("h2", "Provenance"), content, id="provenance")
+
+
+def _data(everything: list[Found], whole: bool) -> dict[str, Any]:
+    return {
+        one.study.name: {
+            "score": vars(one.score),
+            "claims": one.rows,
+            "experiments": [
+                {"experiment": experiment.name, "machine": machine, "summary": as_json(summary)}
+                for experiment, machine, summary in (one.parts if whole else [])
+            ],
+        }
+        for one in everything
+    }
