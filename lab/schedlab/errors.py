@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What can go wrong, and the exit status that tells a script which kind it was."""
+"""What can go wrong, the exit status that tells a script which kind it was, and what is said of an unknown name."""
+
+import difflib
+from collections.abc import Iterable
 
 CHECK_FAILED = 1
 BAD_INPUT = 2
@@ -29,3 +32,14 @@ class InterruptedRun(LabError):
     """Ctrl-C, or a request to end."""
 
     status = INTERRUPTED
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=2, cutoff=0.5)
+    # Two swapped or missing letters in a three-letter name fall under any ratio worth having.
+    near = near or [k for k in names if sorted(k) == sorted(name)]
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    listing = ", ".join(names) if names else "none"
+    separator = "" if hint.endswith("?") else ";"
+    return InputError(f"unknown {kind} '{name}'{hint}{separator} known: {listing}")

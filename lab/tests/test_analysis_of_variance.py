@@ -10,8 +10,7 @@ from scipy import stats
 
 from schedlab.statistics import dunnett, tukey
 from schedlab.statistics.blocks import additive, paired_t
-from schedlab.statistics.omnibus import omega_squared
-from schedlab.statistics.oneway import GAMES_HOWELL, TUKEY_KRAMER, OneWay, oneway
+from schedlab.statistics.oneway import GAMES_HOWELL, TUKEY_KRAMER, OneWay, omega_squared, oneway
 
 
 def groups(*values: list[float]) -> dict[str, np.ndarray]:

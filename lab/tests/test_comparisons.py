@@ -11,18 +11,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from schedlab.campaign.cells import CONTROL, FIRST, LAST, MEASURED
 from schedlab.campaign.matrix import CONTROL_LABEL, PlannedCell
-from schedlab.campaign.roles import CONTROL, FIRST, LAST, MEASURED
 from schedlab.collect.histogram import EMPTY, Histogram
 from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import Record
 from schedlab.collect.store import Store
-from schedlab.export import comparisons
+from schedlab.export import summary_tables
 from schedlab.export.plain import as_json
-from schedlab.statistics import design, overview, verdict
-from schedlab.statistics.holm import holm
-from schedlab.statistics.row import Row
+from schedlab.format.sentences import WORDS
+from schedlab.statistics import design, summary, verdict
+from schedlab.statistics.rows import Row
 from schedlab.statistics.summary import Summary, summarise
+from schedlab.statistics.verdict import holm
 from schedlab.terminal import legend
 
 Values = dict[str, dict[int, float | Histogram | None]]  # by column and seed; None: a cell without a record
@@ -331,7 +332,7 @@ def test_a_line_over_loads_takes_the_strongest_word_and_shows_both_ends() -> Non
         for seed in range(8):
             made.add("a", seed, 100 + draw.normal(0, 1), load)
             made.add("b", seed, 100 + effect + draw.normal(0, 1), load)
-    (line,) = overview.lines(made.summary())
+    (line,) = summary.measures(made.summary())
     assert line.word("b") == verdict.WORSE
     assert line.agreeing("b") == 2
     assert [row.load for row in line.extremes("b")] == [1, 3]
@@ -340,7 +341,7 @@ def test_a_line_over_loads_takes_the_strongest_word_and_shows_both_ends() -> Non
 def test_every_word_has_its_text() -> None:
     named = {value for name, value in vars(verdict).items() if name.isupper() and isinstance(value, str)}
     named -= {"none"}
-    assert named == set(verdict.WORDS)
+    assert named == set(WORDS)
 
 
 # The file
@@ -348,11 +349,11 @@ def test_every_word_has_its_text() -> None:
 
 def test_comparisons_csv_has_a_row_for_every_pair(tmp_path: Path) -> None:
     summary = campaign({"a": A, "b": B, "c": [None] * 10}).summary()
-    comparisons.write(summary, Store(tmp_path))
+    summary_tables.write_comparisons(summary, Store(tmp_path))
     with (tmp_path / "comparisons.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [(row["reference"], row["label"]) for row in rows] == [("a", "b"), ("a", "c"), ("b", "c")]
-    assert list(rows[0]) == list(comparisons.COLUMNS)
+    assert list(rows[0]) == list(summary_tables.COMPARISON_COLUMNS)
     first = rows[0]
     c = summary.rows[0].against["b"]
     assert float(first["change_pct"]) == c.change.pct

@@ -10,7 +10,7 @@ import pytest
 
 from schedlab.cli import main
 from schedlab.errors import LabError, PlaceError
-from schedlab.sched_ext import attached, previous, sysfs
+from schedlab.sched_ext import attached, sysfs
 
 # A scheduler's program: enables itself in the made-up sysfs and leaves it at SIGINT.
 _PROGRAM = """\
@@ -93,7 +93,7 @@ def test_somebody_else_s_scheduler_is_left_alone(sysfs_folder: Path, capsys: pyt
     assert (sysfs_folder / "state").read_text() == "enabled\n"
     with (
         pytest.raises(PlaceError, match=r"lavd_1\.1 is running and was not started by schedlab"),
-        previous.put_back(print),
+        attached.put_back(print),
     ):
         pytest.fail("measured under somebody else's scheduler")
 
@@ -128,7 +128,7 @@ def test_the_previous_scheduler_is_put_back_after_an_error_too(sysfs_folder: Pat
     said: list[str] = []
 
     def measure() -> None:
-        with previous.put_back(said.append):
+        with attached.put_back(said.append):
             assert not sysfs.read().enabled
             raise KeyboardInterrupt
 

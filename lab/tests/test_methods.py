@@ -11,11 +11,10 @@ import pytest
 from scipy import stats
 from scipy.optimize import linprog
 
-from schedlab.statistics import effect, power
-from schedlab.statistics.drift import drift
-from schedlab.statistics.holm import holm
-from schedlab.statistics.outliers import fences, outliers
-from schedlab.statistics.quantiles import SHARES, quantile_table
+from schedlab.statistics import design, effect
+from schedlab.statistics.runs import SHARES, fences, outliers, quantile_table
+from schedlab.statistics.stability import drift
+from schedlab.statistics.verdict import holm
 
 # Effect size
 
@@ -66,41 +65,41 @@ def test_no_spread_has_no_g() -> None:
 
 def test_power_is_r_s_power_t_test() -> None:
     """power.t.test(n = 20, delta = 1) gives 0.8689528."""
-    assert power.power(1, math.sqrt(2 / 20), 38) == pytest.approx(0.8689528, abs=1e-7)
+    assert design.power(1, math.sqrt(2 / 20), 38) == pytest.approx(0.8689528, abs=1e-7)
 
 
 def test_runs_are_r_s_power_t_test() -> None:
     """power.t.test(power = 0.80, delta = 1) gives n = 16.71477 a group: 17."""
     se = math.sqrt(2 / 10)  # of a difference of two groups of ten with a deviation of one
-    assert power.runs_for(1, se, 10, paired=False) == 17
-    assert power.power(1, math.sqrt(2 / 17), 32) >= 0.8 > power.power(1, math.sqrt(2 / 16), 30)
+    assert design.runs_for(1, se, 10, paired=False) == 17
+    assert design.power(1, math.sqrt(2 / 17), 32) >= 0.8 > design.power(1, math.sqrt(2 / 16), 30)
 
 
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("n", [2, 5, 10, 40])
 def test_what_is_detectable_is_detected_in_four_of_five(n: int, paired: bool) -> None:
     df = n - 1 if paired else 2 * n - 2
-    smallest = power.detectable_pct(0.7, n, paired)
-    assert power.power(smallest, 0.7, df) == pytest.approx(0.8, abs=1e-6)
+    smallest = design.detectable_pct(0.7, n, paired)
+    assert design.power(smallest, 0.7, df) == pytest.approx(0.8, abs=1e-6)
     # The two answers are one: to see what is detectable now, no more runs are needed.
-    assert power.runs_for(smallest * (1 + 1e-9), 0.7, n, paired) == n
+    assert design.runs_for(smallest * (1 + 1e-9), 0.7, n, paired) == n
 
 
 def test_more_runs_see_smaller_differences() -> None:
-    needed = [power.runs_for(target, 2.0, 10, True) for target in (8, 4, 2, 1, 0.5)]
+    needed = [design.runs_for(target, 2.0, 10, True) for target in (8, 4, 2, 1, 0.5)]
     assert needed == sorted(needed)
     assert len(set(needed)) == len(needed)
-    assert power.runs_for(0.01, 2.0, 10, True) == math.inf
-    assert power.runs_for(1, 0.0, 10, True) == 2
-    assert math.isnan(power.runs_for(1, 2.0, 1, True))
-    assert math.isnan(power.runs_for(1, math.nan, 10, True))
-    assert math.isnan(power.detectable_pct(1, 1, True))
+    assert design.runs_for(0.01, 2.0, 10, True) == math.inf
+    assert design.runs_for(1, 0.0, 10, True) == 2
+    assert math.isnan(design.runs_for(1, 2.0, 1, True))
+    assert math.isnan(design.runs_for(1, math.nan, 10, True))
+    assert math.isnan(design.detectable_pct(1, 1, True))
 
 
 def test_the_advice_holds_when_followed() -> None:
     """Campaigns with as many runs as advised find the difference about four times in five."""
     draw = np.random.default_rng(7)
-    n = int(power.runs_for(1.0, 3.0 / math.sqrt(10), 10, True))
+    n = int(design.runs_for(1.0, 3.0 / math.sqrt(10), 10, True))
     found = stats.ttest_1samp(draw.normal(1.0, 3.0, (4000, n)), 0, axis=1).pvalue < 0.05
     assert found.mean() == pytest.approx(0.8, abs=0.03)
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.campaign import roles
-from schedlab.campaign.matrix import CONTROL_LABEL, Campaign, campaign
-from schedlab.campaign.order import shuffled
+from schedlab.campaign import cells
+from schedlab.campaign.matrix import CONTROL_LABEL, Campaign, campaign, shuffled
 from schedlab.campaign.request import request
 
 
@@ -23,7 +22,7 @@ def groups(plan: Campaign) -> list[list[str]]:
     """The labels in the order they run, for every block, workload and load."""
     found = []
     for block in plan.blocks:
-        measured = [cell for cell in block.cells if cell.role in (roles.MEASURED, roles.CONTROL)]
+        measured = [cell for cell in block.cells if cell.role in (cells.MEASURED, cells.CONTROL)]
         for _, part in groupby(measured, key=lambda cell: (cell.data["workload"], cell.data["load"])):
             found.append([cell.label for cell in part])
     return found
@@ -60,9 +59,9 @@ def test_the_order_is_the_same_everywhere() -> None:
 
 def test_blocks_warm_up_and_measure_the_default_at_both_ends(plan: Campaign) -> None:
     for block in plan.blocks:
-        assert [cell.role for cell in block.cells[:2]] == [roles.WARM_UP, roles.FIRST]
-        assert block.cells[-1].role == roles.LAST
-        ends = [cell for cell in block.cells if cell.role in (roles.WARM_UP, roles.FIRST, roles.LAST)]
+        assert [cell.role for cell in block.cells[:2]] == [cells.WARM_UP, cells.FIRST]
+        assert block.cells[-1].role == cells.LAST
+        ends = [cell for cell in block.cells if cell.role in (cells.WARM_UP, cells.FIRST, cells.LAST)]
         assert {cell.data["scheduler"] for cell in ends} == {"default"}
         assert len(ends) == 3
 

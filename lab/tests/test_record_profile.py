@@ -9,8 +9,7 @@ import tomllib
 import pytest
 
 from schedlab.capture import accounting, profile
-from schedlab.capture.distribution import Distribution
-from schedlab.capture.kinds import kinds
+from schedlab.capture.profile import Distribution, kinds
 from schedlab.capture.tasks import Post, Run, Sleep, Start, Task, Wait
 
 

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from schedlab.report import data, palette
+from schedlab.report import document, palette
 
 
 class Tags(HTMLParser):
@@ -85,10 +85,10 @@ def embedded(text: str) -> Any:
 
 def test_large_data_are_compressed() -> None:
     content = {"values": [str(number) for number in range(200_000)], "text": "</script>"}
-    text = data.section(content, "Values")
+    text = document.raw_data(content, "Values")
     assert 'type="application/gzip"' in text
     assert embedded(text) == content
-    assert text == data.section(content, "Values")
+    assert text == document.raw_data(content, "Values")
 
 
 def test_the_data_are_inside(report: Path) -> None:

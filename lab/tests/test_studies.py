@@ -10,7 +10,7 @@ from schedlab.campaign import arms
 from schedlab.catalogue import machines, workloads
 from schedlab.errors import InputError
 from schedlab.studies import contradictions, published, score, study_file
-from schedlab.studies.measured import Measured
+from schedlab.studies.experiments import Measured
 from schedlab.studies.published import Claim
 from schedlab.studies.study_file import Study
 
@@ -42,7 +42,7 @@ def written(folder: Path, text: str) -> Study:
     return study_file.read(path)
 
 
-@pytest.mark.parametrize("name", study_file.names())
+@pytest.mark.parametrize("name", study_file.files())
 def test_committed_studies_name_what_is_there(name: str):
     """Schedulers, workloads, parameters, machines, and claims that every experiment is about."""
     found = study_file.find(name)
@@ -58,7 +58,7 @@ def test_committed_studies_name_what_is_there(name: str):
         assert any(claim.workload == experiment.published for claim in claims), experiment.name
 
 
-@pytest.mark.parametrize("name", study_file.names())
+@pytest.mark.parametrize("name", study_file.files())
 def test_committed_studies_reach_every_claim_that_counts(name: str):
     """With a number for everything they run, no claim that the score counts is without one."""
     found = study_file.find(name)
@@ -76,7 +76,7 @@ def test_committed_studies_reach_every_claim_that_counts(name: str):
 
 
 def test_calibration_is_of_one_scheduler_a_study():
-    for name in study_file.names():
+    for name in study_file.files():
         found = study_file.find(name)
         used = {e.calibration.scheduler for e in found.experiments if e.calibration}
         assert len(used) <= 1, f"{name} is calibrated on {sorted(used)}"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from schedlab import vm
-from schedlab.campaign import roles
+from schedlab.campaign import cells
 from schedlab.campaign.matrix import Campaign, campaign
 from schedlab.campaign.request import request
 from schedlab.collect import guests
@@ -151,8 +151,8 @@ def test_a_guest_that_breaks_loses_no_finished_record_and_names_the_cell(world: 
     # The block goes on where it broke, after warming up and with both ends measured anew: of the four that were
     # done, the warm-up and the first default are not spared.
     assert len(again) == len(planned.blocks[0].cells) - 2
-    for role in (roles.WARM_UP, roles.FIRST, roles.LAST):
-        assert roles.repetition(role, 0) in again
+    for role in (cells.WARM_UP, cells.FIRST, cells.LAST):
+        assert cells.repetition(role, 0) in again
 
 
 def test_a_finished_campaign_boots_nothing(world: Guests, store: Store) -> None:
@@ -165,7 +165,7 @@ def test_a_finished_campaign_boots_nothing(world: Guests, store: Store) -> None:
 
 def test_void_cells_run_again_and_are_given_up_at_last(world: Guests, store: Store) -> None:
     planned = plan(1)
-    measured = [cell for cell in planned.cells if cell.role == roles.MEASURED]
+    measured = [cell for cell in planned.cells if cell.role == cells.MEASURED]
     world.void = {measured[0].id: 1, measured[1].id: 99}
     said: list[str] = []
     go(planned, store, say=said.append)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from schedlab import checkout
-from schedlab.capture import machine, process_tree, replay, trace_file, workload_file
+from schedlab.capture import process_tree, replay, trace_file, workload_file
 from schedlab.capture.tasks import Post, Recording, Start, Wait
 
 DATA = Path(__file__).parent / "data" / "make-lib-et.trace"
@@ -120,7 +120,7 @@ def test_a_thread_shares_its_starters_memory(flags: str, first: str, tmp_path: P
     file, out = tmp_path / "two.toml", tmp_path / "sim.trace"
     file.write_text(workload_file.text(recording, "two", "parent"), encoding="utf-8")
     command = [checkout.need_binary("schedlab-sim"), "cell", "--scheduler", "o1", "--workload", file, "--trace", out]
-    command += ["--machine", machine.write(tmp_path, 1)]
+    command += ["--machine", workload_file.write_machine(tmp_path, 1)]
     subprocess.run([str(word) for word in command], check=True, capture_output=True, cwd=ROOT)
     ended = re.findall(r"prev_comm=(parent|child)\S* prev_pid=\d+ prev_prio=\d+ prev_state=[XZ]", out.read_text())
     assert ended[0] == first

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from schedlab import doctor
-from schedlab.distribution import detect
-from schedlab.doctor import applications, report, sim, vm
-from schedlab.doctor.build import COMMANDS, HEADERS
-from schedlab.doctor.requirement import Check
-from schedlab.system import System
+from schedlab.cli import main
+from schedlab.distribution import System, detect
+from schedlab.doctor import places, programs, requirement
+from schedlab.doctor.programs import COMMANDS, HEADERS
+from schedlab.doctor.requirement import Requirement
 
 OS_RELEASE = {
     "debian 12": 'ID=debian\nVERSION_CODENAME=bookworm\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n',
@@ -58,7 +58,7 @@ class Machine:
         (self.bin / name).write_text(f"#!/bin/sh\necho '{says}'\n")
         (self.bin / name).chmod(0o755)
 
-    def examine(self) -> dict[str, Check]:
+    def examine(self) -> dict[str, Requirement]:
         return {check.name: check for check in doctor.examine(System(self.root, str(self.bin)), self)[1]}
 
     def kernel(self) -> str:
@@ -73,7 +73,7 @@ class Machine:
             self.program(name)
         for header in HEADERS.values():
             self.file(f"/usr/include/{header}")
-        for tools in applications.needs().values():
+        for tools in programs.needs().values():
             for tool in tools:
                 if tool.startswith("/"):
                     self.file(tool.replace("*", "17"))
@@ -97,11 +97,11 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
     runner = tmp_path / "schedlab-sim"
     runner.write_text("#!/bin/sh\necho schedlab-sim 0.1.0\n")
     runner.chmod(0o755)
-    monkeypatch.setattr(sim.checkout, "find_binary", lambda _name: runner)
+    monkeypatch.setattr(places.checkout, "find_binary", lambda _name: runner)
     return lambda release: Machine(tmp_path, release)
 
 
-def mends(checks: dict[str, Check]) -> dict[str, str]:
+def mends(checks: dict[str, Requirement]) -> dict[str, str]:
     return {name: check.mend for name, check in checks.items() if not check.ok}
 
 
@@ -173,20 +173,20 @@ def test_a_machine_with_everything_has_no_gap(machine: Callable[[str], Machine],
     made.complete()
     checks = made.examine()
     assert mends(checks) == {}
-    assert report.places(list(checks.values())) == {"sim": True, "vm": True, "host": True}
+    assert requirement.places(list(checks.values())) == {"sim": True, "vm": True, "host": True}
 
 
 def test_the_simulator_needs_neither_qemu_nor_root(machine: Callable[[str], Machine]) -> None:
     made = machine("debian 12")
     made.program("clang-19", "Debian clang version 19.1.7")
-    assert report.places(list(made.examine().values())) == {"sim": True, "vm": False, "host": False}
+    assert requirement.places(list(made.examine().values())) == {"sim": True, "vm": False, "host": False}
 
 
 def test_without_clang_nothing_runs(machine: Callable[[str], Machine]) -> None:
     made = machine("debian 12")
     made.complete()
     (made.bin / "clang-19").unlink()
-    assert report.places(list(made.examine().values())) == {"sim": False, "vm": False, "host": False}
+    assert requirement.places(list(made.examine().values())) == {"sim": False, "vm": False, "host": False}
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_a_service_that_would_load_its_own_scheduler_is_a_gap(machine: Callable[
     made.file(f"/sys/fs/cgroup/system.slice/{service}/cgroup.procs", "812\n")
     checks = made.examine()
     assert mends(checks) == {service: f"systemctl stop {service}"}
-    assert report.places(list(checks.values())) == {"sim": True, "vm": True, "host": False}
+    assert requirement.places(list(checks.values())) == {"sim": True, "vm": True, "host": False}
 
 
 @pytest.mark.parametrize("where", ["/proc/config.gz", "/boot/config-6.1.0-30-amd64"])
@@ -270,8 +270,8 @@ def test_a_kernel_that_has_it_built_in_needs_no_other(machine: Callable[[str], M
 def test_kvm_without_permission(machine: Callable[[str], Machine], monkeypatch: pytest.MonkeyPatch) -> None:
     made = machine("fedora")
     made.complete()
-    monkeypatch.setattr(vm.os, "access", lambda *_: False)
-    check = vm._kvm(System(made.root, str(made.bin)), detect(System(made.root)), made)
+    monkeypatch.setattr(places.os, "access", lambda *_: False)
+    check = places._kvm(System(made.root, str(made.bin)), detect(System(made.root)), made)
     assert (check.ok, check.optional, check.mend) == (False, True, "usermod -aG kvm $USER")
 
 
@@ -282,7 +282,7 @@ def test_kvm_that_is_there_but_boots_nothing(machine: Callable[[str], Machine]) 
     checks = made.examine()
     assert (checks["KVM"].ok, checks["KVM"].optional) == (False, True)
     assert checks["KVM"].detail == "no guest boots with KVM: still silent after 10 s; the VM works without it, emulated"
-    assert report.places(list(checks.values()))["vm"]
+    assert requirement.places(list(checks.values()))["vm"]
 
 
 def test_kvm_is_not_tried_without_a_kernel_for_the_guest(machine: Callable[[str], Machine]) -> None:
@@ -291,7 +291,7 @@ def test_kvm_is_not_tried_without_a_kernel_for_the_guest(machine: Callable[[str]
     made.guest_kernel = ""
     checks = made.examine()
     assert mends(checks) == {"kernel": "./schedlab vm setup", "KVM": ""}
-    assert not report.places(list(checks.values()))["vm"]
+    assert not requirement.places(list(checks.values()))["vm"]
 
 
 @pytest.mark.parametrize(
@@ -307,10 +307,10 @@ def test_kvm_without_its_module(machine: Callable[[str], Machine], flag: str, me
 def test_a_simulator_that_is_not_built(machine: Callable[[str], Machine], monkeypatch: pytest.MonkeyPatch) -> None:
     made = machine("debian 12")
     made.complete()
-    monkeypatch.setattr(sim.checkout, "find_binary", lambda _name: None)
+    monkeypatch.setattr(places.checkout, "find_binary", lambda _name: None)
     checks = made.examine()
     assert mends(checks) == {"schedlab-sim": "make build"}
-    assert not report.places(list(checks.values()))["sim"]
+    assert not requirement.places(list(checks.values()))["sim"]
 
 
 def test_a_simulator_that_fails(
@@ -325,13 +325,13 @@ def test_a_simulator_that_fails(
     checks = made.examine()
     assert checks["schedlab-sim"].ok
     assert (checks["simulation"].ok, checks["simulation"].detail) == (False, "no clang 17 or newer")
-    assert not report.places(list(checks.values()))["sim"]
+    assert not requirement.places(list(checks.values()))["sim"]
 
 
 def test_the_text_has_one_line_a_check(machine: Callable[[str], Machine]) -> None:
     made = machine("debian 12")
     distribution, checks = doctor.examine(System(made.root, str(made.bin)), made)
-    lines = report.text(distribution, checks).splitlines()
+    lines = requirement.as_text(distribution, checks).splitlines()
     assert lines[0] == "Debian GNU/Linux 12 (bookworm)"
     assert sum(line.startswith(("  ok ", "  missing ")) for line in lines) == len(checks)
     (line,) = [line for line in lines if line.split()[:2] == ["missing", "zlib"]]
@@ -347,9 +347,9 @@ def test_the_command_ends_by_the_simulator(
     if works:
         made.complete()
     system = System(made.root, str(made.bin))
-    monkeypatch.setattr(doctor, "System", lambda: system)
-    monkeypatch.setattr("schedlab.doctor.guest.Guest", lambda: made)
-    assert doctor.main(["--json"]) == (0 if works else 3)
+    monkeypatch.setattr("schedlab.cli.doctor.System", lambda: system)
+    monkeypatch.setattr("schedlab.cli.doctor.LabGuest", lambda: made)
+    assert main(["doctor", "--json"]) == (0 if works else 3)
     said = json.loads(capsys.readouterr().out)
     assert said["distribution"] == "fedora"
     assert said["places"]["sim"] is works
@@ -358,7 +358,7 @@ def test_the_command_ends_by_the_simulator(
 
 def test_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        doctor.main(["--jsn"])
+        main(["doctor", "--jsn"])
     assert ended.value.code == 2
 
 
@@ -381,4 +381,4 @@ def test_a_missing_application_is_a_gap_of_its_own(machine: Callable[[str], Mach
     checks = made.examine()
     assert mends(checks) == {"oltp": "apt-get install -y sysbench"}
     assert checks["oltp"].detail == "lacks sysbench"
-    assert report.places(list(checks.values())) == {"sim": True, "vm": True, "host": True}
+    assert requirement.places(list(checks.values())) == {"sim": True, "vm": True, "host": True}

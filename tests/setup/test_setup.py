@@ -191,15 +191,16 @@ def test_a_failed_installation_is_mended_once(checkout: Checkout) -> None:
 # Stands for the lab, which knows what the workloads need.
 LACKING = """
 class System: pass
-class applications:
-    packages = staticmethod(lambda _: ["postgresql", "sysbench"])
+class programs:
+    missing_packages = staticmethod(lambda _: ["postgresql", "sysbench"])
 """
 
 
 @pytest.mark.parametrize("fails", ["", "1"])
 def test_what_only_tests_need_may_be_missing_and_no_database_server_is_started(checkout: Checkout, fails: str) -> None:
     doctor = checkout.path / "lab/schedlab/doctor"
-    (doctor / "applications.py").touch()
+    doctor.mkdir()
+    (doctor / "programs.py").touch()
     (doctor / "__init__.py").write_text(LACKING)
     folder = checkout.path / "createcluster.d"
     checkout.without("chromium")

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from schedlab.errors import InputError, PlaceError
-from schedlab.vm import apt, candidate, debian, hosts
+from schedlab.vm import apt, candidates
 from schedlab.vm import kernel as kernels
-from schedlab.vm.candidate import Candidate
+from schedlab.vm.candidates import Candidate
 from schedlab.vm.kernel import Kernel
 
-CONFIG = "".join(f"CONFIG_{option}=y\n" for option in candidate.OPTIONS)
+CONFIG = "".join(f"CONFIG_{option}=y\n" for option in candidates.OPTIONS)
 
 
 def snapshot(*folders: str) -> dict[str, tuple[int, int]]:
@@ -34,12 +34,12 @@ def offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Candidate]:
     """An archive in a cache of its own, that holds what the test puts into the list."""
     offers: list[Candidate] = []
 
-    def candidates(spec: str) -> Iterator[Candidate]:
+    def debian_kernels(spec: str) -> Iterator[Candidate]:
         yield from offers
 
     monkeypatch.setenv("SCHEDLAB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(debian, "reachable", lambda: True)
-    monkeypatch.setattr(debian, "candidates", candidates)
+    monkeypatch.setattr(candidates, "debian_is_reachable", lambda: True)
+    monkeypatch.setattr(candidates, "debian_kernels", debian_kernels)
     return offers
 
 
@@ -53,7 +53,7 @@ def test_resolving_again_needs_no_network(kernel: Kernel, monkeypatch: pytest.Mo
 def test_fetched_into_an_empty_cache_without_touching_the_machines_apt(
     kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not debian.reachable():
+    if not candidates.debian_is_reachable():
         pytest.skip("no way to a Debian archive here")
     before = snapshot("/etc/apt", "/var/lib/apt", "/var/lib/dpkg", "/var/cache/apt")
     monkeypatch.setenv("SCHEDLAB_CACHE", str(tmp_path))
@@ -71,7 +71,7 @@ def test_a_mirror_that_does_not_answer_is_a_place_not_available(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(apt.MIRROR_VARIABLE, "http://127.0.0.1:1/none")
-    if not debian.reachable():
+    if not candidates.debian_is_reachable():
         pytest.skip("no apt here")
     monkeypatch.setenv("SCHEDLAB_CACHE", str(tmp_path))
     with pytest.raises(PlaceError, match="Could not connect"):
@@ -94,22 +94,22 @@ def test_none_that_fits_says_why(offered: list[Candidate], tmp_path: Path) -> No
 
 
 def test_types_without_the_twins_of_kfuncs_are_refused() -> None:
-    names = [f"{name}_impl" for name in candidate.KFUNC_TWINS]
-    candidate.check_types("7.2.9", ("\0" + "\0".join(names) + "\0").encode())
-    with pytest.raises(candidate.Unfit, match=names[-1].removesuffix("_impl")):
-        candidate.check_types("7.2.9", ("\0" + "\0".join(names[:-1]) + "\0").encode())
-    candidate.check_types("6.12.1", b"")
+    names = [f"{name}_impl" for name in candidates.KFUNC_TWINS]
+    candidates.check_types("7.2.9", ("\0" + "\0".join(names) + "\0").encode())
+    with pytest.raises(candidates.Unfit, match=names[-1].removesuffix("_impl")):
+        candidates.check_types("7.2.9", ("\0" + "\0".join(names[:-1]) + "\0").encode())
+    candidates.check_types("6.12.1", b"")
 
 
 def test_hosts_kernels_running_one_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for release in ("6.9.1", "6.12.1"):
         (tmp_path / release).mkdir()
-    monkeypatch.setattr(hosts, "MODULES", tmp_path)
-    monkeypatch.setattr(hosts, "BOOT", tmp_path)
-    names = [each.release for each in hosts.candidates()]
+    monkeypatch.setattr(candidates, "MODULES", tmp_path)
+    monkeypatch.setattr(candidates, "BOOT", tmp_path)
+    names = [each.release for each in candidates.installed_kernels()]
     assert names[1:] == ["6.12.1", "6.9.1"]
-    with pytest.raises(candidate.Unfit, match=r"kernel 6\.12\.1 has no .*/vmlinuz"):
-        list(hosts.candidates())[1].fetch(tmp_path)
+    with pytest.raises(candidates.Unfit, match=r"kernel 6\.12\.1 has no .*/vmlinuz"):
+        list(candidates.installed_kernels())[1].fetch(tmp_path)
 
 
 @pytest.mark.parametrize("spec", ["latest", "7", "../7.2", "7.2/..", ""])

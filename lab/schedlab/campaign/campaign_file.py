@@ -19,8 +19,7 @@ from typing import Any
 
 from schedlab.campaign.request import PLACES, TIERS
 from schedlab.catalogue import toml
-from schedlab.errors import InputError
-from schedlab.names import unknown
+from schedlab.errors import InputError, unknown
 
 _TEXTS = {"on": PLACES, "tier": TIERS}
 _LISTS = {"schedulers": "schedulers", "workloads": "workload_names", "loads": "load", "machines": "machine_names"}

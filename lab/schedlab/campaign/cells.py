@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A cell's canonical form, its identity, and the digests it carries (docs/records.md)."""
+"""A cell: its canonical form, its identity, the digests it carries (docs/records.md), and what it is measured for.
+
+On a real kernel the default scheduler runs more often than once a block, and cells that differ in nothing else need
+another number. The thousands of the repetition carry the role, so that a record tells it by itself.
+"""
 
 import hashlib
 import json
@@ -8,6 +12,21 @@ import re
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+MEASURED = "measured"
+CONTROL = "control"  # the second default of the A/A control
+WARM_UP = "warm-up"  # thrown away: the first measurement after boot is too slow
+FIRST = "first"  # the default at both ends of a block: how far the machine drifted
+LAST = "last"
+
+_STRIDE = 1000
+_ROLES = [MEASURED, CONTROL, WARM_UP, FIRST, LAST]
+MAX_REPETITIONS = _STRIDE
+
+
+def repetition(role: str, block: int) -> int:
+    return _ROLES.index(role) * _STRIDE + block
+
 
 _encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 

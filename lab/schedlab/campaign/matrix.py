@@ -1,17 +1,35 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""All cells of a request, in the order in which they run, and the shards that carry them."""
+"""All cells of a request, in the order in which they run, and the shards that carry them.
 
+In the simulator the order means nothing. On a real kernel each repetition is a block, within which every workload and
+load meets each arm once, shuffled by the seed: the same command gives the same order everywhere.
+"""
+
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from schedlab.campaign import cells, roles
+from schedlab.campaign import cells
 from schedlab.campaign.arms import Arm
-from schedlab.campaign.order import shuffled
 from schedlab.campaign.request import Request
 from schedlab.catalogue import schedulers
 from schedlab.catalogue.machines import Machine
 from schedlab.catalogue.workloads import Workload
+
+T = TypeVar("T")
+
+
+def shuffled(items: Sequence[T], *seed: object) -> list[T]:
+    """Sort by a hash of seed and position: needs no generator whose stream may change between versions."""
+    text = "\0".join(map(str, seed))
+
+    def key(index: int) -> bytes:
+        return hashlib.sha256(f"{text}\0{index}".encode()).digest()
+
+    return [items[index] for index in sorted(range(len(items)), key=key)]
+
 
 CONTROL_LABEL = "default (again)"
 
@@ -108,7 +126,7 @@ def _real(request: Request, arms: list[Arm], engine: str) -> list[Block]:
                 for load in request.loads_on(workload, machine)
                 for arm in shuffled(arms, request.seed_base, repetition, machine.name, workload.name, load)
             ]
-            blocks.append(Block(machine, [end(roles.WARM_UP), end(roles.FIRST), *measured, end(roles.LAST)]))
+            blocks.append(Block(machine, [end(cells.WARM_UP), end(cells.FIRST), *measured, end(cells.LAST)]))
     return blocks
 
 
@@ -120,10 +138,10 @@ def _cell(
     machine: Machine,
     block: int,
     engine: str,
-    role: str = roles.MEASURED,
+    role: str = cells.MEASURED,
 ) -> PlannedCell:
     if arm.control:
-        role = roles.CONTROL
+        role = cells.CONTROL
     data = {
         "scheduler": arm.scheduler.name,
         "tunables": arm.tunables,
@@ -132,7 +150,7 @@ def _cell(
         "params": request.params[workload.name],
         "place": request.record_place,
         "machine": machine.name,
-        "repetition": roles.repetition(role, block),
+        "repetition": cells.repetition(role, block),
         "seed": request.seed_base + block,
         "digests": {
             "scheduler": cells.sources_digest(arm.scheduler.folder) if arm.scheduler.folder else "",

@@ -1,16 +1,37 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the user asked for, checked."""
+"""What the user asked for, checked: schedulers, workloads with loads and parameters, machines, place, repetitions."""
 
 import os
 from dataclasses import dataclass
 
-from schedlab.campaign import arms, params
+from schedlab.campaign import arms
 from schedlab.campaign.arms import Arm
-from schedlab.campaign.roles import MAX_REPETITIONS
+from schedlab.campaign.cells import MAX_REPETITIONS
 from schedlab.catalogue import machines, workloads
 from schedlab.catalogue.machines import Machine
 from schedlab.catalogue.workloads import Workload
-from schedlab.errors import InputError
+from schedlab.errors import InputError, unknown
+
+
+def assign_params(given: list[str], workloads: list[Workload]) -> dict[str, dict[str, str]]:
+    """For each workload the parameters meant for it."""
+    assigned: dict[str, dict[str, str]] = {workload.name: {} for workload in workloads}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals or not key or not value:
+            raise InputError(f"--param '{text}': expected KEY=VALUE or WORKLOAD.KEY=VALUE")
+        owner, dot, bare = key.rpartition(".")
+        if dot and owner not in assigned:
+            raise unknown("workload", owner, assigned)
+        takers = [w for w in workloads if bare in w.params and (not dot or w.name == owner)]
+        if not takers:
+            raise unknown("parameter", bare, {p for w in workloads if not dot or w.name == owner for p in w.params})
+        for workload in takers:
+            if bare == workload.load:
+                raise InputError(f"--param '{text}': '{bare}' is the load of {workload.name}: use --load")
+            assigned[workload.name][bare] = value
+    return assigned
+
 
 PLACES = ["sim", "vm", "host"]
 TIERS = ["exact", "virtual", "emulated"]
@@ -73,7 +94,7 @@ def request(
         arms=chosen,
         workloads=loaded,
         loads=parse_loads(load) if load is not None else None,
-        params=params.assign(param or [], loaded),
+        params=assign_params(param or [], loaded),
         machines=boards,
         place=place,
         tier=(tier or TIERS[0]) if place == "vm" else "",

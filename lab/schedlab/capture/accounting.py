@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from schedlab.capture.kinds import Kind
+from schedlab.capture.profile import Kind
 from schedlab.capture.taskstats import Ended, Listener
 
 METHOD = "accounting of each thread at its end (taskstats)"

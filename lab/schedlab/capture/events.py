@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a trace tells, whoever wrote it. Times are nanoseconds, tasks are thread ids."""
+"""What a trace tells, whoever wrote it, and how it is read out of the text after an event's name.
 
+Times are nanoseconds, tasks are thread ids. Names of tasks may hold blanks and signs, so the keys around them are the
+marks.
+"""
+
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -160,3 +166,143 @@ Event = (
     | Packet
     | Softirq
 )
+
+
+class Prefix:
+    """What stands before an event's name: who was running where, when, and whether in an interrupt."""
+
+    __slots__ = ("at_ns", "comm", "cpu", "interrupt", "task")
+
+    def __init__(self, at_ns: int, cpu: int, task: int, comm: str, interrupt: bool) -> None:
+        self.at_ns, self.cpu, self.task, self.comm, self.interrupt = at_ns, cpu, task, comm, interrupt
+
+
+_SWITCH = re.compile(
+    r"prev_comm=.* prev_pid=(\d+) prev_prio=(-?\d+) prev_state=([A-Za-z][A-Za-z|+]*) ==> "
+    r"next_comm=(.*) next_pid=(\d+) next_prio=(-?\d+)"
+)
+# perf prints some events its own way: make:12 [120] S ==> swapper/1:0 [120]
+_SWITCH_SHORT = re.compile(r".*:(\d+) \[(-?\d+)\] ([A-Za-z][A-Za-z|+]*) ==> (.*):(\d+) \[(-?\d+)\]")
+_WAKE = re.compile(r"comm=.* pid=(\d+) prio=-?\d+(?: success=\d)? target_cpu=\d+")
+_WAKE_SHORT = re.compile(r".*:(\d+) \[-?\d+\](?: success=\d)?(?: |<CANT FIND FIELD success>)*CPU:\d+")
+_FORK = re.compile(r"comm=.* pid=(\d+) child_comm=(.*) child_pid=(\d+)")
+_CLONE = re.compile(r"pid=(\d+) comm=.* clone_flags=([0-9a-f]+) oom_score_adj=-?\d+")
+_EXEC = re.compile(r"filename=(.*) pid=(\d+) old_pid=(\d+)")
+_EXIT = re.compile(r"comm=.* pid=(\d+) prio=-?\d+(?: group_dead=\w+)?")
+_MIGRATE = re.compile(r"comm=.* pid=(\d+) prio=-?\d+ orig_cpu=\d+ dest_cpu=(\d+)")
+
+
+# Of probes that tracing.sh sets: who they attach to stands before.
+_AFFINITY = re.compile(r"\(\S+\) pid=(-?\d+) len=(\d+)((?: m\d+=0x[0-9a-f]+)+)")
+_POLICY = re.compile(r"\(\S+\) pid=(-?\d+) policy=(\d+) priority=(\d+)")
+_ASKED = re.compile(r"\(\S+\) ret=(-?\d+)")
+_DEVICE = re.compile(r"dev=(\S+) .*")
+_VECTOR = re.compile(r"vec=(\d+) .*")
+# A flag beside the policy: children begin without it.
+_RESET_ON_FORK = 0x4000_0000
+
+
+def _switch(prefix: Prefix, text: str) -> Event | None:
+    found = _SWITCH.fullmatch(text) or _SWITCH_SHORT.fullmatch(text)
+    if not found:
+        return None
+    prev, prev_prio, state, comm, next_, next_prio = found.groups()
+    return Switch(prefix.at_ns, prefix.cpu, int(prev), int(prev_prio), state, int(next_), int(next_prio), comm)
+
+
+def _waking(prefix: Prefix, text: str) -> Event | None:
+    found = _WAKE.fullmatch(text) or _WAKE_SHORT.fullmatch(text)
+    return found and Waking(prefix.at_ns, prefix.cpu, prefix.task, int(found[1]), prefix.interrupt)
+
+
+def _wakeup(prefix: Prefix, text: str) -> Event | None:
+    found = _WAKE.fullmatch(text) or _WAKE_SHORT.fullmatch(text)
+    return found and Wakeup(prefix.at_ns, prefix.cpu, prefix.task, int(found[1]), prefix.interrupt)
+
+
+def _fork(prefix: Prefix, text: str) -> Event | None:
+    found = _FORK.fullmatch(text)
+    return found and Fork(prefix.at_ns, int(found[1]), int(found[3]), found[2])
+
+
+def _clone(prefix: Prefix, text: str) -> Event | None:
+    found = _CLONE.fullmatch(text)
+    return found and Clone(prefix.at_ns, int(found[1]), int(found[2], 16))
+
+
+def _exec(prefix: Prefix, text: str) -> Event | None:
+    found = _EXEC.fullmatch(text)
+    return found and Exec(prefix.at_ns, int(found[2]), int(found[3]), prefix.comm, found[1])
+
+
+def _exit(prefix: Prefix, text: str) -> Event | None:
+    found = _EXIT.fullmatch(text)
+    return found and Exit(prefix.at_ns, int(found[1]))
+
+
+def _migrate(prefix: Prefix, text: str) -> Event | None:
+    found = _MIGRATE.fullmatch(text)
+    return found and Migrate(prefix.at_ns, int(found[1]), int(found[2]))
+
+
+def _affinity(prefix: Prefix, text: str) -> Event | None:
+    found = _AFFINITY.fullmatch(text)
+    if not found:
+        return None
+    # Words of the mask, by their offset in bytes; what lies beyond its length is not part of it.
+    words = (word.partition("=") for word in found[3].split())
+    mask = sum(int(value, 16) << 8 * int(name[1:]) for name, _, value in words)
+    mask &= (1 << 8 * int(found[2])) - 1
+    cpus = tuple(cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1)
+    return Affinity(prefix.at_ns, prefix.task, int(found[1]), cpus)
+
+
+def _policy(prefix: Prefix, text: str) -> Event | None:
+    found = _POLICY.fullmatch(text)
+    if not found:
+        return None
+    target, policy, rt_priority = map(int, found.groups())
+    return Policy(prefix.at_ns, prefix.task, target, policy & ~_RESET_ON_FORK, rt_priority)
+
+
+def _asked(prefix: Prefix, text: str) -> Event | None:
+    found = _ASKED.fullmatch(text)
+    return found and Asked(prefix.at_ns, prefix.task, int(found[1]) >= 0)
+
+
+def _packet(prefix: Prefix, text: str) -> Event | None:
+    found = _DEVICE.fullmatch(text)
+    return found and Packet(prefix.at_ns, prefix.cpu, prefix.task, found[1])
+
+
+def _softirq(begins: bool) -> Callable[[Prefix, str], Event | None]:
+    def read(prefix: Prefix, text: str) -> Event | None:
+        found = _VECTOR.fullmatch(text)
+        return found and Softirq(prefix.at_ns, prefix.cpu, int(found[1]), begins)
+
+    return read
+
+
+READERS: dict[str, Callable[[Prefix, str], Event | None]] = {
+    "sched_switch": _switch,
+    "sched_waking": _waking,
+    "sched_wakeup": _wakeup,
+    "sched_process_fork": _fork,
+    "task_newtask": _clone,
+    "sched_process_exec": _exec,
+    "sched_process_exit": _exit,
+    "sched_migrate_task": _migrate,
+    "schedlab_affinity": _affinity,
+    "schedlab_attr": _policy,
+    "schedlab_policy": _policy,
+    "schedlab_asked": _asked,
+    "schedlab_asked2": _asked,
+    "schedlab_asked3": _asked,
+    "net_dev_queue": _packet,
+    "softirq_entry": _softirq(True),
+    "softirq_exit": _softirq(False),
+}
+
+# Where the prefix does not say whether an interrupt runs (perf's does not), these do.
+INTERRUPT_BEGINS = ("irq_handler_entry", "softirq_entry", "hrtimer_expire_entry")
+INTERRUPT_ENDS = ("irq_handler_exit", "softirq_exit", "hrtimer_expire_exit")

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import checkout
-from schedlab.capture import accounting, machine, trace_file
+from schedlab.capture import accounting, trace_file, workload_file
 from schedlab.capture.events import Switch
-from schedlab.capture.kinds import Kind, kinds
+from schedlab.capture.profile import Kind, kinds
 from schedlab.capture.tasks import Sleep, Task
 from schedlab.capture.trace_file import Trace
 from schedlab.capture.workload_file import EXIT_NS
@@ -48,7 +48,7 @@ def simulated(workload: Path, made: Mapping[str, Any], params: Mapping[str, str]
     with tempfile.TemporaryDirectory(prefix="schedlab-model-") as folder:
         # What the kernel's accounts have not, the model's may not have either.
         exit_ns = 0 if made["method"] == accounting.METHOD else EXIT_NS
-        at, out = machine.write(Path(folder), made["cpus"], exit_ns=exit_ns), Path(folder, "trace")
+        at, out = workload_file.write_machine(Path(folder), made["cpus"], exit_ns=exit_ns), Path(folder, "trace")
         command = [runner, "cell", "--scheduler", "eevdf", "--workload", workload, "--load", made["load"]]
         command += ["--machine", at, "--trace", out]
         for name, value in {**_params(made), **params}.items():

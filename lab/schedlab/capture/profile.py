@@ -1,11 +1,105 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A profile: what a workload's tasks were measured to do, for its model to be made from."""
+"""A profile: what a workload's tasks were measured to do, for its model to be made from.
 
+Tasks of one name are of one kind. A kind has the distributions of how long its tasks ran and blocked: tables of
+quantiles, and the lognormal that is nearest to each.
+"""
+
+import itertools
+import math
+import statistics
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
-from schedlab.capture.distribution import Distribution
-from schedlab.capture.kinds import Kind
+from schedlab.capture.tasks import Run, Sleep, Task, Wait
+
+_ROWS = 20
+# The last part, which holds the few longest, is told apart once more.
+_LAST_ROWS = 5
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Durations in nanoseconds, sorted; the longest can be told from a table only if it is alone in its row."""
+
+    values_ns: list[int]
+
+    @staticmethod
+    def of(values_ns: list[int]) -> "Distribution":
+        return Distribution(sorted(values_ns))
+
+    def table(self) -> list[tuple[int, int]]:
+        """Mean and size of up to twenty equal parts of the sorted values, the last in up to five: the mean is kept."""
+        *most, last = _parts(self.values_ns, _ROWS)
+        return [(round(statistics.fmean(part)), len(part)) for part in [*most, *_parts(last, _LAST_ROWS)]]
+
+    @property
+    def median_ns(self) -> float:
+        return statistics.median(self.values_ns)
+
+    @property
+    def mean_ns(self) -> float:
+        return statistics.fmean(self.values_ns)
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the logarithms; what took no time at all counts as a nanosecond."""
+        logs = [math.log(max(1, value)) for value in self.values_ns]
+        return statistics.pstdev(logs)
+
+
+def _parts(values: list[int], most: int) -> list[list[int]]:
+    rows = min(most, len(values))
+    edges = [len(values) * row // rows for row in range(rows + 1)]
+    return [values[low:high] for low, high in itertools.pairwise(edges)]
+
+
+@dataclass
+class Kind:
+    """Durations in nanoseconds: a task's whole CPU time, its runs between two blocks, and its blocks.
+
+    `blocked` are blocks of which nobody knows what ended them; `blocks` is how often each task blocked.
+    """
+
+    tasks: int = 0
+    cpu: list[int] = field(default_factory=list)
+    blocks: list[int] = field(default_factory=list)
+    run: list[int] = field(default_factory=list)
+    sleep: list[int] = field(default_factory=list)
+    wait: list[int] = field(default_factory=list)
+    blocked: list[int] = field(default_factory=list)
+
+    def distributions(self) -> dict[str, Distribution]:
+        of = {"cpu": self.cpu, "run": self.run, "sleep": self.sleep, "wait": self.wait, "blocked": self.blocked}
+        return {name: Distribution.of(values) for name, values in of.items() if values}
+
+    @property
+    def mean_blocks(self) -> float:
+        return sum(self.blocks) / self.tasks
+
+
+def kinds(tasks: Iterable[Task]) -> dict[str, Kind]:
+    """By name, the one with most CPU time first."""
+    found: dict[str, Kind] = {}
+    for task in tasks:
+        kind = found.setdefault(task.comm, Kind())
+        kind.tasks += 1
+        run_ns = total_ns = 0
+        for step in task.steps:
+            match step:
+                case Run(ns):
+                    run_ns += ns
+                    total_ns += ns
+                case Sleep(ns) | Wait(ns):
+                    (kind.sleep if isinstance(step, Sleep) else kind.wait).append(ns)
+                    kind.run.append(run_ns)
+                    run_ns = 0
+        kind.run.append(run_ns)
+        kind.cpu.append(total_ns)
+        kind.blocks.append(sum(isinstance(step, Sleep | Wait) for step in task.steps))
+    return dict(sorted(found.items(), key=lambda item: (-sum(item[1].cpu), item[0])))
+
 
 _ABOUT = {
     "cpu": "CPU time of a whole task",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab import checkout
-from schedlab.capture import machine as machines
+from schedlab.capture import workload_file as machines
 from schedlab.capture.tasks import Recording
 from schedlab.catalogue import toml
 from schedlab.errors import LabError
@@ -41,7 +41,7 @@ def replay(recording: Recording, workload: Path, scheduler: str, machine: str | 
     with tempfile.TemporaryDirectory(prefix="schedlab-replay-") as folder:
         if machine is None:
             notes = recording.notes
-            machine = str(machines.write(Path(folder), notes.get("cpus") or 1, notes.get("hz") or 250))
+            machine = str(machines.write_machine(Path(folder), notes.get("cpus") or 1, notes.get("hz") or 250))
         command = [str(runner), "cell", "--json", "--scheduler", scheduler, "--workload", str(workload)]
         done = subprocess.run(
             [*command, "--machine", machine], capture_output=True, text=True, check=False, cwd=checkout.root()

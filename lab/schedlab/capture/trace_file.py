@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from schedlab.capture.event_fields import INTERRUPT_BEGINS, INTERRUPT_ENDS, READERS, Prefix
-from schedlab.capture.events import Event, Member
+from schedlab.capture.events import INTERRUPT_BEGINS, INTERRUPT_ENDS, READERS, Event, Member, Prefix
 from schedlab.errors import InputError, PlaceError
 
 #            make-123   ( 123) [001] d..2.  12.345678: sched_switch: ...

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A recording as a workload file.
+"""A recording as a workload file, and the machine it was made on as a machine file.
 
-Every recorded task is a task with its own program. Who is woken by another of them waits for a semaphore of its own,
-which the waker posts where it did so; that is what keeps the order when another scheduler runs the same work. Who is
-woken by anything else sleeps as long as it did. What else ran is woken when it was, and is there once, however many
-copies of the program run.
+Every recorded task is a task with its own program. A task that another of them woke waits for a semaphore of its own,
+which the waker posts where it did so: this keeps the order when another scheduler runs the same work. A task that
+anything else woke sleeps as long as it did. Tasks of other programs are woken when they were, and are there once,
+however many copies of the recorded program run.
 """
 
 import re
 import textwrap
+from pathlib import Path
 
 from schedlab.capture.tasks import Affinity, Nice, Policy, Post, Recording, Run, Sleep, Start, Step, Task, Until, Wait
 
@@ -181,3 +182,26 @@ def _name(task: Task) -> str:
 def _quoted(text: str) -> str:
     escaped = "".join(c if c.isprintable() else " " for c in text).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+_MACHINE = """\
+name = "recorded-on"
+title = "as many CPUs as the recording had, in one cache domain"
+source = "the recording"
+hz = {hz}
+
+[topology]
+sockets = 1
+llcs_per_socket = 1
+cores_per_llc = {cpus}
+threads_per_core = 1
+
+[costs]
+exit_ns = {exit_ns}
+"""
+
+
+def write_machine(folder: Path, cpus: int | str, hz: int | str = 250, exit_ns: int = EXIT_NS) -> Path:
+    path = folder / "recorded-on.toml"
+    path.write_text(_MACHINE.format(cpus=cpus, hz=hz, exit_ns=exit_ns), encoding="utf-8")
+    return path

@@ -8,8 +8,7 @@ from typing import Any
 
 from schedlab import checkout
 from schedlab.catalogue import toml
-from schedlab.errors import InputError
-from schedlab.names import unknown
+from schedlab.errors import InputError, unknown
 
 _TOPOLOGY = ("sockets", "llcs_per_socket", "cores_per_llc", "threads_per_core")
 

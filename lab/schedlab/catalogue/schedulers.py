@@ -6,8 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from schedlab import checkout
-from schedlab.errors import InputError
-from schedlab.names import unknown
+from schedlab.errors import InputError, unknown
 
 DEFAULT = "default"
 DEFAULT_TITLE = "the kernel's own scheduler; in the simulator it means eevdf"

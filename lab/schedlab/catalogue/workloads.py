@@ -9,8 +9,7 @@ from typing import Any
 
 from schedlab import checkout
 from schedlab.catalogue import loads, toml
-from schedlab.errors import InputError
-from schedlab.names import unknown
+from schedlab.errors import InputError, unknown
 
 # What ends so is rt-app's.
 RT_APP = ".json"

@@ -11,11 +11,11 @@ from typing import Any
 
 from schedlab import atomic, checkout
 from schedlab.capture import accounting, model, process_tree, profile, trace_file, tracing
-from schedlab.capture.kinds import Kind, kinds
+from schedlab.capture.profile import Kind, kinds
 from schedlab.capture.tracing import Guest
 from schedlab.catalogue import toml, workloads
 from schedlab.catalogue.workloads import Workload
-from schedlab.cli.guest import guest
+from schedlab.cli.vm import guest
 from schedlab.errors import InputError, LabError
 from schedlab.places import applications
 

@@ -5,8 +5,7 @@ import argparse
 import sys
 from typing import NoReturn
 
-from schedlab.errors import BAD_INPUT
-from schedlab.names import unknown
+from schedlab.errors import BAD_INPUT, unknown
 
 _WIDTH = 88
 _COLUMN = 26

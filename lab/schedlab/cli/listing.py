@@ -9,8 +9,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from schedlab.catalogue import machines, schedulers, studies, workloads
+from schedlab.catalogue import machines, schedulers, workloads
 from schedlab.errors import BAD_INPUT, InputError
+from schedlab.studies import study_file
 
 
 def list_things(options: argparse.Namespace) -> int:
@@ -42,7 +43,11 @@ def _machines() -> tuple[list[dict[str, Any]], list[InputError]]:
 
 
 def _studies() -> tuple[list[dict[str, Any]], list[InputError]]:
-    return _read_all(studies.files(), studies.read, lambda s: {"name": s.name, "title": s.title, "path": str(s.path)})
+    return _read_all(
+        study_file.files(),
+        lambda p: (p, study_file.title(p)),
+        lambda s: {"name": s[0].stem, "title": s[1], "path": str(s[0])},
+    )
 
 
 def _read_all(files: dict, read: Any, describe: Any) -> tuple[list[dict[str, Any]], list[InputError]]:

@@ -7,8 +7,7 @@ from dataclasses import asdict
 
 from schedlab import checkout
 from schedlab.catalogue import schedulers
-from schedlab.errors import InputError, LabError, PlaceError
-from schedlab.names import unknown
+from schedlab.errors import InputError, LabError, PlaceError, unknown
 from schedlab.sched_ext import attached, sysfs
 
 

@@ -12,7 +12,7 @@ from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import Record
 from schedlab.collect.store import Store
 from schedlab.errors import CHECK_FAILED
-from schedlab.export import comparisons, groups, results
+from schedlab.export import results, summary_tables
 from schedlab.export.plain import as_json
 from schedlab.statistics.summary import Summary, summarise
 from schedlab.terminal import legend, table
@@ -27,8 +27,8 @@ def finish(manifest: Manifest, store: Store, as_json_only: bool, with_report: bo
     summary = summarise(manifest, found)
     files = [
         partial(results.write, manifest, found, store),
-        partial(groups.write, summary, store),
-        partial(comparisons.write, summary, store),
+        partial(summary_tables.write_groups, summary, store),
+        partial(summary_tables.write_comparisons, summary, store),
     ]
     if with_report:
         files.insert(0, partial(_report, summary, found, store))

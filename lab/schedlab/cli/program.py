@@ -17,10 +17,6 @@ def main(arguments: list[str] | None = None) -> int:
     signal.signal(signal.SIGHUP, _interrupt)
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        if arguments[:1] == ["vm"]:
-            from schedlab.cli import vm
-
-            return vm.main(arguments[1:])
         options = build_parser().parse_args(*_split(arguments))
         return options.command(options)
     except LabError as error:
@@ -36,8 +32,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _split(arguments: list[str]) -> tuple[list[str], argparse.Namespace]:
-    """What follows '--' is for the scheduler that is loaded or the program recorded; argparse would look into it."""
-    if arguments[:1] not in (["load"], ["record"]) or "--" not in arguments:
+    """What follows '--' is for the scheduler that is loaded, or the program to run; argparse would look into it."""
+    if arguments[:1] not in (["load"], ["record"], ["vm"]) or "--" not in arguments:
         return arguments, argparse.Namespace(passed_on=[])
     at = arguments.index("--")
     return arguments[:at], argparse.Namespace(passed_on=arguments[at + 1 :])

@@ -17,7 +17,7 @@ from schedlab import atomic
 from schedlab.cli.compare import execute
 from schedlab.errors import CHECK_FAILED, InputError
 from schedlab.studies import contradictions, experiments, published, score, study_file
-from schedlab.studies.measured import collect
+from schedlab.studies.experiments import collect
 from schedlab.studies.score import Score, Verdict
 from schedlab.studies.study_file import Study
 from schedlab.terminal import scores as terminal
@@ -29,7 +29,7 @@ ALL = "all"
 
 
 def study(options: argparse.Namespace) -> int:
-    chosen = [study_file.find(name) for name in (study_file.names() if options.study == ALL else [options.study])]
+    chosen = [study_file.find(name) for name in (study_file.files() if options.study == ALL else [options.study])]
     if not chosen:
         raise InputError("there is no file in studies/")
     if options.calibrate:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from schedlab import atomic
-from schedlab.campaign import arms, params
+from schedlab.campaign import arms, request
 from schedlab.campaign.request import MAX_LOAD
 from schedlab.catalogue import machines, workloads
 from schedlab.errors import InputError
@@ -62,7 +62,7 @@ def _traced(options: argparse.Namespace) -> simulated.Traced:
         raise InputError(f"--seed {options.seed}: expected 0 or more")
     assert found[0].scheduler.path
     assert machine.path
-    given = params.assign(options.param or [], [workload])[workload.name]
+    given = request.assign_params(options.param or [], [workload])[workload.name]
     return simulated.Traced(
         found[0].scheduler.path, workload.path, machine.path, load, options.seed, found[0].tunables, given
     )

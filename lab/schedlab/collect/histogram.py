@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from operator import lt
 from typing import Any
 
+from schedlab.metrics import metric
+
 
 @dataclass(frozen=True)
 class Histogram:
@@ -75,3 +77,11 @@ def merge(histograms: Iterable[Histogram]) -> Histogram:
         sum(h.sum_ns for h in filled),
         sorted(total.items()),
     )
+
+
+# Histograms hold nanoseconds; their metrics are named in other units.
+NS_PER_UNIT = {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}
+
+
+def ns_per_unit(name: str) -> float:
+    return NS_PER_UNIT.get(metric(name).unit, 1.0)

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a check says."""
+"""What a place requires of this machine, whether it is there, and how that is told to people and as JSON."""
 
-from dataclasses import dataclass
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from schedlab.distribution import Distribution
 
 # Where what is checked is needed. `build` is needed by the three places, `applications` by those workloads alone.
 PLACES = ("build", "sim", "vm", "host", "applications")
 
 
 @dataclass(frozen=True)
-class Check:
+class Requirement:
     """One line of the doctor: `mend` is the one command that mends a gap, empty where there is none or no gap.
 
     `optional` says that the place works without it, less well or in another way that `detail` names.
@@ -20,3 +24,45 @@ class Check:
     detail: str
     mend: str = ""
     optional: bool = False
+
+
+TITLES = {
+    "build": "build and run",
+    "sim": "simulator",
+    "vm": "real kernel in a virtual machine",
+    "host": "this machine's own kernel",
+    "applications": "real applications, on a real kernel",
+}
+
+# What the simulator uses of what the checkout is built with.
+SIM_USES = ("clang", "python")
+
+
+def places(checks: Sequence[Requirement]) -> dict[str, bool]:
+    """Where schedlab works on this machine now."""
+    failed = {place: [c for c in checks if c.place == place and not (c.ok or c.optional)] for place in PLACES}
+    runs = not any(check.name in SIM_USES for check in failed["build"])
+    return {place: runs and not failed[place] for place in ("sim", "vm", "host")}
+
+
+def as_text(distribution: Distribution, checks: Sequence[Requirement]) -> str:
+    width = max(len(check.name) for check in checks)
+    lines = [distribution.title]
+    for place in PLACES:
+        lines.append(f"\n{TITLES[place]}")
+        for check in checks:
+            if check.place == place:
+                mend = f"; mend: {check.mend}" if check.mend else ""
+                lines.append(f"  {'ok' if check.ok else 'missing':8} {check.name:{width}}  {check.detail}{mend}")
+    works = (f"{place}: {'yes' if fine else 'no'}" for place, fine in places(checks).items())
+    return "\n".join([*lines, "\nworks here  " + "   ".join(works)])
+
+
+def as_json(distribution: Distribution, checks: Sequence[Requirement]) -> str:
+    said = {
+        "distribution": distribution.name,
+        "title": distribution.title,
+        "places": places(checks),
+        "checks": [asdict(check) for check in checks],
+    }
+    return json.dumps(said, indent=2, ensure_ascii=False)

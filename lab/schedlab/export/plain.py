@@ -4,10 +4,10 @@
 import math
 from typing import Any
 
-from schedlab.statistics.change import Change
 from schedlab.statistics.comparison import Comparison
-from schedlab.statistics.omnibus import Omnibus
-from schedlab.statistics.row import Row
+from schedlab.statistics.estimates import Change
+from schedlab.statistics.oneway import Omnibus
+from schedlab.statistics.rows import Row
 from schedlab.statistics.summary import Summary
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from schedlab import atomic
 from schedlab.campaign.cells import canonical
 from schedlab.campaign.matrix import PlannedCell
+from schedlab.collect.histogram import ns_per_unit
 from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import Record
 from schedlab.collect.store import Store
@@ -43,13 +44,6 @@ COLUMNS: dict[str, str] = {
 
 # What differs between the rows of one cell.
 _OF_METRIC = list(COLUMNS)[list(COLUMNS).index("metric") :]
-
-# Histograms hold nanoseconds; their metrics are named in other units.
-NS_PER_UNIT = {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}
-
-
-def ns_per_unit(name: str) -> float:
-    return NS_PER_UNIT.get(metric(name).unit, 1.0)
 
 
 def rows(manifest: Manifest, found: dict[str, Record]) -> Iterator[dict[str, Any]]:

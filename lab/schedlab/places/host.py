@@ -7,10 +7,10 @@ from pathlib import Path
 from schedlab import atomic, checkout
 from schedlab.campaign.matrix import Campaign, PlannedCell
 from schedlab.collect.store import Store
-from schedlab.places import built, real_kernel
+from schedlab.places import real_kernel
 from schedlab.places.runner import Done, Say, drive
 from schedlab.sched_ext import sysfs
-from schedlab.sched_ext.previous import put_back
+from schedlab.sched_ext.attached import put_back
 
 RUNNER = "schedlab-host"
 
@@ -25,7 +25,7 @@ def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done
     # First what the machine lacks for good, then what sudo would mend.
     sysfs.read()
     sysfs.need_root("measuring on this machine")
-    objects = built.objects(engine(), campaign, store.directory / "objects")
+    objects = real_kernel.objects(engine(), campaign, store.directory / "objects")
     shard = store.directory / "shard.json"
 
     def run_cells(cells: list[PlannedCell]) -> int:

@@ -1,17 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Running a campaign on a real kernel, block by block."""
+"""What the places with a real kernel have in common: they run block by block, and need the policies' objects.
 
+The runner of real kernels holds the policies of the tree; others are built for the campaign. Whether it holds them as
+they are in the tree is asked before anything boots.
+"""
+
+import json
+import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
-from schedlab.campaign import roles
+from schedlab import checkout
+from schedlab.campaign import cells
+from schedlab.campaign.cells import sources_digest
 from schedlab.campaign.matrix import Block, Campaign, PlannedCell
 from schedlab.collect import records
 from schedlab.collect.store import Store
+from schedlab.errors import InputError, PlaceError
 
 # A run that something disturbed is repeated so often before it is given up.
 TRIES = 3
 
-_ENDS = {roles.WARM_UP, roles.FIRST, roles.LAST}
+_ENDS = {cells.WARM_UP, cells.FIRST, cells.LAST}
 
 
 def unfinished(campaign: Campaign, store: Store, todo: set[str]) -> Iterator[tuple[Block, list[PlannedCell]]]:
@@ -40,3 +50,45 @@ def until_not_void(
             for cell in cells:
                 store.drop(cell.id)
     return status
+
+
+_COMPILER = "schedlab-sim"
+
+
+def objects(engine: Path, campaign: Campaign, folder: Path) -> dict[str, Path]:
+    """The objects of those policies that are not of the tree, by name, built into the folder."""
+    _require_current(engine, campaign)
+    built = {}
+    for arm in campaign.arms:
+        scheduler = arm.scheduler
+        if scheduler.path is None or _of_the_tree(scheduler.folder) or scheduler.name in built:
+            continue
+        folder.mkdir(parents=True, exist_ok=True)
+        made = folder / f"{scheduler.name}.bpf.o"
+        command = [str(checkout.need_binary(_COMPILER)), "object", str(scheduler.path), str(made)]
+        result = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        if result.returncode:
+            said = result.stderr.strip().splitlines()
+            raise InputError(next((line for line in said if "error:" in line), said[-1] if said else "cannot be built"))
+        built[scheduler.name] = made
+    return built
+
+
+def _of_the_tree(folder: Path | None) -> bool:
+    return folder is not None and folder.resolve().parent == (checkout.root() / "schedulers").resolve()
+
+
+def _require_current(engine: Path, campaign: Campaign) -> None:
+    listed = subprocess.run([str(engine), "list", "--json"], capture_output=True, text=True, check=False)
+    try:
+        holds = {entry["name"]: entry["digest"] for entry in json.loads(listed.stdout)}
+    except (ValueError, KeyError, TypeError) as error:
+        raise PlaceError(f"{engine}: does not say which schedulers it holds: run 'make build'") from error
+    for arm in campaign.arms:
+        name, folder = arm.scheduler.name, arm.scheduler.folder
+        if folder is None or not _of_the_tree(folder):
+            continue
+        if name not in holds:
+            raise PlaceError(f"{folder}: {name} is not built into {engine.name}: run 'make build'")
+        if holds[name] != sources_digest(folder):
+            raise PlaceError(f"{folder}: has changed since {engine.name} was built: run 'make build'")

@@ -11,7 +11,7 @@ from schedlab.collect import guests, records
 from schedlab.collect.records import CorruptRecord
 from schedlab.collect.store import Store
 from schedlab.errors import LabError
-from schedlab.places import applications, built, real_kernel
+from schedlab.places import applications, real_kernel
 from schedlab.places.runner import Done, Say, judge
 
 RUNNER = "schedlab-host"
@@ -27,7 +27,7 @@ def engine() -> Path:
 
 
 def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done: Done, say: Say) -> int:
-    objects = built.objects(engine(), campaign, store.directory / "objects")
+    objects = real_kernel.objects(engine(), campaign, store.directory / "objects")
     status = 0
     for block, cells in real_kernel.unfinished(campaign, store, todo):
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The page of a comparison: verdict, workloads, provenance, raw data."""
+"""The page of a comparison: the verdict over all loads, workloads, how to read it, provenance, raw data."""
 
 from functools import partial
 from typing import Any
@@ -10,12 +10,14 @@ from schedlab.collect.records import Record
 from schedlab.collect.store import Store
 from schedlab.export import results
 from schedlab.export.plain import as_json
-from schedlab.report import data as raw
-from schedlab.report import glance, provenance, workload_section
+from schedlab.format.numbers import interval, number, percent
+from schedlab.format.sentences import WORDS, certainty, machine_name, repetitions
+from schedlab.report import document as raw
+from schedlab.report import tables, workload_section
 from schedlab.report.document import MOST_BYTES, document
-from schedlab.report.html import Markup, element
-from schedlab.statistics.summary import Summary
-from schedlab.terminal import legend
+from schedlab.report.html import Markup, element, join, table
+from schedlab.statistics import design, verdict
+from schedlab.statistics.summary import MIXED, Measure, Summary
 
 # More would hardly fit: what is drawn in vain takes time.
 _MOST_CELLS = 3_000
@@ -40,13 +42,13 @@ def render(summary: Summary, found: dict[str, Record], booted: list[dict[str, An
     body = [
         element("h1", title),
         element("p", _subtitle(summary), class_="lead"),
-        glance.sentences(summary),
-        glance.glance(summary),
-        element("p", " ".join(legend.certainty(summary)), class_="note"),
-        provenance.troubles(summary),
+        _verdicts(summary),
+        _overview(summary),
+        element("p", " ".join(certainty(summary)), class_="note"),
+        _troubles(summary),
         *sections,
-        provenance.method(summary),
-        provenance.section(summary, found, booted),
+        _method(summary),
+        _provenance(summary, found, booted),
         _raw(summary, found, whole),
     ]
     return document(title, body)
@@ -77,7 +79,143 @@ def _raw(summary: Summary, found: dict[str, Record], whole: bool) -> Markup:
     described = {key: value for key, value in summary.manifest.data.items() if key != "cells"}
     content = {"summary": as_json(summary), "manifest": described}
     if not whole:
-        return raw.section(content, "The summary and the manifest (every cell's metrics are in results.csv beside it)")
-    return raw.section(
+        return raw.raw_data(content, "The summary and the manifest (every cell's metrics are in results.csv beside it)")
+    return raw.raw_data(
         content | {"cells": list(results.rows(summary.manifest, found))}, "The summary and every cell's metrics"
     )
+
+
+def _verdicts(summary: Summary) -> Markup:
+    found = []
+    every = summary.measures(summary)
+    for label in summary.manifest.labels[1:]:
+        seen = [line.word(label) for line in every]
+        parts = [
+            f"{phrase} in {seen.count(word)}"
+            for word, phrase in (
+                (verdict.BETTER, "better"),
+                (verdict.WORSE, "worse"),
+                (MIXED, "better at some loads and worse at others"),
+                (verdict.MORE, "more"),
+                (verdict.LESS, "less"),
+                (verdict.SAME, "no difference found"),
+                (verdict.OPEN, "open"),
+                (verdict.NOISE, "within what the default differs from itself"),
+                (verdict.UNKNOWN, "too few repetitions to say"),
+            )
+            if word in seen
+        ]
+        found.append(
+            element(
+                "li",
+                element("b", label),
+                f" against {summary.reference}: ",
+                ", ".join(parts),
+                f" of {len(every)} measures.",
+            )
+        )
+    return element("ul", *found, class_="verdict") if found else Markup("")
+
+
+def _overview(summary: Summary) -> Markup:
+    others = summary.manifest.labels[1:]
+    if not others:
+        return Markup("")
+    rows: list[list[object]] = []
+    for line in summary.measures(summary):
+        first = line.first
+        link = element("a", first.workload, href=f"#{first.workload}")
+        name = join(
+            [
+                link,
+                f" on {machine_name(first.machine)}",
+                Markup("<br>"),
+                element("small", f"{first.title}, n = {repetitions(line.rows)}"),
+            ]
+        )
+        rows.append([name, *[_cell(line, label) for label in others]])
+    return table(["", *[f"{label} against {summary.reference}" for label in others]], rows, class_="glance stacked")
+
+
+def _cell(line: Measure, label: str) -> Markup:
+    ends = line.extremes(label)
+    if ends is None:
+        return element("td", "–")
+    word = line.word(label)
+    agreeing = line.agreeing(label)
+    where = f" at {agreeing} of {len(line.rows)} loads" if 0 < agreeing < len(line.rows) else ""
+    changes = [row.changes[label] for row in (ends[:1] if ends[0] is ends[1] else ends)]
+    spans = [
+        element("span", percent(c.pct), interval(c.interval.low, c.interval.high), class_="whole") for c in changes
+    ]
+    text = element("b", WORDS[word].long if word in WORDS else "better and worse")
+    span: object = join(spans, " to ")
+    if word == verdict.SAME:
+        span = f"smaller than {number(line.smaller_than_pct(label), 1)} %"
+    return element("td", text, where, Markup("<br>"), element("small", span), class_=tables.style(word))
+
+
+_MOST_TROUBLES = 50
+
+
+def _provenance(summary: Summary, found: dict[str, Record], guests: list[dict[str, Any]]) -> Markup:
+    data = summary.manifest.data
+    host = data["host"]
+    facts: list[list[object]] = [
+        ["command", element("code", data["command"])],
+        ["place", data["place"]],
+        ["cells", ", ".join(f"{count} {kind}" for kind, count in summary.counts.items() if count)],
+        ["repetitions", f"{data['repetitions']}, seeds from {data['seed_base']}"],
+        ["engine", _distinct(found, "engine")],
+        ["kernel", _distinct(found, "kernel") or "none: simulated"],
+        ["run on", f"{host['cpu'] or host['machine']}, {host['cpus']} CPUs, {host['system']}"],
+        ["schedlab", f"{data['schedlab']}, Python {host['python']}"],
+    ]
+    for guest in guests:
+        hashes = ", ".join(f"{name} {value[:16]}" for name, value in guest["hashes"].items())
+        facts.append(["guest", f"{guest['tier']}, Linux {guest['kernel']}, QEMU {guest['qemu']}, {hashes}"])
+    for kind, digests in data["digests"].items():
+        for name, digest in digests.items():
+            if digest:
+                facts.append([f"{kind.removesuffix('s')} {name}", element("code", digest)])
+    return element("section", element("h2", "Provenance"), table(["", ""], facts, class_="facts"), id="provenance")
+
+
+def _troubles(summary: Summary) -> Markup:
+    if not summary.troubles:
+        return Markup("")
+    rows: list[list[object]] = [
+        [t.label, t.status, f"{t.workload}, load {t.load}, {t.machine}, seed {t.seed}", t.reason]
+        for t in summary.troubles[:_MOST_TROUBLES]
+    ]
+    rest = len(summary.troubles) - _MOST_TROUBLES
+    return element(
+        "section",
+        element("h2", "Cells without a value"),
+        table(["scheduler", "status", "cell", "reason"], rows),
+        element("p", f"And {rest} more." if rest > 0 else ""),
+        id="troubles",
+    )
+
+
+def _method(summary: Summary) -> Markup:
+    pairing = {
+        design.SEEDS: "One seed gives all schedulers the same draws: changes are paired by seed.",
+        design.BLOCKS: "Every block holds each scheduler once, in shuffled order: changes are paired by block.",
+    }[summary.design]
+    lines = [
+        "± and ranges are 95 % intervals: bias-corrected and accelerated bootstrap over repetitions.",
+        pairing,
+        "Percentiles are those of the merged histograms of all repetitions, to 0.1 %; percentiles are never averaged.",
+        "“No difference found” does not say that there is none, but how large one could still be.",
+        f"A claim (better, worse, more, less) needs {verdict.FEWEST} repetitions, an interval that excludes zero, and "
+        f"p below {verdict.ALPHA} after Holm's adjustment over all {summary.tested} comparisons of the first tables "
+        f"({summary.tested_others} of the details, for themselves). Open: only the interval excludes zero.",
+        "Quantile tables use the (n+1)p rule.",
+    ]
+    reading = element("ul", *[element("li", line) for line in lines])
+    return element("section", element("h2", "How to read this"), reading)
+
+
+def _distinct(found: dict[str, Record], key: str) -> str:
+    return ", ".join(sorted({str(r.provenance.get(key, "")) for r in found.values()} - {""}))

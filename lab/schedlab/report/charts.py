@@ -10,7 +10,7 @@ from schedlab.metrics import metric
 from schedlab.report import palette
 from schedlab.report.figure import drawing, figure
 from schedlab.report.html import Markup
-from schedlab.statistics.row import Row
+from schedlab.statistics.rows import Row
 
 # Loads or values that span more than this are shown on a logarithmic axis.
 _WIDE_LOADS = 8

@@ -1,10 +1,56 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The frame of every page: one file that asks for nothing, and whose scripts only add to what is there."""
+"""The frame of every page: one file that asks for nothing, and whose scripts only add to what is there.
 
+It holds the style, the charts' JavaScript (Vega, Vega-Lite and Vega-Embed as they come in the vl-convert package) and
+the raw data, plain where small and compressed where large, with a button that saves them.
+"""
+
+import base64
+import gzip
 from pathlib import Path
+from typing import Any
 
-from schedlab.report import library, palette
-from schedlab.report.html import Markup, escape, join
+import vl_convert
+
+from schedlab import cache
+from schedlab.report import palette
+from schedlab.report.figure import json_text
+from schedlab.report.html import Markup, element, escape, join
+
+_MOST_PLAIN_BYTES = 600_000
+# Half the time of the highest level for a few per cent more bytes.
+_LEVEL = 6
+
+
+def raw_data(content: dict[str, Any], what: str) -> Markup:
+    text = json_text(content)
+    note = f"{what} are in this file as JSON, in the element with the id “data”"
+    if len(text.encode()) > _MOST_PLAIN_BYTES:
+        packed = base64.b64encode(gzip.compress(text.encode(), _LEVEL, mtime=0)).decode()
+        script = f'<script type="application/gzip" id="data">{packed}</script>'
+        note += " (base64 of gzip)"
+    else:
+        script = f'<script type="application/json" id="data">{text}</script>'
+    save = element("button", "Save as JSON", type="button", id="save", hidden="")
+    return element("section", element("h2", "Raw data"), element("p", note + ". ", save), Markup(script), id="raw")
+
+
+def _charts_script() -> str:
+    """Bundling takes seconds, so the bundle is kept by the package's version."""
+    path = cache.root() / "charts" / f"vega-{vl_convert.__version__}.js"
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        pass
+    text = vl_convert.javascript_bundle()
+    if "</_charts_script" in text.lower():
+        raise ValueError("the charts' JavaScript would end the element that holds it")
+    try:
+        cache.write(path, text)
+    except Exception:  # a cache that cannot be written costs time, not the report
+        return text
+    return text
+
 
 MOST_BYTES = 5_000_000
 _HERE = Path(__file__).parent
@@ -13,7 +59,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inl
 
 
 def document(title: str, body: list[Markup], with_charts: bool = True) -> str:
-    scripts = [*([library.script()] if with_charts else []), *(_own(name) for name in ("page.js", "schedule.js"))]
+    scripts = [*([_charts_script()] if with_charts else []), *(_own(name) for name in ("page.js", "schedule.js"))]
     loaded = "\n".join(f"<script>{text}</script>" for text in scripts)
     return (
         "<!doctype html>\n<!-- SPDX-License-Identifier: GPL-2.0-or-later -->\n"

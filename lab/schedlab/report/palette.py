@@ -6,6 +6,9 @@ same information for print. Charts are drawn in these exact values, and the page
 where the background is dark.
 """
 
+from schedlab.report import palette
+from schedlab.report.html import Markup, element
+
 # On white, on near-black.
 SERIES = [
     ("#0072b2", "#58b2ee"),
@@ -37,3 +40,31 @@ def dark_rules() -> str:
         for light, dark in pairs
         for attribute in ("fill", "stroke")
     )
+
+
+def legend(labels: list[str], names: dict[str, str] | None = None) -> Markup:
+    """`names`: what to say instead of a label."""
+    entries = [
+        element("span", _boxed(swatch(i)), (names or {}).get(label, label), data_scheduler=label)
+        for i, label in enumerate(labels)
+    ]
+    return element("p", *entries, class_="legend")
+
+
+def _boxed(drawn: str) -> Markup:
+    return Markup(f'<svg viewBox="0 0 12 12" aria-hidden="true">{drawn}</svg>')
+
+
+_OUTLINES = {
+    "circle": '<circle cx="6" cy="6" r="4.5" fill="{0}"/>',
+    "square": '<rect x="2" y="2" width="8" height="8" fill="{0}"/>',
+    "triangle-up": '<path d="M6 1.5 11 10.5H1z" fill="{0}"/>',
+    "diamond": '<path d="M6 .5 11 6 6 11.5 1 6z" fill="{0}"/>',
+    "cross": '<path d="M4 1h4v3h3v4H8v3H4V8H1V4h3z" fill="{0}"/>',
+    "triangle-down": '<path d="M6 10.5 11 1.5H1z" fill="{0}"/>',
+}
+
+
+def swatch(index: int) -> str:
+    """A scheduler's sign, twelve units wide and high."""
+    return _OUTLINES[palette.shape(index)].format(palette.colour(index))

@@ -15,7 +15,7 @@ from schedlab.format.numbers import decimals, number, scale
 from schedlab.metrics import metric
 from schedlab.report import charts, palette
 from schedlab.report.html import escape
-from schedlab.report.workload_section import swatch
+from schedlab.report.palette import swatch
 
 
 @dataclass(frozen=True)

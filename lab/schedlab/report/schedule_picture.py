@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schedlab.campaign.cells import file_digest, sources_digest
+from schedlab.campaign.cells import MEASURED, file_digest, sources_digest
 from schedlab.campaign.matrix import PlannedCell
-from schedlab.campaign.roles import MEASURED
 from schedlab.catalogue import machines, schedulers, workloads
 from schedlab.errors import LabError
+from schedlab.format.sentences import machine_name
 from schedlab.report import palette
 from schedlab.report.figure import json_text
 from schedlab.report.html import Markup, element, escape, join
 from schedlab.statistics.summary import Summary
-from schedlab.terminal.table import machine_name
 from schedlab.trace import ftrace, simulated
 from schedlab.trace.schedule import Schedule, Stretch, Wanted, schedule
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The page of a study, or of several: score, claims published beside ours, and what we measured."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,17 +10,18 @@ from schedlab import atomic
 from schedlab.collect import manifest as manifests
 from schedlab.collect.store import Store
 from schedlab.export.plain import as_json
-from schedlab.report import charts, claims, published, workload_section
-from schedlab.report import data as raw
+from schedlab.format.sentences import machine_name
+from schedlab.metrics import metric
+from schedlab.report import charts, claims, palette, tables
+from schedlab.report import document as raw
 from schedlab.report.document import MOST_BYTES, document
 from schedlab.report.html import Markup, element, join, table
-from schedlab.statistics.row import Row
+from schedlab.statistics.rows import Row
 from schedlab.statistics.samples import MEAN
 from schedlab.statistics.summary import Summary, summarise
-from schedlab.studies import measured
-from schedlab.studies.score import Score, Verdict
+from schedlab.studies import experiments
+from schedlab.studies.score import Score, Verdict, cells
 from schedlab.studies.study_file import Experiment, Study
-from schedlab.terminal.table import machine_name
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def found(study: Study, verdicts: list[Verdict], rows: list[dict[str, Any]], sco
 def _parts(study: Study, base: Path) -> Iterator[tuple[Experiment, str, Summary]]:
     for experiment in study.experiments:
         for machine in experiment.machines:
-            folder = measured.directory(base, experiment, machine)
+            folder = experiments.directory(base, experiment, machine)
             if (folder / manifests.NAME).is_file():
                 yield experiment, machine, _summary(experiment, folder)
 
@@ -86,7 +87,7 @@ def render(everything: list[Found], total: Score | None, command: str, whole: bo
         element("div", claims.picture(verdicts), class_="charts"),
         *[_section(one, several, whole) for one in everything],
         _provenance(everything, command),
-        raw.section(_data(everything, whole), "Claims, scores" + (" and summaries" if whole else "")),
+        raw.raw_data(_data(everything, whole), "Claims, scores" + (" and summaries" if whole else "")),
     ]
     title = "Studies" if several else everything[0].study.name
     return document(f"{title}: published claims beside ours", body)
@@ -154,10 +155,10 @@ def _experiment(experiment: Experiment, one: Found, several: bool, whole: bool) 
     load = parts[0][1].manifest.data["workloads"][0]["load"] or "load"
     figures, tables = [], []
     for machine, summary in parts:
-        points = published.points(one.study, experiment, machine, one.verdicts)
+        points = _published_points(one.study, experiment, machine, one.verdicts)
         for rows in _measures(summary):
             where = f" on {machine_name(machine)}" if len(experiment.machines) > 1 else ""
-            caption = join([workload_section.caption(rows), where])
+            caption = join([tables.caption(rows), where])
             printed = {
                 (ours[name], at): value for (metric, name, at), value in points.items() if metric == rows[0].metric
             }
@@ -166,18 +167,18 @@ def _experiment(experiment: Experiment, one: Found, several: bool, whole: bool) 
             figures.append(charts.draw(caption, rows, labels, load, printed))
             change = join([element("b", f"{rows[0].title}, change against {theirs[labels[0]]}"), where])
             figures.append(charts.draw_changes(change, rows, labels, load))
-            tables.append(workload_section.numbers(rows, labels, load, where))
+            tables.append(tables.numbers(rows, labels, load, where))
     heading = element("h3", f"{experiment.published}: {experiment.name}")
     shown = element("div", *figures, class_="charts")
     if not whole:
-        return join([heading, workload_section.legend(labels, names), shown])
+        return join([heading, palette.legend(labels, names), shown])
     folded = element("details", element("summary", "The numbers"), element("div", *tables, class_="tables"))
-    return join([heading, workload_section.legend(labels, names), shown, folded])
+    return join([heading, palette.legend(labels, names), shown, folded])
 
 
 def _measures(summary: Summary) -> list[list[Row]]:
     """Means, which is what the studies print."""
-    return workload_section.by_measure([row for row in summary.rows if row.statistic == MEAN])
+    return tables.by_measure([row for row in summary.rows if row.statistic == MEAN])
 
 
 def _provenance(everything: list[Found], command: str) -> Markup:
@@ -207,3 +208,27 @@ def _data(everything: list[Found], whole: bool) -> dict[str, Any]:
         }
         for one in everything
     }
+
+
+# Units of published/claims.csv that ours call otherwise.
+_OURS = {"us": "µs"}
+
+# our metric, the study's scheduler, load
+Points = dict[tuple[str, str, int], float]
+
+
+def _published_points(study: Study, experiment: Experiment, machine: str, verdicts: Iterable[Verdict]) -> Points:
+    """In the units of our metrics; what is a sum of several of ours, or a mean over loads, is in no chart."""
+    found: Points = {}
+    for verdict in verdicts:
+        claim = verdict.claim
+        if claim.machine != machine:
+            continue
+        for scheduler, value in ((claim.a, claim.value_a), (claim.b, claim.value_b)):
+            where = [(name, load) for one, name, load in cells(study, claim, scheduler) if one is experiment]
+            if value is None or len(where) != 1:
+                continue
+            ours = experiment.metrics[claim.metric]
+            if len(ours) == 1 and metric(ours[0]).unit == _OURS.get(claim.unit, claim.unit):
+                found[ours[0], *where[0]] = value
+    return found

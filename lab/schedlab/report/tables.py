@@ -2,21 +2,24 @@
 """Values and changes as text, for all tables of the page."""
 
 import math
+from itertools import groupby
 
-from schedlab.format.numbers import decimals, interval, number, p_value, percent, spread
-from schedlab.report.html import Markup, element
+from schedlab.format.numbers import decimals, interval, number, p_value, percent, scale, spread
+from schedlab.format.sentences import WORDS, repetitions
+from schedlab.metrics import metric, sort_key
+from schedlab.report import tables
+from schedlab.report.html import Markup, element, join, table
 from schedlab.statistics import verdict
-from schedlab.statistics.change import Change
 from schedlab.statistics.comparison import Comparison
-from schedlab.statistics.omnibus import Omnibus
-from schedlab.statistics.row import Row
-from schedlab.statistics.value import Value
+from schedlab.statistics.estimates import Change, Value
+from schedlab.statistics.oneway import Omnibus
+from schedlab.statistics.rows import Row
 
 _CLASS = {"good": "better", "bad": "worse"}
 
 
 def style(word: str) -> str | None:
-    return _CLASS.get(verdict.WORDS[word].tone) if word in verdict.WORDS else None
+    return _CLASS.get(WORDS[word].tone) if word in WORDS else None
 
 
 def value(found: Value | None, factor: float) -> Markup:
@@ -33,7 +36,7 @@ def cell(found: Value | None, against: Comparison | None, factor: float) -> Mark
     if against is None or not math.isfinite(against.change.pct):
         return element("td", value(found, factor))
     word = against.verdict
-    long = verdict.WORDS[word].long
+    long = WORDS[word].long
     if word == verdict.SAME:
         line: list[object] = [f"{long}, smaller than {number(against.smaller_than_pct, 1)} %"]
     else:
@@ -68,3 +71,35 @@ def together(found: Omnibus | None) -> Markup:
     df = f"{number(found.df_between, 0)}, {number(found.df_within, 0 if found.df_within.is_integer() else 1)}"
     text = f"ω² = {number(found.omega_squared, 2)}, F({df}) = {number(found.f)}, {p_value(found.p)}"
     return element("small", text, Markup("<br>"), f"{found.method}: {found.why}")
+
+
+def by_measure(rows: list[Row]) -> list[list[Row]]:
+    def key(row: Row) -> tuple:
+        return (sort_key(row.metric), row.statistic)
+
+    return [list(part) for _, part in groupby(sorted(rows, key=key), key=key)]
+
+
+def caption(rows: list[Row]) -> Markup:
+    better = metric(rows[0].metric).better
+    return join([element("b", rows[0].title), f", {better} is better" if better else ""])
+
+
+def numbers(rows: list[Row], labels: list[str], load_name: str, where: str = "") -> Markup:
+    factor, unit = scale(metric(rows[0].metric).unit, [v.value for row in rows for v in row.values.values()])
+    header: list[object] = [load_name, *labels]
+    body: list[list[object]] = [
+        [str(row.load), *[tables.cell(row.values.get(x), row.against.get(x), factor) for x in labels]] for row in rows
+    ]
+    if any(row.control for row in rows):
+        header.append("default against itself")
+        for line, row in zip(body, rows, strict=True):
+            line.append(tables.control(row.control))
+    if len(labels) > 2 and any(row.omnibus for row in rows):
+        header.append("all together")
+        for line, row in zip(body, rows, strict=True):
+            line.append(tables.together(row.omnibus))
+    title = rows[0].title + (f" ({unit})" if unit else "") + f"{where}, n = {repetitions(rows)}"
+    tested = tables.method(rows)
+    title += f"; p: {tested}, Holm" if tested else ""
+    return table(header, body, title, class_="numbers", data_measure=f"{rows[0].metric} {rows[0].statistic}")

@@ -15,7 +15,7 @@ from scipy import special
 
 from schedlab.statistics import tukey
 from schedlab.statistics.effect import negligible
-from schedlab.statistics.omnibus import Omnibus, omega_squared
+from schedlab.statistics.oneway import Omnibus, omega_squared
 
 
 @dataclass(frozen=True)

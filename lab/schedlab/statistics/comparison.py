@@ -4,10 +4,10 @@
 import math
 from dataclasses import dataclass
 
-from schedlab.statistics import design, power
+from schedlab.statistics import design
 from schedlab.statistics.blocks import paired_t
-from schedlab.statistics.change import Change, nothing
 from schedlab.statistics.effect import NO_EFFECT, Effect, hedges
+from schedlab.statistics.estimates import Change, no_change
 from schedlab.statistics.oneway import TUKEY_KRAMER, oneway
 from schedlab.statistics.runs import Runs
 from schedlab.statistics.verdict import FEWEST, bound_pct, verdict
@@ -55,7 +55,7 @@ class Comparison:
 
 def missing(reference: str, label: str, better: str, why: str) -> Comparison:
     nan = math.nan
-    change = nothing(False)
+    change = no_change(False)
     return Comparison(
         reference, label, better, design.INDEPENDENT, change, NO_EFFECT, nan, nan, "none", nan, nan, nan, note=why
     )
@@ -84,8 +84,8 @@ def compare(
         planned,
         change,
         effect,
-        power.detectable_pct(se, change.n, change.paired),
-        power.runs_for(power.TARGET_PCT, se, change.n, change.paired),
+        design.detectable_pct(se, change.n, change.paired),
+        design.runs_for(design.TARGET_PCT, se, change.n, change.paired),
         method,
         t,
         df,

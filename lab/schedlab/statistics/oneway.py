@@ -14,7 +14,28 @@ from scipy import special
 
 from schedlab.statistics import tukey
 from schedlab.statistics.effect import negligible
-from schedlab.statistics.omnibus import Omnibus, omega_squared
+
+
+@dataclass(frozen=True)
+class Omnibus:
+    method: str  # in words, for people
+    why: str  # what decided for this method
+    f: float
+    df_between: float
+    df_within: float
+    p: float  # NaN where nothing varies
+    omega_squared: float  # share of the variance that the schedulers explain; partial where blocks were removed
+
+
+def omega_squared(f: float, df_between: float, n: int) -> float:
+    """From F: the same as from sums of squares (Hays 1963), and what is used after Welch's F. Never below zero."""
+    if np.isnan(f):
+        return float("nan")
+    if np.isinf(f):
+        return 1.0
+    gain = df_between * (f - 1)
+    return max(0.0, gain / (gain + n))
+
 
 LEVEL = 0.95
 ALPHA = 0.05

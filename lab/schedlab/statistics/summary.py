@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Everything a campaign found, in one structure, which terminal, page, files and --json show without computing."""
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import groupby
 
 from schedlab import parallel
-from schedlab.campaign.roles import FIRST, LAST
+from schedlab.campaign.cells import FIRST, LAST
 from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import EJECTED, FAILED, OK, VOID, Record
-from schedlab.metrics import FALLBACK_HEADLINES
-from schedlab.statistics import analysis, design
-from schedlab.statistics.change import Change, changes
-from schedlab.statistics.groups import Group, groups
-from schedlab.statistics.holm import holm
-from schedlab.statistics.noise import Noise, floors_pct, noise
-from schedlab.statistics.row import Row
-from schedlab.statistics.samples import MEAN, Scalars
+from schedlab.metrics import FALLBACK_HEADLINES, sort_key
+from schedlab.statistics import design, rows
+from schedlab.statistics.estimates import Change, changes
+from schedlab.statistics.rows import Row
+from schedlab.statistics.samples import MEAN, Group, Scalars, groups
+from schedlab.statistics.stability import Noise, floors_pct, noise
+from schedlab.statistics.verdict import CLAIMS, NOISE, OPEN, SAME, UNKNOWN, holm
 
 # What of a distribution is shown first: the usual, and the rare that people notice.
 _SHOWN = {"p50", "p99"}
@@ -68,7 +69,7 @@ def summarise(manifest: Manifest, found: dict[str, Record]) -> Summary:
     headlines = _headlines(manifest, everything)
     planned = design.of_place(manifest.data["place"])
     by_group = parallel.each(
-        partial(analysis.rows, group, manifest.labels, planned, headlines[group.workload]) for group in everything
+        partial(rows.rows, group, manifest.labels, planned, headlines[group.workload]) for group in everything
     )
     rows = [row for found_in_group in by_group for row in found_in_group]
     floors = floors_pct((row.measure, row.control) for row in rows)
@@ -171,3 +172,52 @@ def _judged(record: Record) -> float:
         if name in record.metrics:
             return record.metrics[name]
     return 0.0
+
+
+MIXED = "mixed"
+# Where no load carries a claim, the first of these that one does.
+_WEAKER = [OPEN, NOISE, SAME]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One metric of one workload on one machine, over all loads."""
+
+    rows: list[Row]
+
+    @property
+    def first(self) -> Row:
+        return self.rows[0]
+
+    def word(self, label: str) -> str:
+        """Better or worse where no load says otherwise and at least one says so."""
+        seen = {row.verdict(label) for row in self.rows}
+        claims = seen & CLAIMS
+        if len(claims) > 1:
+            return MIXED
+        return claims.pop() if claims else next((word for word in _WEAKER if word in seen), UNKNOWN)
+
+    def agreeing(self, label: str) -> int:
+        """Loads whose own verdict is the line's."""
+        return sum(row.verdict(label) == self.word(label) for row in self.rows)
+
+    def smaller_than_pct(self, label: str) -> float:
+        """Ruled out at every load: a difference this large."""
+        bounds = [row.against[label].smaller_than_pct for row in self.rows if label in row.changes]
+        return max((bound for bound in bounds if math.isfinite(bound)), default=math.nan)
+
+    def extremes(self, label: str) -> tuple[Row, Row] | None:
+        """The loads with the smallest and the largest change."""
+        rows = [row for row in self.rows if label in row.changes and math.isfinite(row.changes[label].pct)]
+        if not rows:
+            return None
+        return min(rows, key=lambda r: r.changes[label].pct), max(rows, key=lambda r: r.changes[label].pct)
+
+
+def measures(summary: Summary) -> list[Measure]:
+    def key(row: Row) -> tuple:
+        return (workloads.index(row.workload), machines.index(row.machine), sort_key(row.metric), row.statistic)
+
+    workloads = [w["name"] for w in summary.manifest.data["workloads"]]
+    machines = [m["name"] for m in summary.manifest.data["machines"]]
+    return [Measure(list(part)) for _, part in groupby(sorted(summary.headlines(), key=key), key=key)]

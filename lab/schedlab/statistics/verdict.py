@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The words for a change, here for the terminal and the page alike.
+"""The verdict on a change.
 
 A claim needs three things: repetitions enough to trust its interval, an interval that excludes zero, and a p below 5 %
 after Holm's adjustment over all comparisons of the report. On a real kernel the change must also exceed what the
@@ -7,10 +7,23 @@ default scheduler differs from itself.
 """
 
 import math
-from dataclasses import dataclass
 
-from schedlab.statistics.change import Change
+import numpy as np
+
+from schedlab.statistics.estimates import Change
 from schedlab.statistics.interval import NONE
+
+
+def holm(p: list[float]) -> list[float]:
+    """Adjusted p, in the order given. A comparison without a p (NaN) is not one of the family."""
+    raw = np.asarray(p, dtype=float)
+    tested = np.flatnonzero(~np.isnan(raw))
+    order = tested[np.argsort(raw[tested], kind="stable")]
+    adjusted = raw.copy()
+    factors = len(order) - np.arange(len(order))
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(raw[order] * factors)) if len(order) else []
+    return adjusted.tolist()
+
 
 BETTER = "better"
 WORSE = "worse"
@@ -28,25 +41,6 @@ FEWEST = 5
 # A simulator shows differences that nobody could notice, and that its costs do not warrant.
 NEGLIGIBLE_PCT = 0.1
 ALPHA = 0.05
-
-
-@dataclass(frozen=True)
-class Words:
-    short: str  # beside a number
-    long: str  # as a sentence of its own
-    tone: str  # good, bad or neither
-
-
-WORDS = {
-    BETTER: Words("better", "better", "good"),
-    WORSE: Words("worse", "worse", "bad"),
-    MORE: Words("more", "more", ""),
-    LESS: Words("less", "less", ""),
-    SAME: Words("no difference", "no difference found", ""),
-    OPEN: Words("open", "open: not certain among so many comparisons", ""),
-    NOISE: Words("within noise", "within what the default differs from itself", ""),
-    UNKNOWN: Words("", "too few repetitions", ""),
-}
 
 
 def verdict(change: Change, better: str, p_adjusted: float = math.nan, floor_pct: float = 0.0) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from schedlab.format.numbers import number, percent, scale
 from schedlab.metrics import metric
-from schedlab.studies.measured import Measured
+from schedlab.studies.experiments import Measured
 from schedlab.studies.published import Claim
 from schedlab.studies.score import Verdict, cells
 from schedlab.studies.study_file import Study

@@ -31,9 +31,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from schedlab.catalogue import loads, machines, studies, toml
-from schedlab.errors import InputError
-from schedlab.names import unknown
+from schedlab import checkout
+from schedlab.catalogue import loads, machines, toml
+from schedlab.errors import InputError, unknown
 
 
 @dataclass(frozen=True)
@@ -79,12 +79,18 @@ class Study:
     experiments: list[Experiment]
 
 
-def names() -> list[str]:
-    return list(studies.files())
+def files() -> dict[str, Path]:
+    base = checkout.root() / "studies"
+    return {path.stem: path for path in sorted(base.glob("*.toml"))}
+
+
+def title(path: Path) -> str:
+    """Of a listing, which reads nothing else."""
+    return toml.text(toml.read(path), "title", path, "")
 
 
 def find(name: str) -> Study:
-    available = studies.files()
+    available = files()
     if toml.is_path(name):
         return read(Path(name))
     if name not in available:

@@ -6,12 +6,11 @@ import math
 from rich.console import Console
 from rich.text import Text
 
-from schedlab.format.numbers import interval, number, p_value, percent
+from schedlab.format.numbers import number
+from schedlab.format.sentences import certainty, repetitions, where
 from schedlab.statistics import design
-from schedlab.statistics.change import Change
+from schedlab.statistics.design import MOST_RUNS
 from schedlab.statistics.interval import CONSTANT
-from schedlab.statistics.power import MOST_RUNS
-from schedlab.statistics.row import Row
 from schedlab.statistics.summary import Summary
 from schedlab.statistics.verdict import ALPHA, CLAIMS, FEWEST, NOISE, OPEN, SAME
 
@@ -35,15 +34,6 @@ def lines(summary: Summary) -> list[str]:
     )
     found.append(f"{counts['planned']} cells: {kinds or 'none'}")
     return found
-
-
-def repetitions(rows: list[Row]) -> str:
-    """10, or 8 to 10: of every value and change in these rows."""
-    counts = {value.n for row in rows for value in row.values.values()}
-    counts |= {c.change.n for row in rows for c in row.against.values() if c.change.n}
-    if not counts:
-        return "0"
-    return str(min(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
 
 
 def _legend(summary: Summary) -> list[str]:
@@ -89,41 +79,3 @@ def _advice(summary: Summary) -> list[str]:
         f"Least certain: {where(row)}, {c.label}: these runs find a change of {number(c.detectable_pct, 1)} % four "
         f"times in five; to see 1 % there you need {more}."
     ]
-
-
-def where(row: Row) -> str:
-    """wake-up latency, p99, of pipe at load 8 on desktop-4"""
-    return f"{row.title}, of {row.workload} at load {row.load} on {row.machine}"
-
-
-def certainty(summary: Summary) -> list[str]:
-    """What the machine itself did: the A/A control and its drift."""
-    found = []
-    if summary.noise:
-        worst = summary.noise.worst
-        found.append(
-            f"A/A control: the default differed from itself by {number(summary.noise.median_pct, 1)} % "
-            f"(median over {summary.noise.rows} rows), {percent(worst.pct)}{interval(*_ends(worst))} at most, "
-            f"n = {worst.n}. No claim is made below that of its own measure."
-        )
-    if summary.ends:
-        ends = summary.ends
-        found.append(
-            f"Drift from the first to the last default of a block: {percent(ends.pct)}{interval(*_ends(ends))}, "
-            f"n = {ends.n}; {percent(max(summary.drifts_pct, key=abs))} at most."
-        )
-    drifts = [(row.drift, row) for row in summary.headlines() if row.drift and not math.isnan(row.drift.p)]
-    if drifts:
-        worst_drift, row = min(drifts, key=lambda pair: pair[0].p)
-        p = min(1.0, worst_drift.p * len(drifts))
-        found.append(
-            f"Drift over the blocks: {percent(worst_drift.change_pct)} in {where(row)} "
-            f"({p_value(p)} over {len(drifts)} rows, n = {worst_drift.n})."
-            if p < ALPHA
-            else f"No drift over the blocks found ({p_value(p)} at least, over {len(drifts)} rows)."
-        )
-    return found
-
-
-def _ends(change: Change) -> tuple[float, float]:
-    return change.interval.low, change.interval.high

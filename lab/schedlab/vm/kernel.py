@@ -12,8 +12,8 @@ from pathlib import Path
 
 from schedlab import cache
 from schedlab.errors import InputError, PlaceError
-from schedlab.vm import apt, debian, hosts, vmlinux
-from schedlab.vm.candidate import Candidate, Unfit, check_config, check_types
+from schedlab.vm import apt, candidates, vmlinux
+from schedlab.vm.candidates import Candidate, Unfit, check_config, check_types
 
 # The series that the project's numbers were made with; another one is an option.
 SERIES = "7.2"
@@ -61,10 +61,10 @@ def _known(spec: str) -> Kernel | None:
 
 
 def _first_fit(spec: str) -> Kernel:
-    if spec != HOST and debian.reachable():
-        return _choose(debian.candidates(spec), "choose another with --kernel")
+    if spec != HOST and candidates.debian_is_reachable():
+        return _choose(candidates.debian_kernels(spec), "choose another with --kernel")
     return _choose(
-        hosts.candidates(),
+        candidates.installed_kernels(),
         f"install apt and debian-archive-keyring and set {apt.MIRROR_VARIABLE} to the URI of a Debian archive, or "
         "install a kernel with CONFIG_SCHED_CLASS_EXT=y",
     )

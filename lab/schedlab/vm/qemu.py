@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab import cache, distribution
+from schedlab.distribution import System
 from schedlab.errors import PlaceError
-from schedlab.system import System
 from schedlab.vm.apt import Apt, index_targets, mirror
 
 BINARY = "qemu-system-x86_64"

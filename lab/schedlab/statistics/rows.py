@@ -1,27 +1,97 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From a group's samples to its rows."""
+"""One line of any table, a metric and statistic of a workload at one load on one machine for all schedulers, and how
+a group's samples become its rows.
+"""
 
 import math
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from schedlab.campaign.matrix import CONTROL_LABEL
 from schedlab.metrics import metric
-from schedlab.statistics import design, dunnett
+from schedlab.statistics import design, dunnett, verdict
 from schedlab.statistics.blocks import Blocks, additive
-from schedlab.statistics.change import Change, changes, of_pairs
 from schedlab.statistics.comparison import Comparison, compare, missing
-from schedlab.statistics.drift import Drift, drift
-from schedlab.statistics.groups import Group
-from schedlab.statistics.oneway import TUKEY_KRAMER, OneWay, oneway
+from schedlab.statistics.estimates import MISSING, Change, Value, changes, changes_of_pairs, values
+from schedlab.statistics.oneway import TUKEY_KRAMER, Omnibus, OneWay, oneway
 from schedlab.statistics.replicates import Replicates, replicates
-from schedlab.statistics.row import Row
 from schedlab.statistics.runs import Runs, runs
-from schedlab.statistics.samples import Distributions, Sample
-from schedlab.statistics.value import MISSING, values
+from schedlab.statistics.samples import MEAN, Distributions, Group, Sample
+from schedlab.statistics.stability import Drift, Key, drift
+
+
+@dataclass(frozen=True)
+class Row:
+    workload: str
+    machine: str
+    load: int
+    metric: str
+    statistic: str  # mean, p50 …; "mean" for a metric that is one number a repetition
+    headline: bool
+    reference: str  # a column's label
+    values: dict[str, Value]  # by column, in the metric's unit
+    runs: dict[str, Runs]  # by column: each repetition's own number
+    comparisons: list[Comparison]  # every pair of columns; the one further left is the reference
+    control: Change | None  # the default against itself
+    distribution: bool
+    blocks: Blocks | None = None  # headlines only: blocks or seeds taken out
+    oneway: OneWay | None = None  # headlines only: as if the groups were independent
+    drift: Drift | None = None  # headlines on a real kernel only: over the order of the blocks
+
+    @property
+    def better(self) -> str:
+        return metric(self.metric).better
+
+    @property
+    def unit(self) -> str:
+        return metric(self.metric).unit
+
+    @property
+    def title(self) -> str:
+        """wake-up latency, p99"""
+        title = metric(self.metric).title
+        return title if self.statistic == MEAN else f"{title}, {self.statistic}"
+
+    @property
+    def against(self) -> dict[str, Comparison]:
+        """By column: those with the reference."""
+        return {c.label: c for c in self.comparisons if c.reference == self.reference}
+
+    @property
+    def changes(self) -> dict[str, Change]:
+        """By column, the reference and columns without a value left out."""
+        return {label: c.change for label, c in self.against.items() if c.change.n}
+
+    @property
+    def omnibus(self) -> Omnibus | None:
+        """All schedulers at once, by the design that the repetitions have."""
+        if self.blocks:
+            return self.blocks.omnibus
+        return self.oneway.omnibus if self.oneway else None
+
+    @property
+    def measure(self) -> Key:
+        """What loads have in common."""
+        return self.workload, self.machine, self.metric, self.statistic
+
+    def verdict(self, label: str) -> str:
+        found = self.against.get(label)
+        return found.verdict if found else verdict.UNKNOWN
+
+    def key(self) -> dict[str, Any]:
+        """What names the row in every file."""
+        return {
+            "workload": self.workload,
+            "machine": self.machine,
+            "load": self.load,
+            "metric": self.metric,
+            "statistic": self.statistic,
+            "unit": self.unit,
+        }
 
 
 def rows(group: Group, labels: list[str], planned: str, headlines: Collection[tuple[str, str]]) -> list[Row]:
@@ -69,7 +139,7 @@ def _changes(
     if design.of_pair(planned, one.seeds, two.seeds) == design.INDEPENDENT:
         return changes(one, two, False)
     if one.seeds == two.seeds:
-        return of_pairs(resampled[reference], resampled[label])
+        return changes_of_pairs(resampled[reference], resampled[label])
     return changes(one, two, True)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The change against a reference, in percent of the reference, with its interval.
+"""What is estimated, each with its interval: one scheduler's value of a statistic, and its change against a reference.
 
-The ratio of means, or of percentiles of merged histograms. The interval is the bootstrap's, which is
-the same for the ratio, its logarithm and the percentage.
+A change is the ratio of means, or of percentiles of merged histograms, in percent of the reference. The interval is
+the bootstrap's, which is the same for the ratio, its logarithm and the percentage.
 """
 
 import math
@@ -16,6 +16,29 @@ from schedlab.statistics.samples import Sample
 
 
 @dataclass(frozen=True)
+class Value:
+    n: int
+    value: float
+    interval: Interval
+
+    @property
+    def half_width(self) -> float:
+        return (self.interval.high - self.interval.low) / 2
+
+
+MISSING = Value(0, math.nan, NO_INTERVAL)
+
+
+def values(found: Replicates) -> dict[str, Value]:
+    """By statistic."""
+    n = len(found.seeds)
+    return {
+        name: Value(n, point, interval(point, found.drawn[name], [found.left_out[name]]) if n > 1 else NO_INTERVAL)
+        for name, point in found.full.items()
+    }
+
+
+@dataclass(frozen=True)
 class Change:
     n: int  # pairs, or the smaller group's repetitions
     pct: float
@@ -24,7 +47,7 @@ class Change:
     se_pct: float = math.nan  # standard error, of the bootstrap, for n - 1 degrees of freedom
 
 
-def nothing(paired: bool) -> Change:
+def no_change(paired: bool) -> Change:
     return Change(0, math.nan, NO_INTERVAL, paired)
 
 
@@ -32,16 +55,16 @@ def changes(reference: Sample, other: Sample, paired: bool) -> dict[str, Change]
     """By statistic. Paired: the same seed or block holds both, so repetitions are resampled together."""
     if not paired:
         if not (reference.seeds and other.seeds):
-            return {name: nothing(False) for name in reference.statistics}
-        return of_groups(replicates(reference, 1), replicates(other, 2))
+            return {name: no_change(False) for name in reference.statistics}
+        return changes_of_groups(replicates(reference, 1), replicates(other, 2))
     shared = set(reference.seeds) & set(other.seeds)
     seeds = [seed for seed in reference.seeds if seed in shared]
     if not seeds:
-        return {name: nothing(True) for name in reference.statistics}
-    return of_pairs(replicates(reference.only(seeds)), replicates(other.only(seeds)))
+        return {name: no_change(True) for name in reference.statistics}
+    return changes_of_pairs(replicates(reference.only(seeds)), replicates(other.only(seeds)))
 
 
-def of_pairs(reference: Replicates, other: Replicates) -> dict[str, Change]:
+def changes_of_pairs(reference: Replicates, other: Replicates) -> dict[str, Change]:
     """Of the same seeds in the same order."""
     n = len(reference.seeds)
     found = {}
@@ -56,7 +79,7 @@ def of_pairs(reference: Replicates, other: Replicates) -> dict[str, Change]:
     return found
 
 
-def of_groups(reference: Replicates, other: Replicates) -> dict[str, Change]:
+def changes_of_groups(reference: Replicates, other: Replicates) -> dict[str, Change]:
     """Of two groups that were drawn independently."""
     n = min(len(reference.seeds), len(other.seeds))
     found = {}

@@ -1,18 +1,54 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Did the machine change while it was measured? Values against the order in which they were run.
+"""Did the machine hold still while it was measured? The noise floor, and drift.
 
-Spearman's rank correlation with the number of the block; its p by permutation: all orders of up to seven blocks, else
-9,999 orders from a fixed seed. The size is Theil and Sen's slope, over the whole run.
+The noise floor is how far the default scheduler differed from itself in the A/A control: a claim has to exceed the
+largest such difference at any load of the same measure on the same machine.
+
+Drift is of values against the order in which they were run: Spearman's rank correlation with the number of the block,
+its p by permutation (all orders of up to seven blocks, else 9,999 orders from a fixed seed). Its size is Theil and
+Sen's slope, over the whole run.
 """
 
 import math
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
+from statistics import median
 
 import numpy as np
 
-FEWEST = 5
+from schedlab.statistics.estimates import Change
+
+Key = tuple[str, str, str, str]  # workload, machine, metric, statistic
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Over the headlines of a report."""
+
+    rows: int
+    median_pct: float  # of the sizes
+    worst: Change
+
+
+def floors_pct(controls: Iterable[tuple[Key, Change | None]]) -> dict[Key, float]:
+    found: dict[Key, float] = defaultdict(float)
+    for key, change in controls:
+        if change and math.isfinite(change.pct):
+            found[key] = max(found[key], abs(change.pct))
+    return dict(found)
+
+
+def noise(controls: Iterable[Change | None]) -> Noise | None:
+    found = [change for change in controls if change and math.isfinite(change.pct)]
+    if not found:
+        return None
+    return Noise(len(found), median(abs(c.pct) for c in found), max(found, key=lambda c: abs(c.pct)))
+
+
+FEWEST_BLOCKS = 5
 _ALL_ORDERS = 7
 _ORDERS = 9_999
 _SEED = 19041
@@ -30,7 +66,7 @@ def drift(values: np.ndarray) -> Drift:
     """`values` in the order of the run: one a block."""
     values = values[~np.isnan(values)]
     n = len(values)
-    if n < FEWEST or np.ptp(values) <= 1e-12 * np.abs(values).max():
+    if n < FEWEST_BLOCKS or np.ptp(values) <= 1e-12 * np.abs(values).max():
         return Drift(n, math.nan, math.nan, math.nan)
     from scipy import stats
 

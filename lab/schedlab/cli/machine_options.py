@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Options of the commands on policies, this machine and its guests: check, list, doctor, vm, load, status, unload."""
+
+import argparse
+
+from schedlab.campaign.request import TIERS
+from schedlab.cli.commands import add
+
+# Where a policy may be tried on a real kernel.
+_KERNELS = ("auto", "vm", "host", "none")
+
+
+def add_all(commands: argparse._SubParsersAction) -> None:
+    _check(commands)
+    _list(commands)
+    _doctor(commands)
+    _vm(commands)
+    _load(commands)
+
+
+_CHECK_EPILOG = """\
+POLICY is a .bpf.c file, a folder that holds scx_NAME.bpf.c, or a scheduler of the tree.
+
+A finding is shrunk to a small workload and machine, which lie in DIR with the last of the
+trace; one line is printed that runs it again. docs/checking.md says what each checker means.
+
+exit status: 0 nothing found, 1 found or refused by the kernel, 2 bad input (the policy does
+not compile), 3 the place is not available, 130 interrupted: what was found is kept"""
+
+
+def _check(commands: argparse._SubParsersAction) -> None:
+    parser = add(commands, "check", "check.check", usage="schedlab check POLICY [options]", epilog=_CHECK_EPILOG)
+    parser.add_argument("policy", metavar="POLICY", help="what to check")
+    what = parser.add_argument_group("what to run")
+    what.add_argument(
+        "-o", "--set", metavar="K=V", action="append", default=[], help="set a tunable; those not set are drawn"
+    )
+    what.add_argument("--each", metavar="CHOICE", help="check every value of this choice in turn, such as rules")
+    what.add_argument("--seed", metavar="N", type=int, help="of the random cases: run K of a seed is always the same")
+    amount = what.add_mutually_exclusive_group()
+    amount.add_argument("--runs", metavar="N", type=int, help="how many random cases (default: 500)")
+    amount.add_argument("--time-s", metavar="S", type=int, help="as many as fit into so many seconds")
+    what.add_argument("-j", "--jobs", metavar="N", type=int, help="cases at once (default: one per CPU)")
+    what.add_argument("--replay", metavar="FILE", help="run this case.toml again, and nothing else")
+    bounds = parser.add_argument_group("what is a finding")
+    bounds.add_argument("--idle-ms", metavar="MS", type=int, help="a CPU idle so long beside a task (default: 100)")
+    bounds.add_argument("--starvation-ms", metavar="MS", type=int, help="a task that waits so long (default: 1000) …")
+    bounds.add_argument(
+        "--share-ms", metavar="MS", type=int, help="… and so long for each weight of its own that others have (50)"
+    )
+    bounds.add_argument(
+        "--pause-us",
+        metavar="US",
+        type=int,
+        help="tasks that change their own nice, policy or affinity sleep so long after it (default: 1000)",
+    )
+    where = parser.add_argument_group("real kernel")
+    where.add_argument(
+        "--kernel", choices=_KERNELS, default="auto", metavar="PLACE", help="vm, host, none; auto: vm where it can be"
+    )
+    where.add_argument("--stress-s", metavar="S", type=int, default=10, help="seconds of stress (default: 10)")
+    out = parser.add_argument_group("results")
+    out.add_argument("-C", "--directory", metavar="DIR", help="where a finding goes (default: results/check/NAME)")
+    out.add_argument("--json", action="store_true", help="print the result as JSON and nothing else")
+
+
+def _list(commands: argparse._SubParsersAction) -> None:
+    kinds = ["schedulers", "workloads", "machines", "studies"]
+    parser = add(commands, "list", "listing.list_things", usage=f"schedlab list {'|'.join(kinds)} [--json]")
+    parser.add_argument("what", choices=kinds, metavar="KIND", help=", ".join(kinds))
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _doctor(commands: argparse._SubParsersAction) -> None:
+    parser = add(commands, "doctor", "doctor.doctor", usage="schedlab doctor [--json]")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+_VM_EPILOG = """\
+The first use fetches QEMU and a kernel; lab/schedlab/vm/README.md says what a guest is."""
+
+
+def _vm(commands: argparse._SubParsersAction) -> None:
+    parser = add(commands, "vm", "vm.vm", usage="schedlab vm setup|exec|shell [options]", epilog=_VM_EPILOG)
+    actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
+    setup = _vm_action(actions, "setup", "[--refresh]", "install QEMU, fetch the kernel; nothing the second time")
+    setup.add_argument("--refresh", action="store_true", help="look for a newer kernel")
+    run = _vm_action(actions, "exec", "[options] -- COMMAND", "run a command in a guest; its exit status is ours")
+    _guest(run)
+    run.add_argument("--limit", type=float, default=600.0, metavar="S", help="seconds (default: 600)")
+    run.add_argument("-v", "--verbose", action="store_true", help="say what it ran on and how long it took to boot")
+    run.add_argument("words", nargs="*", metavar="COMMAND", help="after --, with its arguments")
+    shell = _vm_action(actions, "shell", "[options]", "a busybox shell on the guest's console")
+    _guest(shell)
+    for each in (setup, run, shell):
+        each.add_argument("--kernel", metavar="K", help="a series such as 7.2 (the default), a release, or host")
+
+
+def _vm_action(actions: argparse._SubParsersAction, name: str, usage: str, about: str) -> argparse.ArgumentParser:
+    description = about[0].upper() + about[1:] + "."
+    prog = f"schedlab vm {name}"
+    return actions.add_parser(name, prog=prog, usage=f"{prog} {usage}", help=about, description=description)
+
+
+def _guest(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tier",
+        choices=["auto", *TIERS],
+        default="auto",
+        metavar="TIER",
+        help="exact: counts instructions, runs are identical; virtual: KVM; emulated: software, a thread per CPU "
+        "(default: auto, virtual where KVM boots a guest, else emulated)",
+    )
+    parser.add_argument("--cpus", type=int, default=1, metavar="N", help="virtual CPUs (default: 1)")
+    parser.add_argument("--memory", default="1G", metavar="M", help="512M, 2G (default: 1G)")
+    parser.add_argument("--topology", metavar="SxCxT", help="sockets x cores x threads, such as 1x4x2 (default: flat)")
+    parser.add_argument(
+        "--file",
+        action="append",
+        default=[],
+        metavar="PATH[:GUESTPATH]",
+        help="bring a file or folder along, executables with their libraries (default place: /NAME, where commands "
+        "are looked for as well)",
+    )
+    parser.add_argument("--disk", action="store_true", help="files on a disk, not in memory (not in the exact tier)")
+    parser.add_argument("--append", default="", metavar="TEXT", help="more for the kernel's command line")
+
+
+def _load(commands: argparse._SubParsersAction) -> None:
+    load = add(
+        commands,
+        "load",
+        "load.load",
+        usage="schedlab load NAME [-- OPTIONS]",
+        epilog="OPTIONS go to the scheduler's own program; 'build/bin/scx_NAME --help' lists them.\nNeeds root.",
+    )
+    load.add_argument("scheduler", metavar="NAME", help="a scheduler of 'schedlab list schedulers'")
+    status = add(commands, "status", "load.status", usage="schedlab status [--json]")
+    status.add_argument("--json", action="store_true", help="print JSON")
+    add(commands, "unload", "load.unload", usage="schedlab unload", epilog="Needs root.")

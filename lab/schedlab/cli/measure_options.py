@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Options of the commands that measure: compare, run, study, report, trace."""
+
+import argparse
+
+from schedlab.campaign.request import DEFAULT_MACHINE, DEFAULT_REPETITIONS, DEFAULT_WORKLOADS, PLACES, TIERS
+from schedlab.cli.commands import add
+
+_COMPARE = "Run workloads under several schedulers and compare each with the first one."
+
+_COMPARE_EPILOG = """\
+schedulers:
+  Names, separated by commas (schedlab list schedulers); 'default' is the kernel's own.
+  Tunables follow a colon, joined by plus signs: bfs:rules=424+rr_interval_us=3000
+  A path to a policy's folder or .bpf.c file works like a name: ./my/policy:slice_us=500
+
+results in DIR:
+  report.html, results.csv and .parquet (a row per cell and metric), groups.csv and
+  .parquet (percentiles, intervals), manifest.json, cells/ (a record per run)
+
+The same command again resumes: a cell that has a record is not run a second time.
+With -n 20 after -n 10, only the ten new repetitions run."""
+
+
+def add_all(commands: argparse._SubParsersAction) -> None:
+    _compare(commands)
+    _run(commands)
+    _study(commands)
+    _report(commands)
+    _trace(commands)
+
+
+def _compare(commands: argparse._SubParsersAction) -> None:
+    usage = "schedlab compare SCHEDULER[,SCHEDULER…] [options]"
+    parser = add(commands, "compare", "compare.compare", epilog=_COMPARE_EPILOG, usage=usage)
+    parser.description = _COMPARE
+    parser.add_argument("schedulers", metavar="SCHEDULERS", help="what to compare; the first is the reference")
+    what = parser.add_argument_group("what to run")
+    what.add_argument("-w", "--workloads", metavar="LIST", help=f"names or files (default: {DEFAULT_WORKLOADS})")
+    what.add_argument("--workload", dest="workloads", help=argparse.SUPPRESS)  # one is a list, too
+    what.add_argument("--load", metavar="LIST", help="load levels, such as 1,4,15 (default: each workload's own)")
+    what.add_argument(
+        "-p", "--param", metavar="K=V", action="append", help="a workload's parameter; WORKLOAD.K=V for one alone"
+    )
+    what.add_argument("--scale", metavar="PCT", help="size of real applications in %% of the whole: -p scale_pct=PCT")
+    what.add_argument(
+        "-n",
+        "--repetitions",
+        metavar="N",
+        type=int,
+        default=DEFAULT_REPETITIONS,
+        help=f"runs of each cell (default: {DEFAULT_REPETITIONS}; claims need 5)",
+    )
+    what.add_argument("--seed-base", metavar="S", type=int, default=1, help="seed of the first repetition (default: 1)")
+    where = parser.add_argument_group("where to run")
+    where.add_argument("--on", choices=PLACES, default="sim", metavar="PLACE", help="sim (default), vm or host")
+    where.add_argument(
+        "-m",
+        "--machines",
+        metavar="LIST",
+        help=f"simulated machines (default: {DEFAULT_MACHINE['sim']}), or numbers of guest CPUs "
+        f"(default: {DEFAULT_MACHINE['vm']})",
+    )
+    where.add_argument(
+        "--tier",
+        choices=TIERS,
+        default=None,
+        metavar="TIER",
+        help="of the virtual machine: exact (default: counted instructions, repeatable to the byte), "
+        "virtual (KVM) or emulated (fast emulation)",
+    )
+    _results(parser, where)
+
+
+_RUN_EPILOG = """\
+a campaign file, with every key but the first left out or not:
+  schedulers = ["bfs", "bfs:rules=424", "cfs"]
+  workloads = ["latt", "pipe"]
+  loads = [1, 4, 15]
+  machines = ["desktop-4"]
+  on = "sim"
+  tier = "exact"                  # where on = "vm"
+  repetitions = 10
+  seed_base = 1
+  [params]
+  duration_s = 5
+  "pipe.messages" = 1000          # for one workload alone"""
+
+
+def _run(commands: argparse._SubParsersAction) -> None:
+    parser = add(commands, "run", "compare.run", usage="schedlab run CAMPAIGN.toml [options]", epilog=_RUN_EPILOG)
+    parser.add_argument("campaign", metavar="CAMPAIGN.toml", help="what to compare, where and how often")
+    _results(parser, parser)
+
+
+def _results(parser: argparse.ArgumentParser, where: argparse._ActionsContainer) -> None:
+    where.add_argument("-j", "--jobs", metavar="N", type=int, help="simulated cells at once (default: one per CPU)")
+    out = parser.add_argument_group("results")
+    out.add_argument(
+        "-o", "--output", metavar="DIR", help="where they go (default: results/NAME, made from the request)"
+    )
+    out.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
+    out.add_argument("--no-report", action="store_true", help="do not write report.html")
+
+
+_STUDY_EPILOG = """\
+A claim says that A was better than B at one thing. The score takes single cells, leaves
+out differences under 1 %, counts those under 3 % half, and averages within groups first;
+'ratio error' is the median of |our A/B over the published A/B, less 1|.
+
+Parameters of a study's workloads are calibrated on its baseline scheduler alone; the file
+in studies/ says on which cells. --calibrate finds them again and changes no file."""
+
+
+def _study(commands: argparse._SubParsersAction) -> None:
+    parser = add(commands, "study", "study.study", usage="schedlab study NAME|all [options]", epilog=_STUDY_EPILOG)
+    parser.add_argument("study", metavar="NAME", help="a study of 'schedlab list studies', or all of them")
+    parser.add_argument("-n", "--repetitions", metavar="N", type=int, help="runs of each cell (default: the file's)")
+    parser.add_argument("--no-run", action="store_true", help="score the records that are there")
+    parser.add_argument("--calibrate", action="store_true", help="print the parameters that the baseline asks for")
+    where = parser.add_argument_group("where to run")
+    where.add_argument("--on", choices=PLACES, default="sim", metavar="PLACE", help="sim (default), vm or host")
+    where.add_argument("-m", "--machines", metavar="CPUS", help="CPUs of the guest, instead of the study's machines")
+    where.add_argument("--tier", choices=TIERS, default=None, metavar="TIER", help="of the virtual machine")
+    where.add_argument("-j", "--jobs", metavar="N", type=int, help="simulated cells at once (default: one per CPU)")
+    out = parser.add_argument_group("results")
+    out.add_argument("-o", "--output", metavar="DIR", help="where they go (default: results/studies/PLACE)")
+    out.add_argument("--json", action="store_true", help="print scores and claims as JSON and nothing else")
+    out.add_argument("--no-report", action="store_true", help="do not write report.html")
+
+
+def _report(commands: argparse._SubParsersAction) -> None:
+    parser = add(commands, "report", "report.report", usage="schedlab report DIR [options]")
+    parser.add_argument("directory", metavar="DIR", help="the results of 'schedlab compare'")
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
+
+
+_TRACE_EPILOG = """\
+One cell runs in the simulator, and everything it decides goes to FILE: which task runs
+where, who waits, every insertion into a queue with its slice and virtual time, every kick.
+
+  perfetto   .pftrace, .perfetto-trace, .pb: for Perfetto's viewer and trace processor
+  ftrace     .txt, .ftrace: text, for what reads ftrace's (trace-cmd, KernelShark, grep)
+
+example: schedlab trace bfs:rules=424 -w latt --load 15 -o latt.pftrace"""
+
+
+def _trace(commands: argparse._SubParsersAction) -> None:
+    parser = add(
+        commands,
+        "trace",
+        "trace.trace",
+        usage="schedlab trace SCHEDULER -w WORKLOAD -o FILE [options]",
+        epilog=_TRACE_EPILOG,
+    )
+    parser.add_argument("scheduler", metavar="SCHEDULER", help="a scheduler, with tunables as for compare")
+    what = parser.add_argument_group("what to run")
+    what.add_argument("-w", "--workload", metavar="NAME", required=True, help="a workload, by name or file")
+    what.add_argument("--load", metavar="N", type=int, help="load level (default: the workload's least)")
+    what.add_argument("-p", "--param", metavar="K=V", action="append", help="a workload's parameter")
+    machine = DEFAULT_MACHINE["sim"]
+    what.add_argument("-m", "--machine", metavar="NAME", default=machine, help=f"machine (default: {machine})")
+    what.add_argument("--seed", metavar="S", type=int, default=1, help="of the workload's draws (default: 1)")
+    out = parser.add_argument_group("results")
+    out.add_argument("-o", "--output", metavar="FILE", required=True, help="where it goes")
+    out.add_argument(
+        "--format", choices=["perfetto", "ftrace"], metavar="FORMAT", help="perfetto or ftrace, whatever FILE ends in"
+    )
