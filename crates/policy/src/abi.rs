@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `include/native/host.h`, field by field. Sizes are checked against the policy's own when it is loaded.
+//! `include/native/host.h`, field by field. Sizes are checked against the policy's own when it is loaded; the place of
+//! every field by `tests/abi.rs`.
 
 use std::ffi::{c_char, c_void};
 

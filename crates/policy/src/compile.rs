@@ -93,11 +93,16 @@ impl Clang {
         })
     }
 
+    /// The compiler, without arguments.
+    pub fn command(&self) -> Command {
+        Command::new(&self.program)
+    }
+
     /// Build `source` into `out`. An error is the compiler's or linker's first complaint, in one line.
     pub fn build(&self, source: &Source, target: Target, out: &Path) -> Result<()> {
         let scratch = tempfile::tempdir()?;
         let include = headers::write(scratch.path())?;
-        let mut command = Command::new(&self.program);
+        let mut command = self.command();
         // Debug information names the file as the user does, wherever it was built.
         command.args([
             "-g",
