@@ -87,7 +87,7 @@ fn topology(node: &Node) -> Result<Topology> {
 }
 
 fn rt_guard(node: &Node) -> Result<RtGuard> {
-    RtGuard::named(node.text()?).ok_or_else(|| node.expected("none, throttle, share or server"))
+    RtGuard::named(node.text()?).ok_or_else(|| node.expected(&RtGuard::names()))
 }
 
 fn rt_kernel(table: &Table) -> Result<RtKernel> {

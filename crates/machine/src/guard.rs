@@ -42,6 +42,12 @@ impl RtGuard {
         ("server", Self::ExtServer),
     ];
 
+    /// As a message has them: `none, throttle, share or server`.
+    pub fn names() -> String {
+        let [rest @ .., last] = Self::NAMES.map(|(name, _)| name);
+        format!("{} or {last}", rest.join(", "))
+    }
+
     pub fn named(name: &str) -> Option<Self> {
         Self::NAMES
             .iter()

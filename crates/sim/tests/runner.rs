@@ -215,6 +215,13 @@ fn bad_input_is_one_line_and_2() {
 }
 
 #[test]
+fn the_help_names_every_guard() {
+    let output = sim().args(["cell", "--help"]).output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    assert!(help.contains("none, throttle, share or server"), "{help}");
+}
+
+#[test]
 fn a_failure_prints_the_line_that_reproduces_it() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("turns.toml"), WORKLOAD).unwrap();

@@ -38,9 +38,10 @@ pub struct CellArgs {
     /// CPUs that go and come: 100ms:-3,250ms:+3
     #[arg(long, value_name = "SCRIPT")]
     hotplug: Option<String>,
-    /// What keeps ordinary tasks alive beside real-time ones, instead of what the machine's kernel does: none,
-    /// throttle, server
-    #[arg(long, value_name = "GUARD")]
+    #[arg(long, value_name = "GUARD", help = format!(
+        "What keeps ordinary tasks alive beside real-time ones, instead of what the machine's kernel does: {}",
+        RtGuard::names()
+    ))]
     rt_guard: Option<String>,
     /// Idle CPUs beside waiting tasks, starvation and lost tasks are failures
     #[arg(long)]
@@ -80,9 +81,8 @@ pub fn run(args: &CellArgs) -> Result<u8> {
         ..Options::default()
     };
     if let Some(name) = &args.rt_guard {
-        let guard = RtGuard::named(name).with_context(|| {
-            format!("--rt-guard: expected none, throttle, share or server, found {name}")
-        })?;
+        let guard = RtGuard::named(name)
+            .with_context(|| format!("--rt-guard: expected {}, found {name}", RtGuard::names()))?;
         options.rt_guard = Some(guard);
     }
     if let Some(script) = &args.hotplug {
