@@ -33,9 +33,24 @@ def test_what_jobs_find_comes_in_their_order(cpus: int) -> None:
     assert (os.getpid() in {pid for _, pid in found}) == (cpus == 1)
 
 
+def test_jobs_may_be_many(cpus: int) -> None:
+    """More than a pipe holds, at little cost each."""
+    begin = time.perf_counter()
+    assert parallel.each([partial(int, n) for n in range(40_000)]) == list(range(40_000))
+    assert time.perf_counter() - begin < 5
+
+
 def test_the_first_job_s_error_is_raised(cpus: int) -> None:
     with pytest.raises(InputError, match="the first"):
         parallel.each([partial(raises, "the first"), partial(raises, "the second")])
+
+
+def test_an_error_ends_the_jobs_still_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    begin = time.monotonic()
+    with pytest.raises(InputError, match="the first"):
+        parallel.each([partial(raises, "the first"), partial(time.sleep, 60)])
+    assert time.monotonic() - begin < 20
 
 
 def test_jobs_may_spread_their_own_work(cpus: int) -> None:
