@@ -3,6 +3,8 @@
 
 import itertools
 import math
+import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -242,6 +244,52 @@ def test_a_tiny_p_of_the_studentized_range_is_told_from_none() -> None:
     """Nearly Bonferroni's there, of which SciPy's rounding leaves nothing."""
     p = tukey.p_value(9.0, 4, 500)
     assert p == pytest.approx(6 * 2 * stats.t.sf(9.0, 500), rel=0.05)
+
+
+# Own quadrature where SciPy has a function: only while SciPy's cost would be felt.
+
+# Ten thousand cells of three schedulers, ten repetitions each: so many places where all pairs are compared.
+_PLACES = 333
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Of CPU time, so that what else the machine does hardly matters; the best of a few."""
+    work()
+    taken = []
+    for _ in range(5):
+        begin = time.process_time()
+        work()
+        taken.append(time.process_time() - begin)
+    return min(taken)
+
+
+def test_scipy_s_studentized_range_would_be_felt() -> None:
+    theirs = seconds(lambda: stats.studentized_range.sf(3.1, 3, 27))
+    ours = seconds(lambda: [tukey.p_value(2.2, 3, 27) for _ in range(10)]) / 10
+    assert theirs * 3 * _PLACES > 1
+    assert ours < theirs / 10
+    theirs = seconds(lambda: stats.studentized_range.ppf(0.95, 3, 27))
+    ours = seconds(lambda: tukey._critical.__wrapped__(3, 27, 0.95))
+    # Each is computed once; a page has some ten different degrees of freedom.
+    assert theirs * 10 > 0.5
+    assert ours < theirs / 10
+
+
+def test_scipy_s_dunnett_would_be_felt_where_its_digits_hold() -> None:
+    """With the usual number of points, another draw is another second digit; with enough of them, it takes long."""
+    t, df = 4.0, 45.0
+    correlation = np.full((4, 4), 0.5) + np.eye(4) / 2
+
+    def theirs(points: int, seed: int) -> float:
+        drawn = {"maxpts": points, "random_state": np.random.default_rng(seed)}
+        return 1 - stats.multivariate_t.cdf([t] * 4, shape=correlation, df=df, lower_limit=[-t] * 4, **drawn)
+
+    (p,) = {round(p, 12) for p in dunnett.p_values([t] * 4, df, [10] * 4, 10)}
+    assert max(abs(theirs(4_000, seed) / p - 1) for seed in range(10)) > 0.01
+    assert all(theirs(100_000, seed) == pytest.approx(p, rel=0.01) for seed in range(3))
+    four = seconds(lambda: theirs(100_000, 1)) * 4
+    assert four * _PLACES > 10
+    assert seconds(lambda: dunnett.p_values([0.3, 1.0, 2.5, 4.0], df, [10] * 4, 10)) < four / 10
 
 
 def test_dunnett_with_one_treatment_is_t() -> None:
