@@ -1,62 +1,37 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""schedlab trace: what goes into the file comes out again, also by the schema that Perfetto ships."""
+"""schedlab trace: what goes into the file comes out again."""
 
-import subprocess
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from google.protobuf import descriptor_pool, message_factory
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
+    GenericKernelTaskStateEvent,
+    Trace,
+    TracePacket,
+    TrackEvent,
+)
 
-from schedlab.trace import ftrace, perfetto, schema
+from schedlab.trace import ftrace, perfetto
 from schedlab.trace.schedule import Wanted, schedule
 
-# Run as a program of its own: only the schema, which is data, comes over (scripts/check_licences.py).
-_SCHEMA = """
-import sys
-from perfetto.protos.perfetto.trace import perfetto_trace_pb2
-sys.stdout.buffer.write(perfetto_trace_pb2.DESCRIPTOR.serialized_pb)
-"""
+COUNTER, INSTANT = TrackEvent.TYPE_COUNTER, TrackEvent.TYPE_INSTANT
 
 
-def official(data: bytes) -> list[Any]:
-    published = subprocess.run([sys.executable, "-c", _SCHEMA], capture_output=True, check=True).stdout
-    pool = descriptor_pool.DescriptorPool()
-    pool.AddSerializedFile(published)
-    trace = message_factory.GetMessageClass(pool.FindMessageTypeByName("perfetto.protos.Trace"))
-    return list(trace.FromString(data).packet)
+def decoded(data: bytes) -> list[TracePacket]:
+    return list(Trace.FromString(data).packet)
 
 
-def ours(data: bytes) -> list[Any]:
-    """Packet by packet: a tag, a length, a message."""
-    packets, at = [], 0
-    while at < len(data):
-        assert data[at] == 0x0A
-        at, length, shift = at + 1, 0, 0
-        while True:
-            byte = data[at]
-            at, length, shift = at + 1, length | (byte & 0x7F) << shift, shift + 7
-            if byte < 0x80:
-                break
-        packets.append(schema.TracePacket.FromString(data[at : at + length]))
-        at += length
-    return packets
-
-
-@pytest.fixture(
-    params=[pytest.param(ours, id="the fields we write"), pytest.param(official, id="perfetto's own schema")]
-)
-def packets(request: pytest.FixtureRequest, lab: Callable, checkout: Path) -> list[Any]:
+@pytest.fixture
+def packets(lab: Callable, checkout: Path) -> list[TracePacket]:
     result = lab("trace", "bfs", "-w", "latt", "-o", "out.pftrace")
     assert result.returncode == 0, result.stderr
     assert result.stderr.startswith("schedlab: out.pftrace: ")
-    return request.param((checkout / "out.pftrace").read_bytes())
+    return decoded((checkout / "out.pftrace").read_bytes())
 
 
-def test_states_of_tasks_are_those_of_the_trace(packets: list[Any]) -> None:
+def test_states_of_tasks_are_those_of_the_trace(packets: list[TracePacket]) -> None:
     states = defaultdict(list)
     for packet in packets:
         if packet.HasField("generic_kernel_task_state_event"):
@@ -64,7 +39,10 @@ def test_states_of_tasks_are_those_of_the_trace(packets: list[Any]) -> None:
             states[event.comm, event.tid].append((packet.timestamp, event.state, event.cpu))
             assert event.prio == 120
     assert set(states) == {("first", 1000), ("second", 1001), ("third", 1002)}
-    runnable, running, sleeping = (schema.TASK_STATE[name] for name in ("runnable", "running", "sleeping"))
+    runnable, running, sleeping = (
+        GenericKernelTaskStateEvent.TaskStateEnum.Value(f"TASK_STATE_{name}")
+        for name in ("RUNNABLE", "RUNNING", "INTERRUPTIBLE_SLEEP")
+    )
     assert states["first", 1000][:3] == [
         (10_000_000, runnable, 0),
         (10_000_200, running, 0),
@@ -77,11 +55,11 @@ def test_states_of_tasks_are_those_of_the_trace(packets: list[Any]) -> None:
     assert {(t.tid, t.comm) for t in threads} == {(pid, name) for name, pid in states}
 
 
-def test_queues_have_counters(packets: list[Any]) -> None:
+def test_queues_have_counters(packets: list[TracePacket]) -> None:
     names = {p.track_descriptor.uuid: p.track_descriptor.name for p in packets if p.HasField("track_descriptor")}
     counted = defaultdict(list)
     for packet in packets:
-        if packet.HasField("track_event") and packet.track_event.type == schema.COUNTER:
+        if packet.HasField("track_event") and packet.track_event.type == COUNTER:
             counted[names[packet.track_event.track_uuid]].append(packet.track_event.counter_value)
     # Three inserted at once; the first turns take them out.
     assert counted["queue 0x7"] == [1, 2, 3, 2, 1, 0]
@@ -91,12 +69,12 @@ def test_queues_have_counters(packets: list[Any]) -> None:
     assert set(units) == {"tasks"}
 
 
-def test_decisions_carry_slice_and_deadline(packets: list[Any]) -> None:
-    found = [p.track_event for p in packets if p.HasField("track_event") and p.track_event.type == schema.INSTANT]
+def test_decisions_carry_slice_and_deadline(packets: list[TracePacket]) -> None:
+    found = [p.track_event for p in packets if p.HasField("track_event") and p.track_event.type == INSTANT]
     assert [event.name for event in found] == ["insert first 1000", "insert second 1001", "insert third 1002"]
     notes = [{note.name: note.uint_value for note in event.debug_annotations} for event in found]
     assert [(note["slice_ns"], note["vtime"]) for note in notes] == [(5_000_000, 0), (5_000_000, 1), (5_000_000, 2)]
-    assert packets[0].sequence_flags == schema.FRESH_STATE
+    assert packets[0].sequence_flags == TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
     assert {packet.trusted_packet_sequence_id for packet in packets} == {1}
 
 
@@ -149,10 +127,15 @@ def test_an_insertion_dated_after_its_switch_is_in_no_queue() -> None:
         ),
         _line(25, "scx_insert: comm=one pid=1000 prio=120 dsq=local cpu=0 slice_ns=5"),
     ]
-    packets = ours(b"".join(perfetto.encode(ftrace.events(lines))))
+    packets = decoded(b"".join(perfetto.encode(ftrace.events(lines))))
     names = {p.track_descriptor.name for p in packets if p.track_descriptor.HasField("counter")}
     assert names == {"tasks waiting", "queue 0x7"}
-    assert [p.track_event.counter_value for p in packets if p.track_event.type == schema.COUNTER] == [1, 1, 0, 0]
+    assert [p.track_event.counter_value for p in packets if p.track_event.type == COUNTER] == [
+        1,
+        1,
+        0,
+        0,
+    ]
 
 
 def test_a_schedule_is_cut_at_the_windows_edges() -> None:

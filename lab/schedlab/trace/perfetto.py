@@ -9,25 +9,33 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from google.protobuf.internal.encoder import _VarintBytes  # type: ignore[attr-defined]
-from google.protobuf.message import Message
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
+    CounterDescriptor,
+    GenericKernelTaskStateEvent,
+    Trace,
+    TracePacket,
+    TrackEvent,
+)
 
-from schedlab.trace import schema
 from schedlab.trace.ftrace import IDLE, Event
+
+_RUNNABLE = GenericKernelTaskStateEvent.TASK_STATE_RUNNABLE
+_RUNNING = GenericKernelTaskStateEvent.TASK_STATE_RUNNING
+_SLEEPING = GenericKernelTaskStateEvent.TASK_STATE_INTERRUPTIBLE_SLEEP
+_DEAD = GenericKernelTaskStateEvent.TASK_STATE_DEAD
 
 _SEQUENCE = 1
 # Uuids of tracks: counters and CPUs count up from these.
 _COUNTERS, _DECISIONS = 1_000, 1_000_000
 _WAITING = "tasks waiting"
-_STATES = {"R": "runnable", "S": "sleeping", "D": "sleeping", "X": "dead"}
+_STATES = {"R": _RUNNABLE, "S": _SLEEPING, "D": _SLEEPING, "X": _DEAD}
 _DECIDED = {"scx_insert": "insert", "scx_enqueue": "enqueue", "rt_enqueue": "enqueue (real-time)", "scx_kick": "kick"}
 
 
 def encode(events: Iterable[Event]) -> Iterator[bytes]:
     """Packets, ready to be written one after the other."""
     for packet in _Writer().packets(events):
-        data = packet.SerializeToString(deterministic=True)
-        yield b"\x0a" + _VarintBytes(len(data)) + data
+        yield Trace(packet=[packet]).SerializeToString(deterministic=True)
 
 
 class _Writer:
@@ -41,7 +49,7 @@ class _Writer:
         self.running: set[int] = set()
         self.first = True
 
-    def packets(self, events: Iterable[Event]) -> Iterator[Message]:
+    def packets(self, events: Iterable[Event]) -> Iterator[TracePacket]:
         for event in events:
             if event.name in ("sched_wakeup", "sched_wakeup_new"):
                 yield from self._wake(event)
@@ -50,29 +58,29 @@ class _Writer:
             elif event.name in _DECIDED:
                 yield from self._decision(event)
 
-    def _wake(self, event: Event) -> Iterator[Message]:
+    def _wake(self, event: Event) -> Iterator[TracePacket]:
         pid = event.pid()
         yield from self._introduce(event.time_ns, pid, event.comm())
-        yield self._state(event, pid, "", "runnable", int(event.fields["target_cpu"]))
+        yield self._state(event, pid, "", _RUNNABLE, int(event.fields["target_cpu"]))
         yield from self._wait(event.time_ns, pid, True)
 
-    def _switch(self, event: Event) -> Iterator[Message]:
+    def _switch(self, event: Event) -> Iterator[TracePacket]:
         before, after = event.pid("prev_"), event.pid("next_")
         self.running.discard(before)
         if before != IDLE:
             state = _STATES[event.fields["prev_state"][0]]
             yield from self._introduce(event.time_ns, before, event.comm("prev_"))
             yield self._state(event, before, "prev_", state, event.cpu)
-            if state == "runnable":
+            if state == _RUNNABLE:
                 yield from self._wait(event.time_ns, before, True)
         if after != IDLE:
             self.running.add(after)
             yield from self._introduce(event.time_ns, after, event.comm("next_"))
             yield from self._move(event.time_ns, after, "")
             yield from self._wait(event.time_ns, after, False)
-            yield self._state(event, after, "next_", "running", event.cpu)
+            yield self._state(event, after, "next_", _RUNNING, event.cpu)
 
-    def _decision(self, event: Event) -> Iterator[Message]:
+    def _decision(self, event: Event) -> Iterator[TracePacket]:
         if event.cpu not in self.cpus:
             self.cpus.add(event.cpu)
             track = {"uuid": _DECISIONS + event.cpu, "name": f"decisions on CPU {event.cpu}"}
@@ -84,7 +92,7 @@ class _Writer:
         name = _DECIDED[event.name]
         title = f"{name} {event.comm()} {event.pid()}" if "pid" in event.fields else f"{name} CPU {event.fields['cpu']}"
         instant = {
-            "type": schema.INSTANT,
+            "type": TrackEvent.TYPE_INSTANT,
             "track_uuid": _DECISIONS + event.cpu,
             "name": title,
             "debug_annotations": notes,
@@ -94,7 +102,7 @@ class _Writer:
         if "pid" in event.fields and event.pid() not in self.running:
             yield from self._move(event.time_ns, event.pid(), _queue(event))
 
-    def _introduce(self, time_ns: int, pid: int, name: str) -> Iterator[Message]:
+    def _introduce(self, time_ns: int, pid: int, name: str) -> Iterator[TracePacket]:
         if pid in self.known:
             return
         self.known.add(pid)
@@ -104,17 +112,17 @@ class _Writer:
         }
         yield self._packet(time_ns, generic_kernel_process_tree=tree)
 
-    def _state(self, event: Event, pid: int, prefix: str, state: str, cpu: int) -> Message:
+    def _state(self, event: Event, pid: int, prefix: str, state: int, cpu: int) -> TracePacket:
         about = {
             "cpu": cpu,
             "comm": event.comm(prefix),
             "tid": pid,
-            "state": schema.TASK_STATE[state],
+            "state": state,
             "prio": int(event.fields[f"{prefix}prio"]),
         }
         return self._packet(event.time_ns, generic_kernel_task_state_event=about)
 
-    def _move(self, time_ns: int, pid: int, queue: str) -> Iterator[Message]:
+    def _move(self, time_ns: int, pid: int, queue: str) -> Iterator[TracePacket]:
         """Out of the queue it was in, into another; "": into none."""
         before = self.place.pop(pid, "")
         if queue:
@@ -123,25 +131,25 @@ class _Writer:
             if name and before != queue:
                 yield from self._count(time_ns, name, change)
 
-    def _wait(self, time_ns: int, pid: int, waits: bool) -> Iterator[Message]:
+    def _wait(self, time_ns: int, pid: int, waits: bool) -> Iterator[TracePacket]:
         if waits != (pid in self.waiting):
             (self.waiting.add if waits else self.waiting.discard)(pid)
             yield from self._count(time_ns, _WAITING, 1 if waits else -1)
 
-    def _count(self, time_ns: int, name: str, change: int) -> Iterator[Message]:
+    def _count(self, time_ns: int, name: str, change: int) -> Iterator[TracePacket]:
         if name not in self.tracks:
             self.tracks[name] = _COUNTERS + len(self.tracks)
-            counter = {"unit": schema.COUNTER_OF_THINGS, "unit_name": "tasks"}
+            counter = {"unit": CounterDescriptor.UNIT_COUNT, "unit_name": "tasks"}
             track = {"uuid": self.tracks[name], "name": name, "counter": counter}
             yield self._packet(time_ns, track_descriptor=track)
         self.lengths[name] += change
-        event = {"type": schema.COUNTER, "track_uuid": self.tracks[name], "counter_value": self.lengths[name]}
+        event = {"type": TrackEvent.TYPE_COUNTER, "track_uuid": self.tracks[name], "counter_value": self.lengths[name]}
         yield self._packet(time_ns, track_event=event)
 
-    def _packet(self, time_ns: int, **content: Any) -> Message:
-        first = {"sequence_flags": schema.FRESH_STATE} if self.first else {}
+    def _packet(self, time_ns: int, **content: Any) -> TracePacket:
+        first = {"sequence_flags": TracePacket.SEQ_INCREMENTAL_STATE_CLEARED} if self.first else {}
         self.first = False
-        return schema.TracePacket(timestamp=time_ns, trusted_packet_sequence_id=_SEQUENCE, **first, **content)
+        return TracePacket(timestamp=time_ns, trusted_packet_sequence_id=_SEQUENCE, **first, **content)
 
 
 def _queue(event: Event) -> str:
