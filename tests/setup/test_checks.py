@@ -201,3 +201,44 @@ def test_a_circle_of_files_is_caught(crates: Path, line: str) -> None:
     done = check("check_order", crates)
     assert done.returncode == 1
     assert done.stdout == "crates/kernel/src: these files refer to each other in a circle: above.rs, below.rs\n"
+
+
+def pages(tmp_path: Path) -> Path:
+    """Two pages whose links all lead somewhere."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/b.md").write_text("# B\n\n## What `x` is, and why\n\n## Files\n\n## Files\n\n[up](../a.md#a)\n")
+    (tmp_path / "a.md").write_text(
+        "# A\n\n[`b`](docs/b.md), [x](docs/b.md#what-x-is-and-why), [two](docs/b.md#files-1)\n"
+        "[self](#a), [docs](docs), [net](https://example.org/#none) and `[code](none.md)`\n\n"
+        "```\n# No heading\n[code](none.md)\n```\n"
+    )
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    return tmp_path
+
+
+def links_check(pages: Path) -> subprocess.CompletedProcess[str]:
+    subprocess.run(["git", "-C", pages, "add", "."], check=True)
+    return check("check_links", pages)
+
+
+def test_good_links_pass(pages: Path) -> None:
+    done = links_check(pages)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("link", "missing"),
+    [
+        ("b.md", "file"),
+        ("docs/b.md#c", "heading"),
+        ("#no-heading", "heading"),
+        ("docs/b.md#files-2", "heading"),
+        ("docs#b", "heading"),
+    ],
+)
+def test_a_link_that_leads_nowhere_is_caught(pages: Path, link: str, missing: str) -> None:
+    page = pages / "a.md"
+    page.write_text(f"{page.read_text()}\n[`c`]({link})\n")
+    done = links_check(pages)
+    assert done.returncode == 1
+    assert done.stdout == f"a.md:11: links to {link}, and there is no such {missing}\n"
