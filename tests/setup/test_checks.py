@@ -203,6 +203,7 @@ def test_a_circle_of_files_is_caught(crates: Path, line: str) -> None:
     assert done.stdout == "crates/kernel/src: these files refer to each other in a circle: above.rs, below.rs\n"
 
 
+@pytest.fixture
 def pages(tmp_path: Path) -> Path:
     """Two pages whose links all lead somewhere."""
     (tmp_path / "docs").mkdir()
