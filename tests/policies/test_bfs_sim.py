@@ -45,14 +45,14 @@ def test_share_beside_a_hog_at_nice_0(version: str, nice: int, tmp_path: Path) -
     tasks = f'[[task]]\nname = "better"\n{HOG}[[task]]\nname = "worse"\nnice = {nice}\n{HOG}'
     schedule = simulate(tmp_path, f"bfs:rules={version}", tasks, 20)
     worse = schedule.ran_ms("worse")
-    # Spec 1.9 h: the better one runs k slices, until the other's deadline is the earliest.
+    # Rule 1.9.8: the better one runs k slices, until the other's deadline is the earliest.
     k = max(1, math.ceil((offset_ms(version, nice) - offset_ms(version, 0)) / SLICE_MS[version]))
     assert worse / 20_000 == pytest.approx(1 / (k + 1), rel=0.03)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_idle_priority_waits_until_the_floor(version: str, tmp_path: Path) -> None:
-    """Spec 1.9 c, then what keeps the watchdog away: within 15 s it runs, for a slice."""
+    """Rule 1.9.3, then what keeps the watchdog away: within 15 s it runs, for a slice."""
     tasks = f'[[task]]\nname = "normal"\n{HOG}[[task]]\nname = "background"\npolicy = "idle"\n{HOG}'
     schedule = simulate(tmp_path, f"bfs:rules={version}", tasks, 40)
     background = schedule.stints_of("background")
@@ -66,6 +66,7 @@ def test_idle_priority_waits_until_the_floor(version: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("machine", ["desktop-4", "desktop-8-smt", "server-2x8-smt"])
 def test_no_cpu_idles_beside_a_waiting_task(version: str, machine: str, tmp_path: Path) -> None:
+    """Rule 1.9.4."""
     tasks = (
         f'[[task]]\nname = "hog"\ncount = 5\n{HOG}'
         '[[task]]\nname = "sleeper"\ncount = 20\nprogram = [{ loop = ['

@@ -56,7 +56,7 @@ def test_shares_follow_weights_and_nobody_is_far_from_his(version: str, tmp_path
 
 @pytest.mark.parametrize("version", ["6.12", "7.2"])
 def test_a_shorter_slice_gives_the_same_share_in_shorter_turns(version: str, tmp_path: Path) -> None:
-    """Spec 3.10. 6.12 sees the end of a slice at a tick, so its short slice is longer than what it runs at once."""
+    """Rule 3.12.5. 6.12 sees the end of a slice at a tick, so its short slice is longer than what it runs at once."""
     others = f'[[task]]\nname = "hog"\ncount = 3\n{HOG}'
     worst = {}
     for slice_us in (0, 200):
@@ -70,7 +70,7 @@ def test_a_shorter_slice_gives_the_same_share_in_shorter_turns(version: str, tmp
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_sleeper_gains_no_time_by_sleeping(version: str, tmp_path: Path) -> None:
-    """Lag is kept over a sleep (3.7): who asks for 60 % of a CPU beside a hog gets half."""
+    """Lag is kept over a sleep (rule 3.8): who asks for 60 % of a CPU beside a hog gets half."""
     tasks = (
         '[[task]]\nname = "sleeper"\nprogram = [{ loop = [{ run_us = 3000 }, { sleep_us = 1 }] }]\n'
         f'[[task]]\nname = "hog"\n{HOG}'

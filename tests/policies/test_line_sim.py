@@ -36,6 +36,7 @@ def test_fifo_runs_each_to_its_end(tmp_path: Path) -> None:
 
 
 def test_fifo_switches_between_equals_only_when_one_sleeps_or_yields(tmp_path: Path) -> None:
+    """Rule 6.1.5.2."""
     yields = '[[task]]\nname = "{}"\nprogram = [{{ loop = [{{ run_ms = 7 }}, {{ yield = true }}] }}]\n'
     schedule = simulate(tmp_path, "fifo", yields.format("left") + yields.format("right"), 2)
     stints = [stint for name in ("left", "right") for stint in schedule.stints_of(name)]
@@ -57,6 +58,7 @@ def test_fifo_floor(tmp_path: Path) -> None:
 
 
 def test_round_robin_takes_turns_of_100_ms(tmp_path: Path) -> None:
+    """Rule 6.1.5.3."""
     count = 5
     schedule = simulate(tmp_path, "rr", hogs(count), 5)
     for name in schedule.tasks("hog"):
@@ -99,6 +101,7 @@ def test_the_higher_base_runs_and_the_starved_get_one_long_quantum(tmp_path: Pat
 
 
 def test_nobody_starves_longer_than_the_period_and_the_lifted_before(tmp_path: Path) -> None:
+    """Rule 6.2.8.2."""
     count, quantum_ms = 12, 20
     low = f'[[task]]\nname = "low"\nnice = 19\ncount = {count}\n{HOG}'
     schedule = simulate(tmp_path, f"mlfq:quantum_us={quantum_ms * 1000}", hogs(1) + low, 40)

@@ -34,7 +34,7 @@ def test_share_beside_a_hog_at_nice_0(nice: int, tmp_path: Path) -> None:
 
 @needs_simulator
 def test_a_sleeper_beats_hogs(tmp_path: Path) -> None:
-    """Rules 2, 6: it wakes with a better priority than any hog and preempts at once."""
+    """Rules 4.2 and 4.6: it wakes with a better priority than any hog and preempts at once."""
     tasks = (
         f'[[task]]\nname = "hog"\ncount = 8\n{HOG}'
         '[[task]]\nname = "sleeper"\nprogram = [{ loop = [{ sleep_ms = 5 }, { run_us = 100 }] }]\n'
@@ -56,7 +56,7 @@ def test_who_sleeps_much_may_then_burn_and_is_found_out(tmp_path: Path) -> None:
     sleeper = schedule.tasks("sleeper")[0]
     burns_from = next(start for start, end in schedule.stints[sleeper] if end - start > 5)
     assert burns_from < 4_000
-    # Rules 3, 4: bonus 10 to 7 lasts for 2.4 s of run time, and each slice in between keeps it active.
+    # Rules 4.3 and 4.4: bonus 10 to 7 lasts for 2.4 s of run time, and each slice in between keeps it active.
     first_ms = sum(end - start for start, end in schedule.stints[sleeper] if burns_from <= start < burns_from + 2_300)
     assert first_ms >= 0.95 * 2_300, "beside two hogs a third is a fair share"
     assert schedule.ran_ms("sleeper", after_ms=9_000) == pytest.approx(1000, rel=0.15)
@@ -64,7 +64,7 @@ def test_who_sleeps_much_may_then_burn_and_is_found_out(tmp_path: Path) -> None:
 
 @needs_simulator
 def test_an_expired_task_waits_for_a_second_a_runnable_task(tmp_path: Path) -> None:
-    """Rule 4: of two runnable ones the interactive has 2 s and its slice; else as long as it is one."""
+    """Rules 4.4.2 and 4.11.1: of two runnable ones the interactive has 2 s and its slice; else as long as it is one."""
     tasks = (
         f'[[task]]\nname = "hog"\n{HOG}'
         '[[task]]\nname = "sleeper"\nprogram = ['
@@ -95,7 +95,7 @@ def test_nice_19_beside_more_interactive_tasks_than_the_cpu_can_serve(tmp_path: 
 @needs_simulator
 @pytest.mark.parametrize("limit_ms", [2000, 8000])
 def test_the_floor_keeps_the_watchdog_away(limit_ms: int, tmp_path: Path) -> None:
-    """Rule 1: twenty slices of 800 ms come first. The floor cuts the wait: it is looked for once a second."""
+    """Rule 4.1: twenty slices of 800 ms come first. The floor cuts the wait: it is looked for once a second."""
     tasks = f'[[task]]\nname = "best"\ncount = 20\nnice = -20\n{HOG}{WORST}'
     schedule = simulate(tmp_path, f"o1:starvation_limit_ms={limit_ms}", tasks, 40)
     worst = max(max(schedule.gaps_ms(task), default=40_000) for task in schedule.stints if "swapper" not in task)
@@ -114,7 +114,7 @@ def test_affinities_and_cpus_that_come_and_go(machine: str, tmp_path: Path) -> N
 
 @needs_simulator
 def test_three_hogs_stay_two_and_one(tmp_path: Path) -> None:
-    """Rule 10: moving the odd one would only mirror the imbalance, and 2.6.22 leaves it."""
+    """Rule 4.10.3: moving the odd one would only mirror the imbalance, and 2.6.22 leaves it."""
     schedule = simulate(tmp_path, "o1", f'[[task]]\nname = "hog"\ncount = 3\n{HOG}', 10, machine="t5600")
     ran = sorted(schedule.ran_ms(task, after_ms=2000) for task in schedule.tasks("hog"))
     assert ran == pytest.approx([4000, 4000, 8000], rel=0.1)

@@ -38,21 +38,21 @@ def rotation_ms(rules: str, nice: int) -> float:
     ("nice", "hz"), [*((nice, 1000) for nice in (-20, -10, -5, 0, 1, 5, 10, 15, 19)), (-20, 250), (10, 250), (19, 250)]
 )
 def test_share_beside_a_hog_at_nice_0(rules: str, nice: int, hz: int, tmp_path: Path) -> None:
-    """Slots times quota, whatever the tick: what a tick adds to one slot is taken from the next."""
+    """Rule 5.7.3, slots times quota, whatever the tick: what a tick adds to one slot is taken from the next."""
     tasks = f'[[task]]\nname = "zero"\n{HOG}[[task]]\nname = "other"\nnice = {nice}\n{HOG}'
     schedule = simulate(tmp_path, f"sd:rules={rules}", tasks, 40, hz=hz)
     mine, theirs = rotation_ms(rules, nice), rotation_ms(rules, 0)
     # The last rotation may be cut off.
     assert abs(schedule.ran_ms("other") - 40_000 * mine / (mine + theirs)) <= mine + 40
     zero, other = schedule.tasks("zero")[0], schedule.tasks("other")[0]
-    # Rule 6: nobody waits longer than the other's whole rotation.
+    # Rule 5.6: nobody waits longer than the other's whole rotation.
     assert max(schedule.gaps_ms(zero)) <= mine + 2 * 1000 / hz
     assert max(schedule.gaps_ms(other)) <= theirs + 2 * 1000 / hz
 
 
 @needs_simulator
 def test_sd_takes_turns_from_early_on_where_rsdl_finishes_one_first(tmp_path: Path) -> None:
-    """Rule 5: what the matrix is for. The weaker of two hogs waits for a few slots instead of half a rotation."""
+    """Rule 5.5: what the matrix is for. The weaker of two hogs waits for a few slots instead of half a rotation."""
     tasks = f'[[task]]\nname = "zero"\n{HOG}[[task]]\nname = "other"\nnice = 10\n{HOG}'
     worst = {}
     for rules in VERSIONS:
@@ -66,7 +66,7 @@ def test_sd_takes_turns_from_early_on_where_rsdl_finishes_one_first(tmp_path: Pa
 @needs_simulator
 @pytest.mark.parametrize("rules", VERSIONS)
 def test_a_sleeper_beats_hogs(rules: str, tmp_path: Path) -> None:
-    """Rule 4: it wakes in a slot that hogs have long left. Worst case, it has used up its slots: half a rotation."""
+    """Rule 5.4: it wakes in a slot that hogs have long left. Worst case, it has used up its slots: half a rotation."""
     hogs = 8
     schedule = simulate(tmp_path, f"sd:rules={rules}", f'[[task]]\nname = "hog"\ncount = {hogs}\n{HOG}{SLEEPER}', 20)
     gaps = sorted(schedule.gaps_ms(schedule.tasks("sleeper")[0], after_ms=1000))
@@ -83,7 +83,7 @@ CROWD = f'[[task]]\nname = "best"\ncount = 10\nnice = -20\n{HOG}[[task]]\nname =
 @needs_simulator
 @pytest.mark.parametrize("rules", VERSIONS)
 def test_the_watchdog_never_fires_beside_long_rotations(rules: str, tmp_path: Path) -> None:
-    """Rule 6 allows 40 s under sd: the floor of 8 s cuts it, and under rsdl (4.8 s) it is not needed."""
+    """Rules 5.6 and 5.7.2 allow 40 s under sd: the floor of 8 s cuts it; under rsdl (4.8 s) it is not needed."""
     schedule = simulate(tmp_path, f"sd:rules={rules}", CROWD, 60)
     gaps = schedule.gaps_ms(schedule.tasks("worst")[0])
     if rules == "rsdl":
@@ -105,7 +105,7 @@ def test_affinities_and_cpus_that_come_and_go(rules: str, machine: str, tmp_path
 
 @needs_simulator
 def test_batch_has_as_much_but_waits_longer(tmp_path: Path) -> None:
-    """Rule 5: its slots are the last ones."""
+    """Rule 5.5: its slots are the last ones."""
     tasks = f'[[task]]\nname = "normal"\n{HOG}[[task]]\nname = "batch"\npolicy = "batch"\n{HOG}'
     schedule = simulate(tmp_path, "sd:rules=sd", tasks, 20)
     assert schedule.ran_ms("batch") == pytest.approx(10_000, abs=250)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The picks of bfs_pick.h against the published scan of one list, task by
- * task, on random queues: 1-16 CPUs, mixed nices, levels and affinities.
+ * task, on random queues: 1-16 CPUs, mixed nices, levels and affinities (rule
+ * 1.9.9).
  */
 #include "model.h"
 
 static u64 now_ns;
 static struct model_task *running; /* still runnable, and competing */
 
-/* rule 1.4, locality */
+/* rules 1.4.7 and 1.4.8 */
 static u32 locality_311(u32 a, u32 b)
 {
 	return cpu_llc[a] == cpu_llc[b] ? 0 : cpu_node[a] == cpu_node[b] ? 1 : 3;
@@ -128,7 +129,7 @@ static void draw_queue(u32 rules)
 
 		draw_task(m, now_ns - NSEC_PER_SEC + i * 1000, mixed_levels);
 		owner = m->last;
-		/* At most one a CPU (rule 1.9 g). */
+		/* At most one a CPU (rule 1.9.7). */
 		if (rules >= BFS_424 && !below(4) && !model_cpu[owner].sticky) {
 			m->sticky_on = 1 + owner;
 			model_cpu[owner].sticky = true;

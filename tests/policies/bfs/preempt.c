@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who is poked, against each version's own search written down as published (rule 1.4). */
+/* Who is poked, against each version's own search written down as published (rules 1.4 and 1.9.6). */
 #include "model.h"
 
 static u32 last, idle_allowed;
@@ -18,7 +18,7 @@ static bool all_idle(u32 cpu, const unsigned *domain)
 	return true;
 }
 
-/* 310-330: from the last CPU upward, cyclically; a rank of 0 or 1 ends the search. */
+/* rule 1.4.5, 310-330: from the last CPU upward, cyclically; a rank of 0 or 1 ends the search. */
 static s32 best_idle_310(void)
 {
 	s32 best = -1;
@@ -47,7 +47,7 @@ static s32 best_idle_310(void)
 	return best;
 }
 
-/* 363-512 */
+/* rule 1.4.6, 363-512 */
 static s32 best_idle_424(void)
 {
 	s32 best = -1;

@@ -12,14 +12,14 @@ static void constants(void)
 		CHECK(bfs_rr_default_us(BFS_424, 1u << i) == 6000);
 		CHECK(bfs_rr_default_us(BFS_MODERN, 1u << i) == 6000);
 	}
-	/* 1.2.1: each a tenth more than the one before, truncated */
+	/* rule 1.2.1: each a tenth more than the one before, truncated */
 	for (u32 u = 1; u < BFS_NICES; u++) {
 		CHECK(bfs_ratios_100[u] == bfs_ratios_100[u - 1] * 11 / 10);
 		CHECK(bfs_ratios_128[u] == bfs_ratios_128[u - 1] * 11 / 10);
 	}
 	CHECK(bfs_ratios_100[0] == 100 && bfs_ratios_100[20] == 655 && bfs_ratios_100[39] == 3987);
 	CHECK(bfs_ratios_128[0] == 128 && bfs_ratios_128[20] == 836 && bfs_ratios_128[39] == 5089);
-	/* 1.2.3 */
+	/* rule 1.2.3 */
 	bfs_configure(&cfg, BFS_424, 0, 4, 250, 70);
 	CHECK(cfg.offset[20] == 41091072 && cfg.rr_ns == 6 * 1048576);
 	bfs_configure(&cfg, BFS_311, 0, 1, 1000, 70);
@@ -38,7 +38,7 @@ static void constants(void)
 	CHECK(cfg.offset[0] == 1);
 }
 
-/* Spec 1.9 a and e: random lives; the deadline moves only where a rule says so. */
+/* rules 1.9.1 and 1.9.5: random lives; the deadline moves only where a rule says so. */
 static void one_life(u32 rules)
 {
 	struct bfs_task t = { .u = BFS_NICE0 }, child;
@@ -101,7 +101,7 @@ static void one_life(u32 rules)
 			CHECK(!bfs_in_jiffies(rules) || !worn);
 			before = t;
 			if (bfs_in_jiffies(rules) && below(2)) {
-				/* 1.9 e: what the child did not use comes back */
+				/* rule 1.9.5: what the child did not use comes back */
 				s64 used = child.slice_ns > 0 ? below(child.slice_ns + 1) : 0;
 
 				child.slice_ns -= used;
@@ -129,7 +129,7 @@ static void one_life(u32 rules)
 	}
 }
 
-/* The bounds of 1.3.4 and the ends of 1.3.5. */
+/* The bounds of a charge and the ends of a slice (rules 1.3.4 and 1.3.5). */
 static void charges(void)
 {
 	struct bfs_task t = {};
@@ -152,14 +152,14 @@ static void charges(void)
 	CHECK(bfs_slice_over(&cfg, &t, false));
 	t.slice_ns = 100 * 1024;
 	CHECK(!bfs_slice_over(&cfg, &t, false));
-	/* 1.3.3: BATCH is renewed at every switch, from 4xx on */
+	/* rule 1.3.3: BATCH is renewed at every switch, from 4xx on */
 	t.batch = true;
 	t.slice_ns = cfg.rr_ns;
 	CHECK(bfs_deschedule(&cfg, &t, 1000));
 	bfs_configure(&cfg, BFS_311, 0, 1, 250, 70);
 	t.slice_ns = cfg.rr_ns;
 	CHECK(!bfs_deschedule(&cfg, &t, 2000));
-	/* 1.3.2: 232 lets IDLEPRIO wait longer */
+	/* rule 1.3.2: 232 lets IDLEPRIO wait longer */
 	t.batch = false;
 	t.idleprio = true;
 	t.u = BFS_NICE0;
@@ -229,7 +229,7 @@ static void run_hogs(u32 rules, u32 hogs, const u32 *u, u32 slices, u32 *ran, u3
 	}
 }
 
-/* Spec 1.9 b: equals take turns. */
+/* rule 1.9.2: equals take turns. */
 static void turns(u32 rules)
 {
 	u32 u[8], ran[8], gap;
@@ -244,7 +244,7 @@ static void turns(u32 rules)
 	}
 }
 
-/* Spec 1.9 h: two hogs; the worse one gets 1 slice in k + 1. */
+/* rule 1.9.8: two hogs; the worse one gets 1 slice in k + 1. */
 static void shares(void)
 {
 	static const struct {
@@ -300,7 +300,7 @@ static void sleep_counts(void)
 	}
 }
 
-/* Spec 1.9 c, and the floor under it. */
+/* rule 1.9.3, and the floor under it. */
 static void levels(void)
 {
 	u64 now = 100 * NSEC_PER_SEC;
@@ -327,7 +327,7 @@ static void levels(void)
 	      bfs_level(true, false, true, true) == BFS_NORMAL);
 }
 
-/* 1.3.14: one ISO hog on one CPU is stopped above 70 % and let go below nine tenths of that. */
+/* rule 1.3.14: one ISO hog on one CPU is stopped above 70 % and let go below nine tenths of that. */
 static void iso_share(u32 rules)
 {
 	struct bfs_iso_state iso = {};

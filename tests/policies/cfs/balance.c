@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Balance between CPUs against references that see the whole machine: load
- * averages, wake_affine (rule 2.2.8, 2.2.10), idlest group, busiest group and
- * imbalance (2.2.11). The references work on tables, with signed 128-bit
+ * averages, wake_affine (rules 2.2.8.2 and 2.2.10.1), idlest group, busiest
+ * group and imbalance (rule 2.2.11.3). The references work on tables, with signed 128-bit
  * numbers, and know nothing of feeding.
  */
 #include "check.h"
@@ -46,7 +46,7 @@ static void some_machine(u32 level)
 		}
 }
 
-/* Spec 2.2.11 and the notes in domains.h: the power of a group of this machine. */
+/* rule 2.2.11.3 and the notes in balance.h: the power of a group of this machine. */
 static u64 power_of(u32 era, u32 level)
 {
 	u32 cores = per_group / threads_per_core;
@@ -206,7 +206,7 @@ static void test_busiest(void)
 	      prefer, got, lb.busiest, want, from);
 }
 
-/* Spec 2.2.8: half the imbalance percentage decides, and the least loaded other group. */
+/* rule 2.2.8.4: half the imbalance percentage decides, and the least loaded other group. */
 static void test_idlest(void)
 {
 	u64 power = 1024 * between(1, 4), loads[MOST_GROUPS], least = ~0ULL;
@@ -231,7 +231,7 @@ static void test_idlest(void)
 	check(cfs_idlest_end(&find, pct) == want, "want %d", want);
 }
 
-/* Spec 2.2.8: the four reasons, one after the other. */
+/* rules 2.2.8.2 and 2.2.8.3: the four reasons, one after the other. */
 static void test_affine(void)
 {
 	struct cfs_params prm = some_params();
@@ -294,7 +294,7 @@ static void test_loads(void)
 	      "index 1 is the last tick's");
 }
 
-/* Spec 2.2.11: hot unless failed too often, never SCHED_IDLE; half a task must fit. */
+/* rule 2.2.11.4: hot unless failed too often, never SCHED_IDLE; half a task must fit. */
 static void test_moves(void)
 {
 	struct cfs_params prm = some_params();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The tables of rule 2.1, number by number. */
+/* The tables of rule 2.1.5, number by number. */
 #include "check.h"
 
 struct row {
@@ -43,7 +43,7 @@ static void test(void)
 	check(prm.migration_cost_ns == 500000, "migration_cost %llu", prm.migration_cost_ns);
 }
 
-/* Spec 2.1 and 2.2.11: weights, the example of cfs.h, intervals, the gap of 2.2.9. */
+/* rules 2.1.1, 2.2.9 and 2.2.11.1: weights, the example of cfs.h, the missing pull, intervals. */
 static void test_constants(void)
 {
 	struct cfs_params prm;

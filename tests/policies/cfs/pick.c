@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The pick with buddies (rule 2.2.4) and wakeup preemption (2.2.3) against
+ * The pick with buddies (rule 2.2.4) and wakeup preemption (rule 2.2.3) against
  * references that read the rules literally and see the whole queue at once.
  */
 #include <string.h>
@@ -18,7 +18,7 @@ struct queued {
 static struct queued queue[MOST];
 static u32 count;
 
-/* Spec 2.2.4: a buddy b replaces the leftmost unless b.vr - left.vr > gran(left). */
+/* rule 2.2.4: a buddy b replaces the leftmost unless b.vr - left.vr > gran(left). */
 static const struct queued *fair(s32 pid, const struct queued *left, const struct cfs_params *prm)
 {
 	for (u32 i = 0; pid && i < count; i++)
@@ -94,7 +94,7 @@ static void test_pick(void)
 	      want, b.next, b.last, b.skip, count);
 }
 
-/* Spec 2.2.3 in real numbers instead of integers where no rounding can matter. */
+/* rule 2.2.3 in real numbers instead of integers where no rounding can matter. */
 static void test_preempt(void)
 {
 	struct cfs_params prm = some_params();
@@ -130,7 +130,7 @@ static void test_preempt(void)
 	      curr.policy, p.policy);
 }
 
-/* Spec 2.2.4, who becomes a buddy: one row a case. */
+/* rule 2.2.4, who becomes a buddy: one row a case. */
 static void test_set(void)
 {
 	static const struct {

@@ -86,7 +86,7 @@ static void start(u32 lo, u32 hi, bool equal)
 	}
 }
 
-/* Spread of vruntimes: a slice and a tick at most, so shares follow weights. */
+/* rule 2.3.2, the spread of vruntimes: a slice and a tick at most, so shares follow weights. */
 static void test_hogs(void)
 {
 	u64 elapsed = 0, vslice, vtick = 0, least, most, want, error;
@@ -119,7 +119,7 @@ static void test_hogs(void)
 	}
 }
 
-/* Sleepers and newcomers: credit bounded, never back in time, a debit for the new. */
+/* rules 2.3.1, 2.3.3 and 2.3.4: the clock never goes back, credit is bounded, a debit for the new. */
 static void test_comers(void)
 {
 	u64 before, floor, debit, parent;
@@ -164,7 +164,7 @@ static void test_comers(void)
 	}
 }
 
-/* A task moved to another queue keeps its distance to the queue's clock, both ways. */
+/* rule 2.2.5: a task moved to another queue keeps its distance to the queue's clock, both ways. */
 static void test_move(void)
 {
 	u64 vr = draw(), from = vr - between(0, NSEC_PER_SEC), to = draw();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Between CPUs (rule 3.11): averages against real exponentials, affinity, and what a balance moves. */
+/* Between CPUs (rules 3.11.2 and 3.11.5): averages against real exponentials, affinity, and what a balance moves. */
 #include <math.h>
 
 #include "check.h"

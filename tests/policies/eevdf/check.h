@@ -23,7 +23,7 @@ static inline u32 some_weight(void)
 	return coin(12) ? EEVDF_WEIGHT_IDLE : eevdf_nice_weight[coin(2) ? 20 : between(0, 39)];
 }
 
-/* Spec 3.2, 3.3 without a common zero: all v are within 2^62 of `near`, so differences are exact. */
+/* rules 3.2 and 3.3 without a common zero: all v are within 2^62 of `near`, so differences are exact. */
 struct literal {
 	s128 wv;
 	s128 w;

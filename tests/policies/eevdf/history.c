@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Whole histories on one CPU: eevdf.h and pick.h drive it, and every pick is
- * compared with rule 3.5 read literally over all entities. The invariants of
- * rule 3 are checked on the way.
+ * compared with rule 3.5 read literally over all entities. The invariants
+ * of rule 3.12 are checked on the way.
  */
 #include "check.h"
 
@@ -37,7 +37,7 @@ static bool eligible(const struct literal *l, s32 i)
 	return i >= 0 && tasks[i].queued && literal_eligible(l, tasks[i].e.v);
 }
 
-/* Spec 3.5, word by word. */
+/* rule 3.5, word by word, and so rule 3.12.3. */
 static s32 reference(bool protect)
 {
 	struct literal l = literally();
@@ -163,7 +163,7 @@ static void start(bool requests, bool mixed)
 	schedule();
 }
 
-/* Spec 3, invariant: nobody is further from its due than a slice and what a tick adds. */
+/* rule 3.12.4: nobody is further from its due than a slice and what a tick adds. */
 static void test_hogs(void)
 {
 	s64 bound, due;
@@ -187,7 +187,7 @@ static void test_hogs(void)
 	}
 }
 
-/* A shorter slice: the same share, no longer gaps. Equal weights, the first asks for less. */
+/* rule 3.12.5, a shorter slice: the same share, no longer gaps. Equal weights, the first asks for less. */
 static void test_request(void)
 {
 	u64 elapsed = 0;

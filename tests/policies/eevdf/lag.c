@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sums, eligibility, placement and lag (rule 3.1 to 3.4, 3.7) against literal arithmetic over the whole queue. */
+/* Sums, eligibility, placement and lag (rules 3.1, 3.2, 3.3, 3.4 and 3.7) against literal arithmetic over the whole queue. */
 #include "check.h"
 
 #define MOST 40
@@ -55,7 +55,7 @@ static void test_average(void)
 	v = literal_average(&l) + between(0, 2) - 1;
 	check(eevdf_eligible(&sums, v) == literal_eligible(&l, v), "at V %+lld",
 	      (s64)(v - literal_average(&l)));
-	/* The sum of lag times weight is 0, but for the division. */
+	/* rule 3.12.1: the sum of lag times weight is 0, but for the division. */
 	{
 		s128 total = 0;
 
@@ -71,7 +71,7 @@ static void test_average(void)
 	check(eevdf_average(&sums) == all[0].v, "an empty queue forgot where it was");
 }
 
-/* Spec 3.7: who leaves and comes back has the lag it had, within its limits. */
+/* rules 3.7 and 3.12.2: who leaves and comes back has the lag it had, within its limits. */
 static void test_place(void)
 {
 	struct eevdf_entity *e;
@@ -125,7 +125,7 @@ static void test_place(void)
 	check(error >= -2 && error <= 2, "lag %lld came back as %lld", lag, got);
 }
 
-/* Spec 3.4, and what a change of weight keeps: real time. */
+/* rule 3.4, and what a change of weight keeps: real time. */
 static void test_deadline(void)
 {
 	struct eevdf_entity *e = &all[0], before;
@@ -147,7 +147,7 @@ static void test_deadline(void)
 	check(llabs(e->vlag * weight - before.vlag * before.weight) <= weight, "lag in real time");
 }
 
-/* Spec 3.1, 3.10 and the versions, number by number. */
+/* rules 3.1 and 3.10.3 and the versions, number by number. */
 static void test_constants(void)
 {
 	static const u64 base_us[EEVDF_ERAS][5] = {

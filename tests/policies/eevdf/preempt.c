@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Wakeup preemption and protection (rule 3.6, 3.9) against the rules read one after the other over the whole queue. */
+/* Wakeup preemption and protection (rules 3.6 and 3.9) against the rules read one after the other over the whole queue. */
 #include "check.h"
 
 #define MOST 12
@@ -15,7 +15,7 @@ static bool eligible(u32 i)
 	return literal_eligible(&whole, all[i].v);
 }
 
-/* Spec 3.5 with `buddy` as the next one; protect: whether current's protection counts. */
+/* rule 3.5 with `buddy` as the next one; protect: whether current's protection counts. */
 static u32 fresh_pick(s32 buddy, bool protect)
 {
 	s32 best = -1;
@@ -152,7 +152,7 @@ static void test(void)
 	      (s64)(curr.vprot - curr.v), (s64)(want.vprot - curr.v));
 }
 
-/* Spec 3.6: to the deadline, or a shorter slice's length if one waits (7.2). */
+/* rule 3.6: to the deadline, or a shorter slice's length if one waits (7.2). */
 static void test_protect(void)
 {
 	struct eevdf_entity e = { .v = draw(), .weight = some_weight() };

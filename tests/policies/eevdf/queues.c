@@ -134,7 +134,7 @@ static struct literal literally(const struct eevdf_rq *rq)
 	return l;
 }
 
-/* Spec 3.5 over everybody who waits; 0: nobody is eligible. */
+/* rule 3.5 over everybody who waits; 0: nobody is eligible. */
 static u64 earliest(const struct eevdf_rq *rq, bool delayed_too, bool *any)
 {
 	struct literal l = literally(rq);

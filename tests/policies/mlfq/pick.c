@@ -290,7 +290,7 @@ static void test_history(void)
 		event();
 }
 
-/* Spec 6.2: a boost has decayed after (level - base) quanta, neither before nor after. */
+/* rule 6.2.8.1: a boost has decayed after (level - base) quanta, neither before nor after. */
 static void test_decay(void)
 {
 	struct mlfq_task t = {};

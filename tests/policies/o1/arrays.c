@@ -250,7 +250,7 @@ static void both_schedule(void)
 	schedule();
 	ref_schedule();
 	check(curr == ref_curr, "%d runs, not %d", curr, ref_curr);
-	/* Invariant: a swap iff the active array is empty. */
+	/* rule 4.11.3: a swap iff the active array is empty. */
 	check((q.epoch != before) == (active != was_active), "epoch %llu", q.epoch);
 }
 
@@ -408,7 +408,7 @@ static void check_state(void)
 		      ref[id].slice);
 		check(ref[id].array < 0 || task[id].prio == ref[id].prio, "task %d: %u, not %u", id,
 		      task[id].prio, ref[id].prio);
-		/* Invariants. */
+		/* rule 4.11.2 */
 		check(ref[id].sleep_avg <= NSEC_PER_SEC, "%llu", ref[id].sleep_avg);
 		check(task[id].slice <= 800 * hz / 1000, "%u", task[id].slice);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How much a balance pulls (rule 4.10), against the order of questions of
+ * How much a balance pulls (rule 4.10.3), against the order of questions of
  * 2.6.22 over all groups at once, and what must hold whatever comes out.
  */
 #include "../arrays/domains.h"

@@ -13,7 +13,7 @@ static void test_slices(void)
 	struct o1_config cfg = { .hz = hzs[round_nr % 3], .cpus = 1 };
 	s32 nice = (s32)(round_nr / 3) - 20;
 	u32 sp = 120 + nice;
-	/* Rule 1 in ms, cut to ticks where 2.6.22 cuts. */
+	/* rule 4.1 in ms, cut to ticks where 2.6.22 cuts. */
 	u32 base = (nice < 0 ? 400 : 100) * cfg.hz / 1000, least = 5 * cfg.hz / 1000;
 	u32 want = base * (140 - sp) / 20;
 
@@ -23,7 +23,7 @@ static void test_slices(void)
 		want = least;
 	check(o1_timeslice(&cfg, sp) == want, "nice %d: %u, not %u ticks", nice,
 	      o1_timeslice(&cfg, sp), want);
-	/* Invariant: never above 800 ms. */
+	/* rule 4.11.2: never above 800 ms. */
 	check(want * 1000 / cfg.hz <= 800 && want >= 1, "%u ticks", want);
 	check(o1_weight(&cfg, sp) == want * 128 / (cfg.hz / 10), "nice %d", nice);
 	if (nice == -20 || nice == 0 || nice == 19)
@@ -56,7 +56,7 @@ static void test_priorities(void)
 			      bonus);
 			check((s32)t.prio == prio && t.at.level == (u32)prio - 100,
 			      "nice %d, %llu: %u, not %d", nice, avg, t.prio, prio);
-			/* Invariant: within 5 of the static priority. */
+			/* rule 4.11.2: within 5 of the static priority. */
 			check(t.prio + 5 >= sp && t.prio <= sp + 5, "%u", t.prio);
 			delta = (nice + 20) * 10 / 40 - 20 * 10 / 40 + 2;
 			check(o1_interactive(&t) == (prio <= (s32)sp - delta), "nice %d, bonus %u",
@@ -67,7 +67,7 @@ static void test_priorities(void)
 			      want_granularity);
 		}
 	}
-	/* Rule 6: the ceiling, in jiffies. */
+	/* rule 4.6: the ceiling, in jiffies. */
 	check(o1_ceiling_ns(&cfg, sp) == (cfg.hz * (5 + ((nice + 20) * 10 / 40 - 5 + 2) + 1) / 10 -
 					  1) * (NSEC_PER_SEC / cfg.hz),
 	      "nice %d", nice);

@@ -3,7 +3,7 @@
 #include "sd.h"
 #include "../random.h"
 
-/* Rule 5, another way: k is added for each slot, and every 40 make it the task's. */
+/* rule 5.5, another way: k is added for each slot, and every 40 make it the task's. */
 static void test_matrix(void)
 {
 	u32 nice = round_nr, k = 40 - nice, sum = 0, count = 0;

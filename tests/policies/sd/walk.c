@@ -140,7 +140,7 @@ static u32 ref_step(struct ref_task *t)
 	return !active;
 }
 
-/* Rule 2. Returns the array; the slot is in the task. */
+/* rule 5.2. Returns the array; the slot is in the task. */
 static u32 ref_place(struct ref_task *t)
 {
 	u32 array = active;
@@ -296,7 +296,7 @@ static void both_arrive(s32 id)
 		return;
 	}
 	better = array_better(&task[id].at, &task[curr].at);
-	/* Rule 4: preempts iff its list is a better one. */
+	/* rule 5.4: preempts iff its list is a better one. */
 	if (ref[curr].array == (s32)active)
 		check(better == (ref[id].array == (s32)active && ref[id].slot < ref[curr].slot),
 		      "task %d", id);
@@ -323,7 +323,7 @@ static void both_tick(void)
 	stair_charge(&task[curr], &q, now_ns);
 	left = task[curr].left_ns;
 	again = stair_tick(&cfg, &task[curr], &q, next_arrival());
-	/* Invariant: at most its quota in a slot, give or take the tick that notices. */
+	/* rule 5.7.1: at most its quota in a slot, give or take the tick that notices. */
 	check(left >= debt - (s64)(now_ns - looked_ns), "%lld left", left);
 	looked_ns = now_ns;
 	debt = left < 0 ? left : 0;

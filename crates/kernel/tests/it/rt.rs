@@ -63,7 +63,7 @@ impl Seen {
         }
     }
 
-    /// The rule, CPU by CPU: nobody waits who may run where something lower runs.
+    /// Rule 6.1.5.1, CPU by CPU: nobody waits who may run where something lower runs.
     fn check(&self, at_ns: u64, cpus: u32, ranks: &BTreeMap<u32, Rank>) {
         let level = |pid: &u32| ranks.get(pid).map_or(0, |rank| rank.prio);
         for (waiting, rank) in ranks {
