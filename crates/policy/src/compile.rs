@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{Source, headers};
 
-/// Below 17, clang's BPF back end miscompiles or rejects what sched_ext programs use (spec sched_ext 3.3).
+/// Below 17, clang's BPF back end miscompiles or rejects what sched_ext programs use.
 const OLDEST: u32 = 17;
 const NEWEST: u32 = 30;
 
