@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The real-time class, above sched_ext: `SCHED_FIFO` and `SCHED_RR`.
 //!
-//! One list a priority and CPU, highest first. A preempted task stays at the head of its list; one whose 100 ms of RR are
-//! used, or that yields, goes to the tail. A waking task looks for a CPU of lower priority; after a switch CPUs push what
-//! they cannot run, and pull what others cannot when their own priority drops. So the highest run, as far as their
-//! affinity lets them. [`budget`] is what keeps ordinary tasks alive beside them.
+//! One list a priority and CPU, highest first (rule 6.1.1). A preempted task stays at the head of its list; one whose
+//! 100 ms of RR are used, or that yields, goes to the tail (rule 6.1.2). A waking task looks for a CPU of lower priority;
+//! after a switch CPUs push what they cannot run, and pull what others cannot when their own priority drops (rule
+//! 6.1.3). So the highest run, as far as their affinity lets them. [`budget`] is what keeps ordinary tasks alive beside
+//! them.
 
 mod budget;
 pub(crate) mod lockup;

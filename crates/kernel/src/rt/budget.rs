@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What keeps ordinary tasks alive beside a real-time hog: throttling, with or without borrowing, or the ext server.
+//! What keeps ordinary tasks alive beside a real-time hog: throttling, with or without borrowing, or the ext server
+//! (rule 6.1.4).
 
 use machine::RtGuard;
 
