@@ -7,8 +7,7 @@
  * sees; loader, simulator and man pages read it. Keep double quotes and
  * backslashes out of the descriptions.
  */
-#ifndef SCHEDLAB_POLICY_H
-#define SCHEDLAB_POLICY_H
+#pragma once
 
 /* CPU ids are below this; a power of two, so that a mask bounds an index. */
 #define MAX_CPUS 1024
@@ -30,7 +29,7 @@
 	__describe("choice|" #name "|" #dflt "|" names "|" about); \
 	const volatile u32 name = dflt
 
-/* STAT(kicks, "CPUs poked"): an event counter, one cache line per CPU; count with STAT_INC(kicks). */
+/* STAT(kicks, "CPUs kicked"): an event counter, one cache line per CPU; count with STAT_INC(kicks). */
 #define STAT(name, about)                    \
 	__describe("stat|" #name "|" about); \
 	u64 stat_##name[MAX_CPUS * 8]
@@ -57,5 +56,3 @@ static __always_inline u32 cpu_index(u32 cpu)
 	barrier_var(cpu);
 	return cpu & (MAX_CPUS - 1);
 }
-
-#endif

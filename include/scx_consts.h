@@ -3,8 +3,7 @@
  * sched_ext constants that have not moved since 6.12 (include/linux/sched/ext.h,
  * kernel/sched/ext.c, include/linux/sched.h), for both builds.
  */
-#ifndef SCHEDLAB_SCX_CONSTS_H
-#define SCHEDLAB_SCX_CONSTS_H
+#pragma once
 
 enum bpf_map_type {
 	BPF_MAP_TYPE_ARRAY = 2,
@@ -53,5 +52,3 @@ enum {
 #define PF_EXITING 0x00000004
 #define PF_WQ_WORKER 0x00000020
 #define PF_KTHREAD 0x00200000
-
-#endif

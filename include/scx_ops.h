@@ -3,8 +3,7 @@
  * The callbacks of the frozen subset. The kernel's structure has more members:
  * libbpf matches them by name, and the simulator knows no others.
  */
-#ifndef SCHEDLAB_SCX_OPS_H
-#define SCHEDLAB_SCX_OPS_H
+#pragma once
 
 #include "types.h"
 
@@ -43,5 +42,3 @@ struct sched_ext_ops {
 	u64 hotplug_seq;
 	char name[128];
 };
-
-#endif

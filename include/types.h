@@ -4,8 +4,7 @@
  * total functions. No kfunc, no map, no libc: the same lines compile for the
  * kernel, for the simulator and for a plain C unit test.
  */
-#ifndef SCHEDLAB_TYPES_H
-#define SCHEDLAB_TYPES_H
+#pragma once
 
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -77,5 +76,3 @@ static inline u32 ilog2_u32(u32 n)
 	}
 	return log + (n >= 2);
 }
-
-#endif

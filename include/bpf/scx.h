@@ -7,8 +7,7 @@
  * time. Every kfunc that was renamed or added after 6.12 is weak, and one
  * wrapper picks the name that the running kernel has.
  */
-#ifndef SCHEDLAB_SCX_H
-#define SCHEDLAB_SCX_H
+#pragma once
 
 #include "types.h"
 
@@ -451,5 +450,3 @@ void BPF_STRUCT_OPS(record_exit, struct scx_exit_info *ei)
 	struct sched_ext_ops ops_name = { .exit = (void *)record_exit, __VA_ARGS__ }
 
 char _license[] SEC("license") = "GPL";
-
-#endif

@@ -5,8 +5,7 @@
  * crates/policy/src/abi.rs. One loaded copy of a policy serves one
  * simulated machine at a time, so the table is a plain global of the policy.
  */
-#ifndef SCHEDLAB_HOST_H
-#define SCHEDLAB_HOST_H
+#pragma once
 
 #include "../types.h"
 
@@ -142,5 +141,3 @@ struct scx_abi {
 	u32 task_size;
 	u32 ops_size;
 };
-
-#endif

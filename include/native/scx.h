@@ -6,8 +6,7 @@
  * What is not here does not exist: a policy that calls another kfunc fails to
  * link, and is refused with that kfunc's name.
  */
-#ifndef SCHEDLAB_SCX_H
-#define SCHEDLAB_SCX_H
+#pragma once
 
 #include <stdio.h>
 
@@ -228,5 +227,3 @@ const struct scx_abi __scx_abi = {
 	.task_size = sizeof(struct task_struct),
 	.ops_size = sizeof(struct sched_ext_ops),
 };
-
-#endif

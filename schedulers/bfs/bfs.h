@@ -40,8 +40,7 @@
  *
  * Rule numbers are those of the specification that README.md follows.
  */
-#ifndef BFS_H
-#define BFS_H
+#pragma once
 
 #include "bfs_rules.h" /* versions and their constants */
 #include "bfs_task.h" /* slice and deadline through a task's life */
@@ -51,5 +50,3 @@
  * bfs_preempt.h (who is poked) and bfs_pick.h (who is next) ask for queues and
  * CPUs by name; include them after defining those.
  */
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What CPUs and queues tell about themselves to those who do not hold their lock. */
-#ifndef BFS_CPU_H
-#define BFS_CPU_H
+#pragma once
 
 #include "bfs_task.h"
 
@@ -46,5 +45,3 @@ struct bfs_head {
 	u64 deadline;
 	u32 level;
 };
-
-#endif

@@ -5,8 +5,7 @@
  * all CPUs. Above iso_cpu % ISO tasks compete as NORMAL until it has fallen
  * to nine tenths of that.
  */
-#ifndef BFS_ISO_H
-#define BFS_ISO_H
+#pragma once
 
 #include "bfs_rules.h"
 
@@ -37,5 +36,3 @@ static __always_inline void bfs_iso_tick(const struct bfs_config *cfg, struct bf
 	else if (iso->ticks / period < off)
 		iso->refractory = false;
 }
-
-#endif

@@ -23,8 +23,7 @@
  *	bfs_domain_cpu(domain)		a CPU of the cache domain
  *	bfs_sticky_word(word)		64 CPUs: whose slot may hold a task
  */
-#ifndef BFS_PICK_H
-#define BFS_PICK_H
+#pragma once
 
 #include "bfs_preempt.h"
 
@@ -234,5 +233,3 @@ static __always_inline void bfs_pick_remote(u32 cpu, u32 cpus, u32 top, struct b
 	    (remote.level < best->level && before64(remote.key, best->key)))
 		*best = remote;
 }
-
-#endif

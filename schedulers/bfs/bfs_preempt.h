@@ -10,8 +10,7 @@
  *	bfs_cpu_idle(who, cpu)		is the CPU idle
  * `who` is a pointer that these two understand.
  */
-#ifndef BFS_PREEMPT_H
-#define BFS_PREEMPT_H
+#pragma once
 
 #include "bfs_cpu.h"
 
@@ -166,5 +165,3 @@ static __always_inline bool bfs_beats(const struct bfs_config *cfg, const struct
 		return false;
 	return before64(t->deadline, victim->deadline);
 }
-
-#endif

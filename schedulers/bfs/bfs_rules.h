@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The published versions, their constants, and what is computed from them once. */
-#ifndef BFS_RULES_H
-#define BFS_RULES_H
+#pragma once
 
 #include "types.h"
 
@@ -116,5 +115,3 @@ static __always_inline u64 bfs_far(const struct bfs_config *cfg, u32 u)
 {
 	return cfg->far[bfs_nice_index(u)];
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* One task's life: its slice, its deadline, and what each event does to them. */
-#ifndef BFS_TASK_H
-#define BFS_TASK_H
+#pragma once
 
 #include "bfs_rules.h"
 
@@ -220,5 +219,3 @@ static __always_inline u64 bfs_key(const struct bfs_config *cfg, u32 level, u64 
 		return deadline - BFS_FLOOR_NS;
 	return level == BFS_IDLEPRIO ? deadline + BFS_FLOOR_NS : deadline;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * on an idle CPU, which is claimed, or on the CPU whose task it preempts. Only
  * who has to wait is queued.
  */
-#ifndef BFS_BIND_PLACE_H
-#define BFS_BIND_PLACE_H
+#pragma once
 
 /*
  * An idle CPU for p, marked busy, or -1. The last CPU if all of its core is
@@ -237,5 +236,3 @@ static __always_inline void take_at_its_word(u32 cpu)
 		return;
 	}
 }
-
-#endif

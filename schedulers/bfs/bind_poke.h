@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Wake-ups of 232, 311 and 424: queue the task, then poke one CPU, which picks as usual (rule 1.3.6, 1.4). */
-#ifndef BFS_BIND_POKE_H
-#define BFS_BIND_POKE_H
+#pragma once
 
 /* The poked CPU stays marked idle until it schedules, unless poke=claimed. */
 static __always_inline bool poke_best_idle(struct wakee *w, u32 last)
@@ -95,5 +94,3 @@ static __always_inline void enqueue_published(struct task_struct *p, struct bfs_
 	}
 	try_preempt(p, t, last, t->sync);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What bfs.h asks for, said with dispatch queues, task storage and CPU masks. */
-#ifndef BFS_BIND_QUEUES_H
-#define BFS_BIND_QUEUES_H
+#pragma once
 
 static struct bfs_cpu cpu_states[MAX_CPUS];
 static struct bfs_hint plain[MAX_CPUS]; /* of BFS_PLAIN(llc) */
@@ -237,5 +236,3 @@ static __always_inline void leave_slot(const struct task_struct *p, struct bfs_t
 	clear_slot(t->slot - 1, p->pid);
 	t->slot = 0;
 }
-
-#endif

@@ -25,8 +25,7 @@
  *
  * Rule numbers are those of README.md. Three published rule sets are here.
  */
-#ifndef SCHEDLAB_CFS_H
-#define SCHEDLAB_CFS_H
+#pragma once
 
 #include "types.h"
 
@@ -220,6 +219,13 @@ static inline bool cfs_preempts(const struct cfs_params *prm, const struct cfs_e
 	return ahead > (s64)gran;
 }
 
+/* rule 2.2.11: a task that has just run, or that is to be picked next, is cache-hot; SCHED_IDLE never is. */
+static inline bool cfs_cache_hot(const struct cfs_params *prm, u64 since_ran_ns, bool buddy,
+				 u32 policy)
+{
+	return policy != CFS_IDLE_POLICY && (buddy || since_ran_ns < prm->migration_cost_ns);
+}
+
 /* Spec 2.2.4: pids with a claim to be picked out of order; 0 is none. */
 struct cfs_buddies {
 	s32 next, last, skip;
@@ -264,6 +270,8 @@ static inline void cfs_wake_buddies(const struct cfs_params *prm, struct cfs_bud
  * among them, behind its equals) until feed says enough, then ask. A buddy
  * counts only within one granularity of the leftmost, so no more is read.
  */
+#define CFS_PICK_LOOKS 64 /* queued tasks that are looked at for a buddy */
+
 struct cfs_pick {
 	u64 left_vr, window;
 	s32 left, second;
@@ -305,5 +313,3 @@ static inline s32 cfs_pick_end(const struct cfs_pick *pick, const struct cfs_bud
 		return pick->second;
 	return pick->left;
 }
-
-#endif

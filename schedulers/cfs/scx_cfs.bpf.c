@@ -6,14 +6,11 @@
  * which a task counts on a queue, whatever DSQ or CPU it is moved to.
  */
 #include <scx.h>
-#include "cfs.h"
-#include "tick.bpf.h"
-
-#define SLICE_BACKSTOP_NS NSEC_PER_SEC
+#include "balance.bpf.h"
 
 /* A task starts running, or is picked again without having been put back. */
-static __always_inline void set_current(struct cfs_rq *rq, struct task_struct *p,
-					struct task_ctx *t, u64 now)
+static __always_inline void set_current(struct rq *rq, struct task_struct *p, struct task_ctx *t,
+					u64 now)
 {
 	rq->curr_pid = p->pid;
 	rq->curr_weight = t->weight;
@@ -30,7 +27,7 @@ static __always_inline void set_current(struct cfs_rq *rq, struct task_struct *p
 /* Spec 2.2.3, 2.2.4: p has become runnable on this CPU. */
 static __always_inline void check_preempt(u32 cpu, struct task_struct *p, struct task_ctx *t)
 {
-	struct cfs_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 	struct cfs_entity curr = {}, e = {
 		.vr = t->vr, .weight = t->weight, .policy = p->policy, .avg_wakeup = t->avg_wakeup
 	};
@@ -72,7 +69,7 @@ s32 BPF_STRUCT_OPS(cfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake
 static __always_inline void note_waker(u32 this)
 {
 	struct task_struct *waker = bpf_get_current_task_btf();
-	struct cfs_rq *rq = rq_of(this);
+	struct rq *rq = rq_of(this);
 	struct cfs_entity curr = {};
 	struct task_ctx *w;
 	u64 exec, now = scx_bpf_now();
@@ -96,7 +93,7 @@ static __always_inline void note_waker(u32 this)
 static __always_inline void place_new(struct task_ctx *t, u32 cpu)
 {
 	u32 at = rules == CFS_2_6_31 ? cpu : t->cpu;
-	struct cfs_rq *rq = rq_of(at);
+	struct rq *rq = rq_of(at);
 
 	t->vr = cfs_place_new(&prm, t->vr, queue_clock(rq, scx_bpf_now()),
 			      cfs_vslice(&prm, rq->nr > 0 ? rq->nr : 0, weight_of(rq), t->weight));
@@ -105,7 +102,7 @@ static __always_inline void place_new(struct task_ctx *t, u32 cpu)
 }
 
 /* Spec 2.2.1: parent and child change places, so that the child is first. */
-static __always_inline void swap_with_parent(struct cfs_rq *rq, struct task_ctx *t, u32 cpu)
+static __always_inline void swap_with_parent(struct rq *rq, struct task_ctx *t, u32 cpu)
 {
 	struct task_struct *parent = bpf_get_current_task_btf();
 	struct task_ctx *pt;
@@ -129,7 +126,7 @@ static __always_inline void swap_with_parent(struct cfs_rq *rq, struct task_ctx 
 void BPF_STRUCT_OPS(cfs_runnable, struct task_struct *p, u64 enq_flags)
 {
 	u32 cpu = scx_bpf_task_cpu(p), this = bpf_get_smp_processor_id();
-	struct cfs_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 	u64 now = scx_bpf_now(), idle;
 	struct task_ctx *t = ctx_of(p);
 
@@ -157,29 +154,10 @@ void BPF_STRUCT_OPS(cfs_runnable, struct task_struct *p, u64 enq_flags)
 	account_in(t, cpu);
 }
 
-/* Active balance (2.2.11): the running task that another CPU asked for has been put back. */
-static __always_inline bool push_to_other(struct task_struct *p, struct task_ctx *t,
-					  struct cfs_rq *rq)
-{
-	u32 to = rq->push_cpu;
-
-	if (rq->push_pid != p->pid)
-		return false;
-	rq->push_pid = 0;
-	if (!allowed(p, to) || t->cpu == to)
-		return false;
-	cfs_clear_buddy(&rq->buddies, p->pid);
-	change_queue(t, to, vruntime_on(t, to));
-	scx_bpf_dsq_insert_vtime(p, to, SLICE_BACKSTOP_NS, t->vr, 0);
-	notify(to, p, t);
-	STAT_INC(active_balances);
-	return true;
-}
-
 void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
-	struct cfs_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 	struct task_ctx *t = ctx_of(p);
 	bool is_new;
 
@@ -205,8 +183,7 @@ void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
 		scx_bpf_kick_cpu(cpu, 0);
 }
 
-static __always_inline bool feed_prev(struct cfs_rq *rq, struct task_struct *prev,
-				      struct task_ctx *pt)
+static __always_inline bool feed_prev(struct rq *rq, struct task_struct *prev, struct task_ctx *pt)
 {
 	rq->prev_fed = true;
 	return cfs_pick_feed(&rq->pick, &rq->buddies, prev->pid, pt->vr,
@@ -218,7 +195,7 @@ static __always_inline bool feed_prev(struct cfs_rq *rq, struct task_struct *pre
  * prev (pt is NULL if it does not stay) is on no DSQ yet and goes behind its
  * equals. Buddies are looked for among the first 64.
  */
-static __always_inline s32 pick(u32 cpu, struct cfs_rq *rq, struct task_struct *prev,
+static __always_inline s32 pick(u32 cpu, struct rq *rq, struct task_struct *prev,
 				struct task_ctx *pt)
 {
 	struct task_struct *p;
@@ -231,7 +208,7 @@ static __always_inline s32 pick(u32 cpu, struct cfs_rq *rq, struct task_struct *
 	rq->prev_fed = !pt;
 	for_each_queued(it, p, cpu)
 	{
-		if (rq->walked++ >= 2 * CFS_NR_MIGRATE)
+		if (rq->walked++ >= CFS_PICK_LOOKS)
 			break;
 		if (pt && !rq->prev_fed && before64(pt->vr, p->scx.dsq_vtime)) {
 			more = feed_prev(rq, prev, pt);
@@ -267,15 +244,11 @@ static __always_inline bool take(u32 cpu, s32 pid)
  */
 void BPF_STRUCT_OPS(cfs_dispatch, s32 cpu, struct task_struct *prev)
 {
-	struct cfs_rq *rq = rq_of(cpu);
-	struct task_ctx *pt = NULL;
+	struct rq *rq = rq_of(cpu);
 	u64 now = scx_bpf_now();
+	struct task_ctx *pt = running_ctx(rq, prev);
 	s32 pid, left, got;
 
-	if (prev && rq->curr_pid == prev->pid)
-		pt = ctx_of(prev);
-	if (pt && !pt->queued)
-		pt = NULL;
 	if (pt) {
 		charge(rq, pt, now);
 		/* Wanted elsewhere: put it back, whoever comes next. */
@@ -303,7 +276,7 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 cpu, struct task_struct *prev)
 	if (pt) {
 		set_current(rq, prev, pt, now);
 	} else {
-		got = newidle_balance(cpu);
+		got = pull_before_idle(cpu);
 		if (got > 0) {
 			__sync_fetch_and_add(&stat_newidle_pulls[cpu_index(cpu) * 8], got);
 			refresh_left(cpu);
@@ -320,7 +293,7 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 cpu, struct task_struct *prev)
 void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
-	struct cfs_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 	struct task_ctx *t = ctx_of(p);
 
 	if (!t)
@@ -339,7 +312,7 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
 void BPF_STRUCT_OPS(cfs_tick, struct task_struct *p)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
-	struct cfs_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 	struct task_ctx *t = ctx_of(p);
 	enum cfs_tick verdict;
 
@@ -362,7 +335,7 @@ void BPF_STRUCT_OPS(cfs_tick, struct task_struct *p)
 
 void BPF_STRUCT_OPS(cfs_stopping, struct task_struct *p, bool runnable)
 {
-	struct cfs_rq *rq = rq_of(scx_bpf_task_cpu(p));
+	struct rq *rq = rq_of(scx_bpf_task_cpu(p));
 	u64 now = scx_bpf_now(), ran;
 	struct task_ctx *t = ctx_of(p);
 
@@ -383,7 +356,7 @@ void BPF_STRUCT_OPS(cfs_stopping, struct task_struct *p, bool runnable)
 void BPF_STRUCT_OPS(cfs_quiescent, struct task_struct *p, u64 deq_flags)
 {
 	struct task_ctx *t = ctx_of(p);
-	struct cfs_rq *rq;
+	struct rq *rq;
 
 	if (!t || !t->queued)
 		return;
@@ -404,7 +377,7 @@ void BPF_STRUCT_OPS(cfs_quiescent, struct task_struct *p, u64 deq_flags)
 /* Spec 2.2.6: accounting only, and from 3.6 on the second best goes first once. */
 bool BPF_STRUCT_OPS(cfs_yield, struct task_struct *from, struct task_struct *to)
 {
-	struct cfs_rq *rq = rq_of(scx_bpf_task_cpu(from));
+	struct rq *rq = rq_of(scx_bpf_task_cpu(from));
 
 	if (rq->nr > 1) {
 		cfs_clear_buddy(&rq->buddies, from->pid);
@@ -467,61 +440,38 @@ void BPF_STRUCT_OPS(cfs_enable, struct task_struct *p)
 }
 
 /* The table follows the number of CPUs, except in 2.6.31, which read it once at boot. */
-static __always_inline void cpus_changed(s32 by)
+static __always_inline void follow_cpus(u64 before)
 {
-	nr_online += by;
-	if (rules != CFS_2_6_31)
+	if (nr_online != before && rules != CFS_2_6_31)
 		set_params(nr_online);
 }
 
 void BPF_STRUCT_OPS(cfs_cpu_online, s32 cpu)
 {
-	struct cfs_rq *rq = rq_of(cpu);
+	u64 before = nr_online;
 
-	if (!rq->online)
-		cpus_changed(1);
-	rq->online = true;
-	rq->refuses_until_ns = 0;
-	rq->next_balance = now_ticks();
+	cpu_comes(cpu);
+	follow_cpus(before);
 }
 
 void BPF_STRUCT_OPS(cfs_cpu_offline, s32 cpu)
 {
-	if (rq_of(cpu)->online)
-		cpus_changed(-1);
-	rq_of(cpu)->online = false;
+	u64 before = nr_online;
+
+	cpu_goes(cpu);
+	follow_cpus(before);
 	send_back(cpu, true);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(cfs_init)
 {
-	const struct cpumask *online = scx_bpf_get_online_cpumask();
-	struct cfs_rq *rq;
-	s32 cpu, level, err = 0;
+	s32 cpu, err = init_queues();
 
-	map_machine();
-	for_range(cpu, 0, nr_cpus)
-	{
-		rq = rq_of(cpu);
-		rq->online = bpf_cpumask_test_cpu(cpu, online);
-		nr_online += rq->online;
-		rq->next_balance = now_ticks();
-		for_range(level, SD_SMT, SD_LEVELS)
-		{
-			/* As on a machine that has been up: each quiet balance has doubled it. */
-			rq->sd[level_index(level)].interval_ms = cfs_domain(rules, level)->max_ms;
-			rq->sd[level_index(level)].last_ticks = rq->next_balance;
-		}
-		err = scx_bpf_create_dsq(cpu, -1);
-		if (err)
-			break;
-	}
-	scx_bpf_put_cpumask(online);
 	if (err)
 		return err;
 	set_params(nr_online);
 	for_range(cpu, 0, nr_cpus) rq_of(cpu)->avg_idle_ns = 2 * prm.migration_cost_ns;
-	return balance_start();
+	return timer_start(tick_ns());
 }
 
 SCX_OPS_DEFINE(cfs_ops, .select_cpu = (void *)cfs_select_cpu, .enqueue = (void *)cfs_enqueue,

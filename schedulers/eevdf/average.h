@@ -8,8 +8,7 @@
  * between has a load that swings around 512; 32 ms into a longer sleep 256 of
  * it are left.
  */
-#ifndef SCHEDLAB_EEVDF_AVERAGE_H
-#define SCHEDLAB_EEVDF_AVERAGE_H
+#pragma once
 
 #include "types.h"
 
@@ -62,5 +61,3 @@ static inline void eevdf_avg_update(struct eevdf_avg *avg, u64 now, u64 weight, 
 	avg->util = eevdf_towards(avg->util, runs ? EEVDF_CAPACITY : 0, ns);
 	avg->runnable = eevdf_towards(avg->runnable, (u64)nr * EEVDF_CAPACITY, ns);
 }
-
-#endif

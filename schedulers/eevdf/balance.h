@@ -16,14 +16,10 @@
  * balances; so the first balance fails, the second counts a task as 512 and
  * moves it. The odd one changes sides so, about every second balance.
  */
-#ifndef SCHEDLAB_EEVDF_BALANCE_H
-#define SCHEDLAB_EEVDF_BALANCE_H
+#pragma once
 
-#include "../domains/level.h"
+#include "../lib/domains.h"
 #include "average.h"
-
-/* Why a CPU balances. */
-enum eevdf_idle { EEVDF_CPU_IDLE, EEVDF_CPU_BUSY, EEVDF_CPU_NEWLY_IDLE };
 
 /* The kernel's settings of each level; intervals follow from the number of CPUs. */
 static const struct sched_domain eevdf_domains[SD_LEVEL_ROWS] = {
@@ -232,7 +228,7 @@ static inline void eevdf_lb_amount(struct eevdf_lb *lb, bool idle)
 }
 
 /* Spec 3.11: all groups fed and ended; what to move from lb->busiest, its id -1 when balanced. */
-static inline void eevdf_lb_end(struct eevdf_lb *lb, enum eevdf_idle idle, u32 pct)
+static inline void eevdf_lb_end(struct eevdf_lb *lb, enum cpu_idle_type idle, u32 pct)
 {
 	struct eevdf_group *l = &lb->local, *b = &lb->busiest;
 	u64 average;
@@ -252,7 +248,7 @@ static inline void eevdf_lb_end(struct eevdf_lb *lb, enum eevdf_idle idle, u32 p
 	if (lb->prefer_sibling && l->type == EEVDF_SPARE && eevdf_sibling_imbalance(lb) > 1)
 		goto move;
 	if (b->type != EEVDF_OVERLOADED) {
-		if (idle == EEVDF_CPU_BUSY)
+		if (idle == CPU_NOT_IDLE)
 			goto balanced;
 		if (b->cpus > 1 && l->idle_cpus <= b->idle_cpus + 1)
 			goto balanced;
@@ -260,7 +256,7 @@ static inline void eevdf_lb_end(struct eevdf_lb *lb, enum eevdf_idle idle, u32 p
 			goto balanced;
 	}
 move:
-	eevdf_lb_amount(lb, idle != EEVDF_CPU_BUSY);
+	eevdf_lb_amount(lb, idle != CPU_NOT_IDLE);
 	if (lb->imbalance > 0)
 		return;
 balanced:
@@ -327,5 +323,3 @@ static inline bool eevdf_idler(const struct eevdf_group *a, const struct eevdf_g
 }
 
 #define EEVDF_NR_MIGRATE 32 /* tasks looked at in one pass */
-
-#endif

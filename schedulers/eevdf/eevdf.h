@@ -35,8 +35,7 @@
  * Rule numbers are those of README.md. Three published rule sets are here.
  * pick.h has the pick and the wakeup.
  */
-#ifndef SCHEDLAB_EEVDF_H
-#define SCHEDLAB_EEVDF_H
+#pragma once
 
 #include "types.h"
 
@@ -285,5 +284,3 @@ static inline void eevdf_forfeit(const struct eevdf_params *prm, struct eevdf_su
 	curr->vprot = curr->v;
 	curr->d += eevdf_vdelta(curr->slice_ns, curr->weight);
 }
-
-#endif

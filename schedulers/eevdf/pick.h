@@ -5,8 +5,7 @@
  * queue and says who of it is the best: the earliest deadline among the
  * eligible, first come first among equals.
  */
-#ifndef SCHEDLAB_EEVDF_PICK_H
-#define SCHEDLAB_EEVDF_PICK_H
+#pragma once
 
 #include "eevdf.h"
 
@@ -175,5 +174,3 @@ eevdf_wakeup(const struct eevdf_params *prm, const struct eevdf_sums *s, struct 
 	verdict.preempt = eevdf_picks_wakee(s, curr, p, w, false, true);
 	return verdict;
 }
-
-#endif

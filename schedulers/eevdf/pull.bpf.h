@@ -4,8 +4,7 @@
  * the CPU that takes: when it is about to go idle, when its tick said that a
  * balance is due, or when a busy CPU's tick woke it for that.
  */
-#ifndef SCHEDLAB_EEVDF_PULL_H
-#define SCHEDLAB_EEVDF_PULL_H
+#pragma once
 
 #include "select.bpf.h"
 
@@ -24,11 +23,6 @@ struct busy_walk {
 };
 
 struct busy_walk busy_walks[MAX_CPUS];
-
-static __always_inline struct sd_state *state_of(u32 cpu, u32 level)
-{
-	return &rq_of(cpu)->sd[level_index(level)];
-}
 
 static __always_inline void busiest_next_group(struct busy_walk *w, u32 local, u32 pct, s32 group)
 {
@@ -52,16 +46,16 @@ static __noinline s32 find_busiest(u32 this, u32 level, u32 idle, u64 pass)
 {
 	u32 first = first_of(this, level), len = len_of(this, level),
 	    local = first_of(this, level - 1);
-	const struct sched_domain *sd = eevdf_domain(level);
+	const struct sched_domain *sd = domain_at(level);
 	struct busy_walk *w = &busy_walks[cpu_index(this)];
 	u64 now = scx_bpf_now(), util = 0, score;
-	struct eevdf_rq *rq;
+	struct rq *rq;
 	u32 at, group;
 	s32 i;
 
 	w->lb = (struct eevdf_lb){ .busiest.id = -1 };
 	w->lb.prefer_sibling = level_exists(this, level - 1) &&
-			       (eevdf_domain(level - 1)->flags & SD_PREFER_SIBLING);
+			       (domain_at(level - 1)->flags & SD_PREFER_SIBLING);
 	w->lb.share_cache = sd->flags & SD_SHARE_CACHE;
 	w->balancer = w->first_idle = w->found = -1;
 	w->most = 0;
@@ -72,7 +66,7 @@ static __noinline s32 find_busiest(u32 this, u32 level, u32 idle, u64 pass)
 		at = span_cpu(first, len, local, i);
 		group = first_of(at, level - 1);
 		if ((s32)group != w->g.id) {
-			if ((u32)w->g.id == local && idle != EEVDF_CPU_NEWLY_IDLE &&
+			if ((u32)w->g.id == local && idle != CPU_NEWLY_IDLE &&
 			    (w->first_idle >= 0 ? w->first_idle : w->balancer) != (s32)this)
 				return NOT_MINE;
 			busiest_next_group(w, local, sd->imbalance_pct, group);
@@ -91,7 +85,7 @@ static __noinline s32 find_busiest(u32 this, u32 level, u32 idle, u64 pass)
 		if (group == local && w->first_idle < 0 && rq->nr <= 0)
 			w->first_idle = at;
 		w->any_imbalanced |= state_of(at, level - 1)->imbalanced;
-		eevdf_group_feed(&w->g, &rq->avg, rq->nr > 0 ? rq->nr : 0);
+		eevdf_group_feed(&w->g, &rq->avg, nr_of(rq));
 	}
 	busiest_next_group(w, local, sd->imbalance_pct, -1);
 	if (level == SD_MC)
@@ -106,7 +100,7 @@ static __noinline s32 find_busiest(u32 this, u32 level, u32 idle, u64 pass)
 		if ((s32)first_of(at, level - 1) != w->lb.busiest.id || !rq->online ||
 		    rq->excluded_by == pass)
 			continue;
-		score = eevdf_lb_queue(&w->lb, &rq->avg, rq->nr > 0 ? rq->nr : 0);
+		score = eevdf_lb_queue(&w->lb, &rq->avg, nr_of(rq));
 		if (score > w->most) {
 			w->most = score;
 			w->found = at;
@@ -117,9 +111,9 @@ static __noinline s32 find_busiest(u32 this, u32 level, u32 idle, u64 pass)
 
 /* Spec 3.11: may it leave? Not if it would be as ineligible here; not if its cache is hot. */
 static __always_inline bool may_leave(const struct task_struct *p, const struct task_ctx *t,
-				      u32 this, const struct eevdf_rq *there, u32 level, u64 now)
+				      u32 this, const struct rq *there, u32 level, u64 now)
 {
-	const struct sched_domain *sd = eevdf_domain(level);
+	const struct sched_domain *sd = domain_at(level);
 	u32 failed = state_of(this, level)->failed;
 
 	if (!failed && prm.place_lag && rq_of(this)->sums.nr && before64(there->sums.v0, t->e.v))
@@ -136,7 +130,7 @@ static __always_inline bool may_leave(const struct task_struct *p, const struct 
 static __noinline s32 move_from(u64 dsq, u32 this, u32 from, u32 level, u32 idle)
 {
 	struct busy_walk *w = &busy_walks[cpu_index(this)];
-	struct eevdf_rq *here = rq_of(this), *there = rq_of(from);
+	struct rq *here = rq_of(this), *there = rq_of(from);
 	u64 now = scx_bpf_now();
 	struct task_struct *p;
 	struct task_ctx *t;
@@ -147,9 +141,9 @@ static __noinline s32 move_from(u64 dsq, u32 this, u32 from, u32 level, u32 idle
 		if (w->seen++ >= EEVDF_NR_MIGRATE || w->left <= 0 || !room_to_leave(there))
 			break;
 		/* An idle CPU leaves the other something to run; a newly idle one takes one task. */
-		if (idle != EEVDF_CPU_BUSY && there->nr <= 1)
+		if (idle != CPU_NOT_IDLE && there->nr <= 1)
 			break;
-		if (idle == EEVDF_CPU_NEWLY_IDLE && w->moved)
+		if (idle == CPU_NEWLY_IDLE && w->moved)
 			break;
 		t = ctx_of(p);
 		if (!t || t->cpu != from || !t->queued)
@@ -195,24 +189,11 @@ static __noinline s32 resort(u32 cpu)
 	return 0;
 }
 
-/* Ask for the running task of the busiest queue, which has nothing else to give. */
-static __always_inline bool active_balance(u32 this, u32 from)
-{
-	struct eevdf_rq *there = rq_of(from);
-
-	if (there->push_pid || !there->curr_pid)
-		return false;
-	there->push_cpu = this;
-	there->push_pid = there->curr_pid;
-	scx_bpf_kick_cpu(from, SCX_KICK_PREEMPT);
-	return true;
-}
-
 enum { LB_STOP = -1 };
 
 static __noinline s32 load_balance(u32 this, u32 level, u32 idle)
 {
-	const struct sched_domain *sd = eevdf_domain(level);
+	const struct sched_domain *sd = domain_at(level);
 	struct busy_walk *w = &busy_walks[cpu_index(this)];
 	struct sd_state *state = state_of(this, level);
 	u64 pass = __sync_fetch_and_add(&balance_passes, 1) + 1;
@@ -243,7 +224,7 @@ static __noinline s32 load_balance(u32 this, u32 level, u32 idle)
 	}
 	if (busiest < 0) {
 		state->failed = 0;
-		if (idle != EEVDF_CPU_NEWLY_IDLE && state->interval_ms < max_ms)
+		if (idle != CPU_NEWLY_IDLE && state->interval_ms < max_ms)
 			state->interval_ms *= 2;
 		return 0;
 	}
@@ -253,7 +234,7 @@ static __noinline s32 load_balance(u32 this, u32 level, u32 idle)
 		state->interval_ms = min_ms;
 		return w->moved;
 	}
-	if (idle == EEVDF_CPU_NEWLY_IDLE)
+	if (idle == CPU_NEWLY_IDLE)
 		return 0;
 	state->interval_ms = min_ms;
 	if (++state->failed > sd->nice_tries + 2u && w->lb.move == EEVDF_MOVE_TASK &&
@@ -265,7 +246,7 @@ static __noinline s32 load_balance(u32 this, u32 level, u32 idle)
 /* Spec 3.11: balance each domain of this CPU that is due; tasks pulled. */
 static __noinline s32 rebalance(u32 this, u32 idle)
 {
-	struct eevdf_rq *rq = rq_of(this);
+	struct rq *rq = rq_of(this);
 	u64 ticks = now_ticks(), next = ticks + 60 * tick_hz, interval;
 	struct sd_state *state;
 	s32 level, got, pulled = 0;
@@ -275,30 +256,28 @@ static __noinline s32 rebalance(u32 this, u32 idle)
 		if (!level_exists(this, level))
 			continue;
 		state = state_of(this, level);
-		if (idle == EEVDF_CPU_NEWLY_IDLE) {
+		if (idle == CPU_NEWLY_IDLE) {
 			if (!pulled)
 				pulled = load_balance(this, level, idle);
 			continue;
 		}
-		interval = eevdf_interval(state->interval_ms, idle == EEVDF_CPU_BUSY, nr_online,
+		interval = eevdf_interval(state->interval_ms, idle == CPU_NOT_IDLE, nr_online,
 					  tick_hz);
 		got = 0;
 		if (!before64(ticks, state->last_ticks + interval)) {
 			got = load_balance(this, level, idle);
 			state->last_ticks = ticks;
 		}
-		interval = eevdf_interval(state->interval_ms, idle == EEVDF_CPU_BUSY, nr_online,
+		interval = eevdf_interval(state->interval_ms, idle == CPU_NOT_IDLE, nr_online,
 					  tick_hz);
 		if (before64(state->last_ticks + interval, next))
 			next = state->last_ticks + interval;
 		if (got > 0) {
 			pulled += got;
-			idle = EEVDF_CPU_BUSY;
+			idle = CPU_NOT_IDLE;
 		}
 	}
-	if (idle != EEVDF_CPU_NEWLY_IDLE)
+	if (idle != CPU_NEWLY_IDLE)
 		rq->next_balance = next;
 	return pulled > 0 ? pulled : 0;
 }
-
-#endif

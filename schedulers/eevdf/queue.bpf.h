@@ -7,12 +7,9 @@
  * eligible, and puts it back if not. So the pick is exact, and costs a few
  * moves however many wait.
  */
-#ifndef SCHEDLAB_EEVDF_QUEUE_H
-#define SCHEDLAB_EEVDF_QUEUE_H
+#pragma once
 
 #include "rq.bpf.h"
-
-#define SLICE_BACKSTOP_NS NSEC_PER_SEC
 
 static __always_inline u64 waiting_dsq(u32 cpu)
 {
@@ -24,7 +21,7 @@ static __always_inline u64 eligible_dsq(u32 cpu)
 	return MAX_CPUS + cpu;
 }
 
-static __always_inline void queue_insert(u32 cpu, struct eevdf_rq *rq, struct task_struct *p,
+static __always_inline void queue_insert(u32 cpu, struct rq *rq, struct task_struct *p,
 					 const struct task_ctx *t, u64 enq_flags)
 {
 	if (eevdf_eligible(&rq->sums, t->e.v))
@@ -34,7 +31,7 @@ static __always_inline void queue_insert(u32 cpu, struct eevdf_rq *rq, struct ta
 		scx_bpf_dsq_insert_vtime(p, waiting_dsq(cpu), SLICE_BACKSTOP_NS, t->e.v, enq_flags);
 }
 
-static __always_inline void note_best(struct eevdf_rq *rq, s32 pid, u64 d)
+static __always_inline void note_best(struct rq *rq, s32 pid, u64 d)
 {
 	if (rq->best_pid && !eevdf_before(d, rq->best_d))
 		return;
@@ -43,7 +40,7 @@ static __always_inline void note_best(struct eevdf_rq *rq, s32 pid, u64 d)
 }
 
 /* Where moving is not allowed: the best of both DSQs, leaving all where they are. */
-static __always_inline void look_for_best(u32 cpu, struct eevdf_rq *rq)
+static __always_inline void look_for_best(u32 cpu, struct rq *rq)
 {
 	struct task_struct *p;
 	struct task_ctx *t;
@@ -69,7 +66,7 @@ static __always_inline void look_for_best(u32 cpu, struct eevdf_rq *rq)
 }
 
 /* From dispatch: the best of both DSQs, which is then the first eligible of the second. */
-static __always_inline void sort_and_find(u32 cpu, struct eevdf_rq *rq)
+static __always_inline void sort_and_find(u32 cpu, struct rq *rq)
 {
 	struct task_struct *p;
 	struct task_ctx *t;
@@ -100,7 +97,7 @@ static __always_inline void sort_and_find(u32 cpu, struct eevdf_rq *rq)
 }
 
 /* Spec 3.8: of the delayed sleepers, the one that would be picked before the best. */
-static __always_inline s32 delayed_first(struct eevdf_rq *rq)
+static __always_inline s32 delayed_first(struct rq *rq)
 {
 	struct eevdf_delayed *slot;
 	s32 i;
@@ -122,7 +119,7 @@ static __always_inline s32 delayed_first(struct eevdf_rq *rq)
 }
 
 /* Whoever gets true has to take it out of the sums. */
-static __always_inline bool claim_slot(struct eevdf_rq *rq, u32 slot, s32 pid)
+static __always_inline bool claim_slot(struct rq *rq, u32 slot, s32 pid)
 {
 	if (!pid || __sync_val_compare_and_swap(&slot_of(rq, slot)->pid, pid, 0) != pid)
 		return false;
@@ -130,7 +127,7 @@ static __always_inline bool claim_slot(struct eevdf_rq *rq, u32 slot, s32 pid)
 	return true;
 }
 
-static __always_inline void drop_delayed(struct eevdf_rq *rq, u32 slot)
+static __always_inline void drop_delayed(struct rq *rq, u32 slot)
 {
 	struct eevdf_delayed *s = slot_of(rq, slot);
 
@@ -141,7 +138,7 @@ static __always_inline void drop_delayed(struct eevdf_rq *rq, u32 slot)
 }
 
 /* Spec 3.8: t, just blocked, stays in the competition if it is above its share. */
-static __always_inline bool delay(struct eevdf_rq *rq, struct task_struct *p, struct task_ctx *t)
+static __always_inline bool delay(struct rq *rq, struct task_struct *p, struct task_ctx *t)
 {
 	struct eevdf_delayed *slot;
 	s32 i, found = -1;
@@ -177,7 +174,7 @@ static __always_inline bool delay(struct eevdf_rq *rq, struct task_struct *p, st
 }
 
 /* Spec 3.8: t wakes on the CPU where it is delayed; true: it is in the sums again. */
-static __always_inline bool undelay(struct eevdf_rq *rq, struct task_struct *p, struct task_ctx *t,
+static __always_inline bool undelay(struct rq *rq, struct task_struct *p, struct task_ctx *t,
 				    u32 cpu)
 {
 	bool mine;
@@ -207,7 +204,7 @@ static __always_inline bool undelay(struct eevdf_rq *rq, struct task_struct *p, 
 /* The task goes to another class, changes weight or ends while it is delayed. */
 static __always_inline void forget_delayed(struct task_struct *p, struct task_ctx *t)
 {
-	struct eevdf_rq *rq = rq_of(t->cpu);
+	struct rq *rq = rq_of(t->cpu);
 
 	if (!t->delayed)
 		return;
@@ -222,7 +219,7 @@ static __always_inline void forget_delayed(struct task_struct *p, struct task_ct
 }
 
 /* The shortest slice of those that wait; as long as nobody asked for another, it is the base slice. */
-static __always_inline u64 least_slice(u32 cpu, struct eevdf_rq *rq, u64 own)
+static __always_inline u64 least_slice(u32 cpu, struct rq *rq, u64 own)
 {
 	struct task_struct *p;
 	struct task_ctx *t;
@@ -262,5 +259,3 @@ static __always_inline bool take(u32 cpu, s32 pid)
 {
 	return take_from(eligible_dsq(cpu), cpu, pid) || take_from(waiting_dsq(cpu), cpu, pid);
 }
-
-#endif

@@ -8,10 +8,9 @@
  * exception is a CPU that pulls from another: it takes the task off the
  * other's DSQ, and leaves a note in `gone` for the other to subtract it by.
  */
-#ifndef SCHEDLAB_EEVDF_RQ_H
-#define SCHEDLAB_EEVDF_RQ_H
+#pragma once
 
-#include "../domains/machine.bpf.h"
+#include "../lib/rq.h"
 #include "balance.h"
 #include "pick.h"
 
@@ -42,13 +41,8 @@ STAT(hrticks, "slices ended between ticks");
 STAT(buddy_picks, "picks of the next buddy");
 STAT(delayed, "sleepers that stayed in the competition");
 STAT(delays_refused, "... and those for which there was no room");
-STAT(affine_wakeups, "tasks woken on their waker's CPU");
 STAT(idle_wakeups, "tasks woken on an idle CPU found by search");
 STAT(fork_moves, "new tasks placed on another CPU than their parent's");
-STAT(newidle_pulls, "tasks pulled by a CPU about to go idle");
-STAT(balance_pulls, "tasks pulled by periodic balance");
-STAT(active_balances, "running tasks pushed to another CPU");
-STAT(boosts, "tasks moved to the front after waiting longer than the starvation limit");
 
 #define NR_DELAYED 64 /* powers of two */
 #define NR_GONE 128
@@ -66,37 +60,23 @@ struct eevdf_gone {
 	u32 weight, seq;
 };
 
-struct sd_state {
-	u64 last_ticks;
-	u32 interval_ms, failed;
-	bool imbalanced; /* affinity kept the level below from being balanced */
-};
-
-struct eevdf_rq {
+struct rq {
+	RQ_MEMBERS
 	struct eevdf_sums sums;
 	struct eevdf_entity curr;
-	s32 curr_pid; /* 0: no task of ours runs */
 	u32 curr_policy;
 	u64 curr_since_ns;
 	u64 hrtick_at_ns; /* when the timer that ends the slice is due; 0: not set */
 	s32 next_pid; /* the next buddy, queued here; 0: none */
 	u64 next_v, next_d;
 
-	s32 nr; /* runnable, the running one included */
-	s64 weight;
 	u32 nr_custom; /* of those in the sums, how many asked for a slice */
-	bool online;
 	struct eevdf_avg avg;
 	u64 idle_since_ns, avg_idle_ns;
 
 	s32 starved_pid;
 	u64 next_look; /* ticks */
-	u64 next_balance;
 	bool balance_due;
-	struct sd_state sd[SD_LEVEL_ROWS];
-	s32 push_pid;  /* active balance: this task, running here, goes to push_cpu */
-	u32 push_cpu;
-	u64 excluded_by; /* the balance that found all tasks here pinned */
 
 	u32 nr_delayed, delayed_top; /* all slots in use are below the second */
 	struct eevdf_delayed delayed[NR_DELAYED];
@@ -111,14 +91,11 @@ struct eevdf_rq {
 };
 
 struct task_ctx {
+	TASK_MEMBERS
 	struct eevdf_entity e;
 	struct eevdf_avg avg;
-	u64 last_ran_ns, waits_since_ns;
-	u32 cpu;	 /* whose sums it is in, or was last */
-	u32 slot;  /* while delayed */
-	bool queued;  /* in the sums, runnable or running */
-	bool delayed;  /* asleep, and in the sums as long as its slot is its own */
-	bool is_new;
+	u32 slot; /* while delayed */
+	bool delayed; /* asleep, and in the sums as long as its slot is its own */
 	bool woken;
 	bool sync;
 	u64 flips_at;
@@ -127,41 +104,19 @@ struct task_ctx {
 	s32 recent_cpu;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct task_ctx);
-} task_ctxs SEC(".maps");
+#include "../lib/rq.bpf.h"
 
 /* Not static: the compiler would take variables apart that BTF describes whole. */
-struct eevdf_rq rqs[MAX_CPUS];
 struct eevdf_params prm;
-u64 nr_online;
 
-static __always_inline struct eevdf_rq *rq_of(u32 cpu)
-{
-	return &rqs[cpu_index(cpu)];
-}
-
-static __always_inline struct task_ctx *ctx_of(struct task_struct *p)
-{
-	return bpf_task_storage_get(&task_ctxs, p, 0, 0);
-}
-
-static __always_inline u64 now_ticks(void)
-{
-	return scx_bpf_now() / (NSEC_PER_SEC / (tick_hz ? tick_hz : 250));
-}
-
-static __always_inline struct eevdf_delayed *slot_of(struct eevdf_rq *rq, u32 slot)
+static __always_inline struct eevdf_delayed *slot_of(struct rq *rq, u32 slot)
 {
 	barrier_var(slot);
 	return &rq->delayed[slot & (NR_DELAYED - 1)];
 }
 
 /* What was pulled from here by others since. */
-static __always_inline void drain(struct eevdf_rq *rq)
+static __always_inline void drain(struct rq *rq)
 {
 	struct eevdf_gone *note;
 	u32 tail;
@@ -181,12 +136,12 @@ static __always_inline void drain(struct eevdf_rq *rq)
 	}
 }
 
-static __always_inline bool room_to_leave(const struct eevdf_rq *rq)
+static __always_inline bool room_to_leave(const struct rq *rq)
 {
 	return rq->gone_head - rq->gone_tail < NR_GONE - NR_DELAYED - 16;
 }
 
-static __always_inline void leave_note(struct eevdf_rq *rq, u64 v, u32 weight)
+static __always_inline void leave_note(struct rq *rq, u64 v, u32 weight)
 {
 	u32 at = __sync_fetch_and_add(&rq->gone_head, 1);
 	struct eevdf_gone *note = &rq->gone[at & (NR_GONE - 1)];
@@ -197,10 +152,9 @@ static __always_inline void leave_note(struct eevdf_rq *rq, u64 v, u32 weight)
 }
 
 /* The averages change their state now. */
-static __always_inline void track(struct eevdf_rq *rq, u64 now)
+static __always_inline void track(struct rq *rq, u64 now)
 {
-	eevdf_avg_update(&rq->avg, now, rq->weight > 0 ? rq->weight : 0, rq->nr > 0 ? rq->nr : 0,
-			 rq->curr_pid);
+	eevdf_avg_update(&rq->avg, now, weight_of(rq), nr_of(rq), rq->curr_pid);
 }
 
 static __always_inline void track_task(struct task_ctx *t, u64 now, bool runnable, bool runs)
@@ -209,7 +163,7 @@ static __always_inline void track_task(struct task_ctx *t, u64 now, bool runnabl
 }
 
 /* Spec 3.10: bring the queue up to now; true: it has to pick again. */
-static __always_inline bool update_curr(struct eevdf_rq *rq, u64 now)
+static __always_inline bool update_curr(struct rq *rq, u64 now)
 {
 	bool ended = false;
 
@@ -226,7 +180,7 @@ static __always_inline bool update_curr(struct eevdf_rq *rq, u64 now)
 	return true;
 }
 
-static __always_inline void count_in(struct eevdf_rq *rq, const struct task_ctx *t)
+static __always_inline void count_in(struct rq *rq, const struct task_ctx *t)
 {
 	__sync_fetch_and_add(&rq->nr, 1);
 	__sync_fetch_and_add(&rq->weight, (s64)t->e.weight);
@@ -234,7 +188,7 @@ static __always_inline void count_in(struct eevdf_rq *rq, const struct task_ctx 
 		__sync_fetch_and_add(&rq->nr_custom, 1);
 }
 
-static __always_inline void count_out(struct eevdf_rq *rq, const struct task_ctx *t)
+static __always_inline void count_out(struct rq *rq, const struct task_ctx *t)
 {
 	__sync_fetch_and_add(&rq->nr, -1);
 	__sync_fetch_and_add(&rq->weight, -(s64)t->e.weight);
@@ -242,7 +196,7 @@ static __always_inline void count_out(struct eevdf_rq *rq, const struct task_ctx
 		__sync_fetch_and_add(&rq->nr_custom, -1);
 }
 
-static __always_inline void enter(struct eevdf_rq *rq, struct task_ctx *t, u32 cpu)
+static __always_inline void enter(struct rq *rq, struct task_ctx *t, u32 cpu)
 {
 	eevdf_join(&rq->sums, t->e.v, t->e.weight);
 	rq->sums.v0 = eevdf_average(&rq->sums);
@@ -257,7 +211,7 @@ static __always_inline void enter(struct eevdf_rq *rq, struct task_ctx *t, u32 c
  */
 static __always_inline void change_queue(struct task_ctx *t, u32 cpu)
 {
-	struct eevdf_rq *from = rq_of(t->cpu), *to = rq_of(cpu);
+	struct rq *from = rq_of(t->cpu), *to = rq_of(cpu);
 
 	t->e.vlag = eevdf_lag(&prm, from->sums.v0, &t->e);
 	if (prm.rel_deadline && !t->e.rel) {
@@ -285,7 +239,7 @@ struct {
 bool use_hrtick;
 
 /* Real time until the running task reaches its deadline; 0: it has. */
-static __always_inline u64 slice_left(const struct eevdf_rq *rq, u64 now)
+static __always_inline u64 slice_left(const struct rq *rq, u64 now)
 {
 	s64 vleft = rq->curr.d - rq->curr.v;
 	u64 ran = before64(rq->curr_since_ns, now) ? now - rq->curr_since_ns : 0, left;
@@ -295,7 +249,7 @@ static __always_inline u64 slice_left(const struct eevdf_rq *rq, u64 now)
 }
 
 /* One that is due sooner will set itself again. */
-static __always_inline void set_hrtick(u32 cpu, struct eevdf_rq *rq, u64 now)
+static __always_inline void set_hrtick(u32 cpu, struct rq *rq, u64 now)
 {
 	u64 left = slice_left(rq, now);
 	struct hrtick_timer *timer;
@@ -316,7 +270,7 @@ static __always_inline void set_hrtick(u32 cpu, struct eevdf_rq *rq, u64 now)
 static s32 hrtick_fire(void *map, s32 *key, struct bpf_timer *timer)
 {
 	u32 cpu = *key;
-	struct eevdf_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 	u64 now = scx_bpf_now(), left;
 
 	rq->hrtick_at_ns = 0;
@@ -361,5 +315,3 @@ static __always_inline void set_params(u32 cpus)
 	prm.wakeup_preempt = !wakeup_preempt;
 	use_hrtick = hrtick ? hrtick == 2 : prm.era == EEVDF_7_2;
 }
-
-#endif

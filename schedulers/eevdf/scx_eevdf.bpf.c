@@ -11,7 +11,7 @@
 #define NOHZ_LOOKS 4 /* tasks of a busy CPU that an idle one is looked for */
 
 /* Spec 3.6: a task that was picked starts running. */
-static __always_inline void set_current(u32 cpu, struct eevdf_rq *rq, struct task_struct *p,
+static __always_inline void set_current(u32 cpu, struct rq *rq, struct task_struct *p,
 					struct task_ctx *t, u64 now)
 {
 	track(rq, now);
@@ -31,7 +31,7 @@ static __always_inline void set_current(u32 cpu, struct eevdf_rq *rq, struct tas
 }
 
 /* Spec 3.9: p has become runnable on this CPU and counts there. */
-static __always_inline void check_preempt(u32 cpu, struct eevdf_rq *rq, struct task_struct *p,
+static __always_inline void check_preempt(u32 cpu, struct rq *rq, struct task_struct *p,
 					  struct task_ctx *t, bool selected)
 {
 	struct task_struct *waker = bpf_get_current_task_btf();
@@ -100,7 +100,7 @@ s32 BPF_STRUCT_OPS(eevdf_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 void BPF_STRUCT_OPS(eevdf_runnable, struct task_struct *p, u64 enq_flags)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
-	struct eevdf_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 	struct task_ctx *t = ctx_of(p);
 	u64 now = scx_bpf_now(), idle;
 	bool due;
@@ -126,27 +126,16 @@ void BPF_STRUCT_OPS(eevdf_runnable, struct task_struct *p, u64 enq_flags)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
-/* Active balance: the running task that another CPU asked for has been put back. */
-static __always_inline bool push_to_other(struct task_struct *p, struct task_ctx *t,
-					  struct eevdf_rq *rq)
+/* It keeps counting here until it runs there. */
+static __always_inline void push_task(struct task_struct *p, struct task_ctx *t, u32 cpu)
 {
-	u32 to = rq->push_cpu;
-
-	if (rq->push_pid != p->pid)
-		return false;
-	rq->push_pid = 0;
-	if (!allowed(p, to) || t->cpu == to)
-		return false;
-	/* It keeps counting here until it runs there. */
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | to, SLICE_BACKSTOP_NS, 0);
-	STAT_INC(active_balances);
-	return true;
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, SLICE_BACKSTOP_NS, 0);
 }
 
 void BPF_STRUCT_OPS(eevdf_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
-	struct eevdf_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 	struct task_ctx *t = ctx_of(p);
 	u64 now = scx_bpf_now();
 
@@ -174,7 +163,7 @@ enum { PICK_NONE, PICK_CURR, PICK_OTHER };
 /* Spec 3.5: what runs next is curr, if it still wants to, or on the local DSQ. */
 static __noinline s32 pick(u32 cpu, bool curr_runs)
 {
-	struct eevdf_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 	struct eevdf_entity *curr = curr_runs ? &rq->curr : NULL;
 	s32 i, slot;
 
@@ -218,13 +207,13 @@ static __noinline s32 pick(u32 cpu, bool curr_runs)
 /* Spec 3.11 "newidle". */
 static __noinline s32 pull_before_idle(u32 cpu)
 {
-	struct eevdf_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 	s32 got;
 
 	rq->idle_since_ns = scx_bpf_now();
 	if (newidle || !rq->online || rq->avg_idle_ns < newidle_cost_us * NSEC_PER_USEC)
 		return 0;
-	got = rebalance(cpu, EEVDF_CPU_NEWLY_IDLE);
+	got = rebalance(cpu, CPU_NEWLY_IDLE);
 	if (got > 0)
 		__sync_fetch_and_add(&stat_newidle_pulls[cpu_index(cpu) * 8], got);
 	return got;
@@ -232,13 +221,13 @@ static __noinline s32 pull_before_idle(u32 cpu)
 
 static __noinline s32 balance_now(u32 cpu)
 {
-	struct eevdf_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 	s32 got;
 
 	rq->balance_due = false;
 	if (!rq->online || periodic)
 		return 0;
-	got = rebalance(cpu, rq->nr > 0 ? EEVDF_CPU_BUSY : EEVDF_CPU_IDLE);
+	got = rebalance(cpu, rq->nr > 0 ? CPU_NOT_IDLE : CPU_IDLE);
 	if (got > 0)
 		__sync_fetch_and_add(&stat_balance_pulls[cpu_index(cpu) * 8], got);
 	return got;
@@ -246,7 +235,7 @@ static __noinline s32 balance_now(u32 cpu)
 
 void BPF_STRUCT_OPS(eevdf_dispatch, s32 cpu, struct task_struct *prev)
 {
-	struct eevdf_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 	u64 now = scx_bpf_now();
 	bool curr_runs = prev && rq->curr_pid == prev->pid;
 	s32 picked;
@@ -267,7 +256,7 @@ void BPF_STRUCT_OPS(eevdf_dispatch, s32 cpu, struct task_struct *prev)
 void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
-	struct eevdf_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 	struct task_ctx *t = ctx_of(p);
 	u64 now = scx_bpf_now();
 
@@ -283,7 +272,7 @@ void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
 static __noinline s32 wake_idle_balancer(u32 this)
 {
 	const struct cpumask *idle;
-	struct eevdf_rq *rq = rq_of(this);
+	struct rq *rq = rq_of(this);
 	struct task_struct *p;
 	s32 half;
 	u32 cpu;
@@ -317,7 +306,7 @@ static __noinline s32 wake_idle_balancer(u32 this)
 static __noinline s32 look_for_starved(u32 cpu)
 {
 	u64 now = scx_bpf_now(), limit = starvation_limit_ms * NSEC_PER_MSEC;
-	struct eevdf_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 	struct task_struct *p;
 	struct task_ctx *t;
 	s32 half;
@@ -340,7 +329,7 @@ static __noinline s32 look_for_starved(u32 cpu)
 void BPF_STRUCT_OPS(eevdf_tick, struct task_struct *p)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
-	struct eevdf_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 	u64 now = scx_bpf_now(), ticks = now_ticks();
 	bool repick;
 
@@ -366,7 +355,7 @@ void BPF_STRUCT_OPS(eevdf_tick, struct task_struct *p)
 
 void BPF_STRUCT_OPS(eevdf_stopping, struct task_struct *p, bool runnable)
 {
-	struct eevdf_rq *rq = rq_of(scx_bpf_task_cpu(p));
+	struct rq *rq = rq_of(scx_bpf_task_cpu(p));
 	struct task_ctx *t = ctx_of(p);
 	u64 now = scx_bpf_now();
 
@@ -385,7 +374,7 @@ void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
 	u32 cpu = scx_bpf_task_cpu(p);
 	bool sleep = deq_flags & SCX_DEQ_SLEEP;
 	struct task_ctx *t = ctx_of(p);
-	struct eevdf_rq *rq;
+	struct rq *rq;
 	u64 now = scx_bpf_now();
 
 	if (!t || !t->queued)
@@ -417,7 +406,7 @@ void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
 /* Spec 3.10. */
 bool BPF_STRUCT_OPS(eevdf_yield, struct task_struct *from, struct task_struct *to)
 {
-	struct eevdf_rq *rq = rq_of(scx_bpf_task_cpu(from));
+	struct rq *rq = rq_of(scx_bpf_task_cpu(from));
 
 	if (rq->curr_pid == from->pid && rq->sums.nr > 1) {
 		update_curr(rq, scx_bpf_now());
@@ -466,20 +455,10 @@ void BPF_STRUCT_OPS(eevdf_disable, struct task_struct *p)
 		forget_delayed(p, t);
 }
 
-static __always_inline void cpus_changed(s32 by)
-{
-	nr_online += by;
-	set_params(nr_online);
-}
-
 void BPF_STRUCT_OPS(eevdf_cpu_online, s32 cpu)
 {
-	struct eevdf_rq *rq = rq_of(cpu);
-
-	if (!rq->online)
-		cpus_changed(1);
-	rq->online = true;
-	rq->next_balance = now_ticks();
+	cpu_comes(cpu);
+	set_params(nr_online);
 }
 
 /* It is no longer asked to dispatch: what waits goes where the kernel counts it. */
@@ -499,9 +478,8 @@ static __noinline s32 send_away(u32 cpu)
 
 void BPF_STRUCT_OPS(eevdf_cpu_offline, s32 cpu)
 {
-	if (rq_of(cpu)->online)
-		cpus_changed(-1);
-	rq_of(cpu)->online = false;
+	cpu_goes(cpu);
+	set_params(nr_online);
 	bpf_rcu_read_lock();
 	send_away(cpu);
 	bpf_rcu_read_unlock();
@@ -511,7 +489,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(eevdf_init)
 {
 	const struct cpumask *online = scx_bpf_get_online_cpumask();
 	u64 now = scx_bpf_now();
-	struct eevdf_rq *rq;
+	struct rq *rq;
 	s32 cpu, level, err = 0;
 
 	map_machine();

@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Which CPU a woken or a new task goes to (rule 3.11). */
-#ifndef SCHEDLAB_EEVDF_SELECT_H
-#define SCHEDLAB_EEVDF_SELECT_H
+#pragma once
 
 #include "queue.bpf.h"
 
 /* CPUs of a cache that a search for an idle one looks at, by the cache's first position. */
 u32 scan_limit[MAX_CPUS];
 
-static __always_inline bool allowed(const struct task_struct *p, u32 cpu)
+static __always_inline const struct sched_domain *domain_at(u32 level)
 {
-	return rq_of(cpu)->online && bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
-}
-
-/* No task of any class: a CPU that runs a real-time task is not idle. */
-static __always_inline bool cpu_is_idle(u32 cpu, const struct cpumask *idle)
-{
-	return rq_of(cpu)->online && rq_of(cpu)->nr <= 0 && bpf_cpumask_test_cpu(cpu, idle);
+	return eevdf_domain(level);
 }
 
 static __always_inline u64 load_of(const struct eevdf_avg *avg)
@@ -48,19 +41,19 @@ static __always_inline bool wants_this(struct task_struct *p, struct task_ctx *t
 				       u32 prev, u32 level, bool sync, const struct cpumask *idle)
 {
 	struct task_struct *waker = bpf_get_current_task_btf();
-	struct eevdf_rq *here = rq_of(this), *there = rq_of(prev);
+	struct rq *here = rq_of(this), *there = rq_of(prev);
 	struct task_ctx *w = waker ? ctx_of(waker) : NULL;
 	struct eevdf_affinity a = {
 		.this_idle = cpu_is_idle(this, idle),
 		.prev_idle = cpu_is_idle(prev, idle),
 		.share_cache = in_span(this, SD_MC, prev),
 		.sync = sync,
-		.this_nr = here->nr > 0 ? here->nr : 0,
+		.this_nr = nr_of(here),
 		.this_load = load_of(&here->avg),
 		.prev_load = load_of(&there->avg),
 		.waker_load = w ? load_of(&w->avg) : 0,
 		.wakee_load = load_of(&t->avg),
-		.imbalance_pct = eevdf_domain(level)->imbalance_pct,
+		.imbalance_pct = domain_at(level)->imbalance_pct,
 	};
 
 	return eevdf_wake_affine(&a) == EEVDF_THIS;
@@ -151,9 +144,7 @@ static __noinline s32 select_wake(struct task_struct *p, u32 this, u32 prev, boo
 		goto out;
 	wide = record_wakee(p, t, this);
 	if (this != prev && !wide && !affine_wakeups && allowed(p, this)) {
-		for (level = SD_SMT; level < SD_LEVELS; level++)
-			if (level_exists(this, level) && in_span(this, level, prev))
-				break;
+		level = common_level(this, prev);
 		if (level < SD_LEVELS && wants_this(p, t, this, prev, level, sync, idle)) {
 			STAT_INC(affine_wakeups);
 			target = this;
@@ -197,7 +188,7 @@ static __noinline s32 idlest_group(struct task_struct *p, u32 cpu, u32 level)
 	u32 first = first_of(cpu, level), len = len_of(cpu, level),
 	    local = first_of(cpu, level - 1);
 	struct fork_walk *w = &fork_walks[cpu_index(bpf_get_smp_processor_id())];
-	u32 at, group, pct = eevdf_domain(level)->imbalance_pct;
+	u32 at, group, pct = domain_at(level)->imbalance_pct;
 	s32 i;
 
 	w->usable = false;
@@ -212,7 +203,7 @@ static __noinline s32 idlest_group(struct task_struct *p, u32 cpu, u32 level)
 			fork_next_group(w, local, pct, group, at);
 		if (!rq_of(at)->online)
 			continue;
-		eevdf_group_feed(&w->g, &rq_of(at)->avg, rq_of(at)->nr > 0 ? rq_of(at)->nr : 0);
+		eevdf_group_feed(&w->g, &rq_of(at)->avg, nr_of(rq_of(at)));
 		if (allowed(p, at))
 			w->usable = true;
 	}
@@ -226,7 +217,7 @@ static __noinline s32 idlest_cpu(struct task_struct *p, u32 member, u32 level, u
 	u32 first = first_of(member, level), len = len_of(member, level), at;
 	u64 latest = 0, least = ~0ULL, load;
 	s32 i, idlest = -1, found = -1;
-	struct eevdf_rq *rq;
+	struct rq *rq;
 
 	for_range(i, 0, len)
 	{
@@ -250,23 +241,4 @@ static __noinline s32 idlest_cpu(struct task_struct *p, u32 member, u32 level, u
 	return idlest >= 0 ? idlest : found;
 }
 
-static __noinline s32 select_fork(struct task_struct *p, u32 cpu)
-{
-	u32 level;
-	s32 i, member, found;
-
-	for (i = 0; i < SD_NODE; i++) {
-		level = SD_NODE - i;
-		if (!level_exists(cpu, level))
-			continue;
-		member = idlest_group(p, cpu, level);
-		if (member < 0)
-			continue;
-		found = idlest_cpu(p, member, level - 1, cpu);
-		if (found >= 0)
-			cpu = found;
-	}
-	return cpu;
-}
-
-#endif
+#include "../lib/fork.bpf.h"

@@ -19,26 +19,17 @@
  *
  * Rule numbers are those of README.md.
  */
-#ifndef SCHEDLAB_FIFO_H
-#define SCHEDLAB_FIFO_H
+#pragma once
 
-#include "../line/line.h"
+#include "../lib/queue.h"
 
 struct fifo_task {
-	struct line_place place;
+	struct queue_place place;
 };
 
-/* Spec 6.1.2: woken, forked or yielded: the tail. Preempted: where it was, the head. */
+/* rule 6.1.2: a task that woke, was forked or yielded goes to the tail; a preempted one goes where it was, to the head. */
 static inline u64 fifo_key(struct fifo_task *t, u64 now_ns)
 {
-	line_join(&t->place, now_ns);
-	return line_key(0, t->place.joined_ns);
+	queue_join(&t->place, now_ns);
+	return queue_key(0, t->place.joined_ns);
 }
-
-/* Spec 6.1.2: to sleep, or to the tail. */
-static inline void fifo_leave(struct fifo_task *t)
-{
-	line_leave(&t->place);
-}
-
-#endif

@@ -12,38 +12,34 @@ TUNABLE(u64, starvation_limit_ms, 1000, 10, 10000, "ms",
 STAT(floors, "tasks sent to the end of the line because somebody starved");
 
 #define task_ctx fifo_task
-#include "../line/line.bpf.h"
+#include "../lib/queue.bpf.h"
 
-#define PERCPU (queues == 1)
+#define PER_CPU (queues == 1)
 
 s32 BPF_STRUCT_OPS(fifo_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
-	struct fifo_task *t = task_of(p);
+	struct fifo_task *t = ctx_of(p);
 	s32 cpu = prev_cpu;
 
-	if (t && line_select(p, &cpu, wake_flags, SCX_SLICE_INF))
+	if (t && queue_select_cpu(p, &cpu, wake_flags, SCX_SLICE_INF))
 		fifo_key(t, scx_bpf_now());
 	return cpu;
 }
 
 void BPF_STRUCT_OPS(fifo_enqueue, struct task_struct *p, u64 enq_flags)
 {
-	struct fifo_task *t = task_of(p);
+	struct fifo_task *t = ctx_of(p);
 
-	if (line_kernel_first(p, enq_flags))
-		return;
-	if (t)
-		line_insert(p, t, fifo_key(t, scx_bpf_now()), SCX_SLICE_INF, PERCPU, enq_flags);
-	else
-		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
+	if (!queue_bypass(p, t, enq_flags))
+		queue_insert(p, t, fifo_key(t, scx_bpf_now()), SCX_SLICE_INF, PER_CPU, enq_flags);
 }
 
 void BPF_STRUCT_OPS(fifo_dispatch, s32 cpu, struct task_struct *prev)
 {
-	struct fifo_task *t = line_running(cpu, prev);
+	struct fifo_task *t = queue_running(cpu, prev);
 	u64 key = t ? fifo_key(t, scx_bpf_now()) : 0;
 
-	if (line_dispatch(cpu, t, key, PERCPU) || !t)
+	if (queue_dispatch(cpu, t, key, PER_CPU) || !t)
 		return;
 	STAT_INC(kept);
 	scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
@@ -51,74 +47,65 @@ void BPF_STRUCT_OPS(fifo_dispatch, s32 cpu, struct task_struct *prev)
 
 void BPF_STRUCT_OPS(fifo_running, struct task_struct *p)
 {
-	line_now_runs(p, task_of(p), 0);
+	queue_runs_now(p, ctx_of(p), 0);
 }
 
-/* Spec 6.1.1: no slice. What a tick finds is the floor. */
+/* rule 6.1.1: there is no slice to end. What a tick ends is a run beside a task that starves. */
 void BPF_STRUCT_OPS(fifo_tick, struct task_struct *p)
 {
-	u64 now = scx_bpf_now(), limit = starvation_limit_ms * NSEC_PER_MSEC;
-	struct fifo_task *t = task_of(p);
-	struct line_head head = {};
+	u64 now = scx_bpf_now();
+	struct fifo_task *t = ctx_of(p);
 
-	if (line_must_make_way()) {
+	if (local_dsq_waits()) {
 		scx_bpf_task_set_slice(p, 0);
 		return;
 	}
-	line_first(scx_bpf_task_cpu(p), &head);
-	if (!t || !head.found || !line_starves(head.waits_since_ns, now, limit))
+	if (!queue_first_starves(scx_bpf_task_cpu(p), now, starvation_limit_ms * NSEC_PER_MSEC) ||
+	    !t)
 		return;
 	STAT_INC(floors);
-	fifo_leave(t);
+	queue_leave(&t->place);
 	scx_bpf_task_set_slice(p, 0);
 }
 
 void BPF_STRUCT_OPS(fifo_stopping, struct task_struct *p, bool runnable)
 {
-	line_cpu(scx_bpf_task_cpu(p))->level = LINE_NOBODY;
+	cpu_of(scx_bpf_task_cpu(p))->level = NO_LEVEL;
 }
 
 void BPF_STRUCT_OPS(fifo_quiescent, struct task_struct *p, u64 deq_flags)
 {
-	struct fifo_task *t = task_of(p);
-
-	if (t && deq_flags & SCX_DEQ_SLEEP)
-		fifo_leave(t);
+	queue_quiescent(p, deq_flags);
 }
 
 bool BPF_STRUCT_OPS(fifo_yield, struct task_struct *from, struct task_struct *to)
 {
-	struct fifo_task *t = task_of(from);
-
-	if (t)
-		fifo_leave(t);
-	scx_bpf_task_set_slice(from, 0);
-	return false;
+	return queue_yield(from);
 }
 
 s32 BPF_STRUCT_OPS(fifo_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	return bpf_task_storage_get(&tasks, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE) ? 0 : -ENOMEM;
+	return new_ctx(p) ? 0 : -ENOMEM;
 }
 
 void BPF_STRUCT_OPS(fifo_update_idle, s32 cpu, bool idle)
 {
-	line_update_idle(cpu, idle);
+	queue_update_idle(cpu, idle);
 }
 
 void BPF_STRUCT_OPS(fifo_cpu_online, s32 cpu)
 {
-	line_cpu_comes(cpu);
+	queue_cpu_online(cpu);
 }
 
 void BPF_STRUCT_OPS(fifo_cpu_offline, s32 cpu)
 {
-	line_cpu_goes(cpu);
+	queue_cpu_offline(cpu);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(fifo_init)
 {
-	return line_init();
+	return queue_init();
 }
 
 SCX_OPS_DEFINE(fifo_ops, .select_cpu = (void *)fifo_select_cpu, .enqueue = (void *)fifo_enqueue,

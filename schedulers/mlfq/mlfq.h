@@ -25,10 +25,9 @@
  *
  * Rule numbers are those of README.md.
  */
-#ifndef SCHEDLAB_MLFQ_H
-#define SCHEDLAB_MLFQ_H
+#pragma once
 
-#include "../line/line.h"
+#include "../lib/queue.h"
 
 enum mlfq_rules { MLFQ_WINDOWS, MLFQ_TEXTBOOK };
 
@@ -47,8 +46,7 @@ struct mlfq_config {
 };
 
 struct mlfq_task {
-	struct line_place place;
-	u64 left_ns; /* of its quantum */
+	struct queue_place place;
 	u64 period; /* textbook: the boost that it has had */
 	u32 base, level;
 	bool starved; /* windows: at the top for one long quantum */
@@ -85,7 +83,7 @@ static inline void mlfq_start(const struct mlfq_config *cfg, struct mlfq_task *t
 	t->level = cfg->rules == MLFQ_TEXTBOOK ? MLFQ_TOP : t->base;
 	t->starved = false;
 	t->period = mlfq_period(cfg, now_ns);
-	t->left_ns = mlfq_quantum(cfg, t);
+	t->place.left_ns = mlfq_quantum(cfg, t);
 }
 
 /* Spec 6.2, a wait has ended: windows lifts above the base, never past the top; textbook leaves the task where it was. */
@@ -101,21 +99,7 @@ static inline void mlfq_wake(const struct mlfq_config *cfg, struct mlfq_task *t,
 static inline void mlfq_sleep(struct mlfq_task *t)
 {
 	t->asleep = true;
-	line_leave(&t->place);
-}
-
-/* Sleeping does not renew a quantum: otherwise who sleeps just before its end would never sink. */
-static inline void mlfq_charge(struct mlfq_task *t, u64 ran_ns)
-{
-	t->left_ns -= min_u64(t->left_ns, ran_ns);
-}
-
-/* At a tick, less than half a tick is nothing. */
-static inline bool mlfq_quantum_over(struct mlfq_task *t, u64 tick_ns)
-{
-	if (2 * t->left_ns < tick_ns)
-		t->left_ns = 0;
-	return !t->left_ns;
+	queue_leave(&t->place);
 }
 
 /* Spec 6.2, quantum end: one level down, to the base at most; at the tail. Who starved goes back to the base at once. */
@@ -126,8 +110,8 @@ static inline void mlfq_expire(const struct mlfq_config *cfg, struct mlfq_task *
 	else
 		t->level--;
 	t->starved = false;
-	t->left_ns = mlfq_quantum(cfg, t);
-	line_leave(&t->place);
+	t->place.left_ns = mlfq_quantum(cfg, t);
+	queue_leave(&t->place);
 }
 
 /* Textbook: the boost of all, carried out when the task is next looked at. */
@@ -143,11 +127,11 @@ static inline bool mlfq_refresh(const struct mlfq_config *cfg, struct mlfq_task 
 static inline bool mlfq_starve(const struct mlfq_config *cfg, struct mlfq_task *t, u64 now_ns)
 {
 	if (cfg->rules != MLFQ_WINDOWS || t->starved ||
-	    !line_starves(t->place.waits_since_ns, now_ns, cfg->starved_ns))
+	    !queue_starves(t->place.waits_since_ns, now_ns, cfg->starved_ns))
 		return false;
 	t->level = MLFQ_TOP;
 	t->starved = true;
-	t->left_ns = mlfq_quantum(cfg, t);
+	t->place.left_ns = mlfq_quantum(cfg, t);
 	return true;
 }
 
@@ -158,7 +142,7 @@ static inline void mlfq_rebase(const struct mlfq_config *cfg, struct mlfq_task *
 		return;
 	t->base = t->level = base;
 	t->starved = false;
-	t->left_ns = mlfq_quantum(cfg, t);
+	t->place.left_ns = mlfq_quantum(cfg, t);
 }
 
 /*
@@ -168,10 +152,8 @@ static inline void mlfq_rebase(const struct mlfq_config *cfg, struct mlfq_task *
  */
 static inline u64 mlfq_key(const struct mlfq_config *cfg, struct mlfq_task *t, u64 now_ns)
 {
-	if (!mlfq_refresh(cfg, t, now_ns) && !t->left_ns)
+	if (!mlfq_refresh(cfg, t, now_ns) && !t->place.left_ns)
 		mlfq_expire(cfg, t);
-	line_join(&t->place, now_ns);
-	return line_key(t->level, t->place.joined_ns);
+	queue_join(&t->place, now_ns);
+	return queue_key(t->level, t->place.joined_ns);
 }
-
-#endif

@@ -28,41 +28,20 @@ STAT(starved, "tasks lifted to the top because they starved");
 STAT(boosts, "queued tasks lifted by the boost of all");
 
 #define task_ctx mlfq_task
-#include "../line/line.bpf.h"
+#include "../lib/queue.bpf.h"
 
 struct mlfq_config cfg;
 
-static __always_inline u64 tick_ns(void)
-{
-	return NSEC_PER_SEC / (tick_hz ? tick_hz : 250);
-}
-
-/* Longer than what is left: mlfq_tick() ends the quantum. */
-static __always_inline u64 kernel_slice(const struct mlfq_task *t)
-{
-	return t->left_ns + 2 * tick_ns();
-}
-
-/* What ran since the CPU was given to the task, or since it was last asked. */
-static __always_inline void charge(struct mlfq_task *t, u32 cpu, u64 now)
-{
-	struct line_cpu *c = line_cpu(cpu);
-
-	if (before64(c->since_ns, now))
-		mlfq_charge(t, now - c->since_ns);
-	c->since_ns = now;
-}
-
 static __always_inline u64 key_of(struct mlfq_task *t, u64 now)
 {
-	if (!t->left_ns)
+	if (!t->place.left_ns)
 		STAT_INC(expirations);
 	return mlfq_key(&cfg, t, now);
 }
 
 s32 BPF_STRUCT_OPS(mlfq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
-	struct mlfq_task *t = task_of(p);
+	struct mlfq_task *t = ctx_of(p);
 	s32 cpu = prev_cpu;
 
 	if (!t)
@@ -70,23 +49,23 @@ s32 BPF_STRUCT_OPS(mlfq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wak
 	if (t->asleep)
 		mlfq_wake(&cfg, t, wake_flags & SCX_WAKE_SYNC ? event_boost : wake_boost);
 	key_of(t, scx_bpf_now());
-	line_select(p, &cpu, wake_flags, kernel_slice(t));
+	queue_select_cpu(p, &cpu, wake_flags, kernel_slice(t));
 	return cpu;
 }
 
 /* Spec 6.2: a higher level preempts a lower one, first where the task ran last, then where the level is lowest. */
 static __always_inline void preempt(struct task_struct *p, const struct mlfq_task *t)
 {
-	s32 own = scx_bpf_task_cpu(p), level = line_cpu(own)->level, best = -1, least = t->level;
+	s32 own = scx_bpf_task_cpu(p), level = cpu_of(own)->level, best = -1, least = t->level;
 	s32 cpu = 0;
 
-	if (level != LINE_NOBODY && level < least && may_run_on(p, own)) {
+	if (level != NO_LEVEL && level < least && may_run_on(p, own)) {
 		best = own;
 	} else if (p->nr_cpus_allowed > 1 && !p->migration_disabled) {
 		for_range(cpu, 0, nr_cpus)
 		{
-			level = line_cpu(cpu)->level;
-			if (level == LINE_NOBODY || level >= least || !may_run_on(p, cpu))
+			level = cpu_of(cpu)->level;
+			if (level == NO_LEVEL || level >= least || !may_run_on(p, cpu))
 				continue;
 			best = cpu;
 			least = level;
@@ -100,100 +79,86 @@ static __always_inline void preempt(struct task_struct *p, const struct mlfq_tas
 
 void BPF_STRUCT_OPS(mlfq_enqueue, struct task_struct *p, u64 enq_flags)
 {
-	struct mlfq_task *t = task_of(p);
+	struct mlfq_task *t = ctx_of(p);
 	u64 key;
 
-	if (line_kernel_first(p, enq_flags))
+	if (queue_bypass(p, t, enq_flags))
 		return;
-	if (!t) {
-		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
-		return;
-	}
 	/* Not seen by select_cpu: it may run on one CPU only. */
 	if (t->asleep)
 		mlfq_wake(&cfg, t, wake_boost);
 	key = key_of(t, scx_bpf_now());
-	if (!line_insert(p, t, key, kernel_slice(t), false, enq_flags))
+	if (!queue_insert(p, t, key, kernel_slice(t), false, enq_flags))
 		preempt(p, t);
 }
 
 void BPF_STRUCT_OPS(mlfq_dispatch, s32 cpu, struct task_struct *prev)
 {
-	struct mlfq_task *t = line_running(cpu, prev);
+	struct mlfq_task *t = queue_running(cpu, prev);
 	u64 key = 0, now = scx_bpf_now();
 
 	if (t) {
 		charge(t, cpu, now);
 		key = key_of(t, now);
 	}
-	if (line_dispatch(cpu, t, key, false) || !t)
+	if (queue_dispatch(cpu, t, key, false) || !t)
 		return;
 	STAT_INC(kept);
-	line_cpu(cpu)->level = t->level;
+	cpu_of(cpu)->level = t->level;
 	scx_bpf_task_set_slice(prev, kernel_slice(t));
 }
 
 void BPF_STRUCT_OPS(mlfq_running, struct task_struct *p)
 {
-	struct mlfq_task *t = task_of(p);
+	struct mlfq_task *t = ctx_of(p);
 
-	line_now_runs(p, t, t ? t->level : 0);
+	queue_runs_now(p, t, t ? t->level : 0);
 }
 
 /* A quantum ends at a tick. So does the run of who is not the highest any more: reniced, or a race was lost. */
 void BPF_STRUCT_OPS(mlfq_tick, struct task_struct *p)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
-	struct mlfq_task *t = task_of(p);
-	struct line_head head = {};
+	struct mlfq_task *t = ctx_of(p);
+	struct queue_head head = {};
 	u64 now = scx_bpf_now();
 
 	if (!t || p->flags & PF_KTHREAD)
 		return;
 	charge(t, cpu, now);
 	if (mlfq_refresh(&cfg, t, now))
-		line_cpu(cpu)->level = t->level;
-	if (mlfq_quantum_over(t, tick_ns()) || line_must_make_way()) {
+		cpu_of(cpu)->level = t->level;
+	if (queue_slice_over(&t->place, tick_ns()) || local_dsq_waits()) {
 		scx_bpf_task_set_slice(p, 0);
 		return;
 	}
-	line_first(cpu, &head);
-	if (head.found && before64(head.key, line_key(t->level, 0)))
+	queue_first(cpu, &head);
+	if (head.found && before64(head.key, queue_key(t->level, 0)))
 		scx_bpf_task_set_slice(p, 0);
 }
 
 void BPF_STRUCT_OPS(mlfq_stopping, struct task_struct *p, bool runnable)
 {
-	u32 cpu = scx_bpf_task_cpu(p);
-	struct mlfq_task *t = task_of(p);
-
-	if (t)
-		charge(t, cpu, scx_bpf_now());
-	line_cpu(cpu)->level = LINE_NOBODY;
+	queue_stopping(p);
 }
 
 void BPF_STRUCT_OPS(mlfq_quiescent, struct task_struct *p, u64 deq_flags)
 {
-	struct mlfq_task *t = task_of(p);
+	struct mlfq_task *t = ctx_of(p);
 
 	if (t && deq_flags & SCX_DEQ_SLEEP)
 		mlfq_sleep(t);
 }
 
-/* Spec 6.2: to the tail of its level, with the rest of its quantum. */
+/* rule 6.2: to the tail of its level, with the rest of its quantum. */
 bool BPF_STRUCT_OPS(mlfq_yield, struct task_struct *from, struct task_struct *to)
 {
-	struct mlfq_task *t = task_of(from);
-
-	if (t)
-		line_leave(&t->place);
-	scx_bpf_task_set_slice(from, 0);
-	return false;
+	return queue_yield(from);
 }
 
 void BPF_STRUCT_OPS(mlfq_set_weight, struct task_struct *p, u32 weight)
 {
-	struct mlfq_task *t = task_of(p);
+	struct mlfq_task *t = ctx_of(p);
 
 	if (t)
 		mlfq_rebase(&cfg, t, mlfq_base(&cfg, p->static_prio, p->policy == SCHED_IDLE));
@@ -201,7 +166,7 @@ void BPF_STRUCT_OPS(mlfq_set_weight, struct task_struct *p, u32 weight)
 
 s32 BPF_STRUCT_OPS(mlfq_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	struct mlfq_task *t = bpf_task_storage_get(&tasks, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct mlfq_task *t = new_ctx(p);
 
 	if (!t)
 		return -ENOMEM;
@@ -212,17 +177,17 @@ s32 BPF_STRUCT_OPS(mlfq_init_task, struct task_struct *p, struct scx_init_task_a
 
 void BPF_STRUCT_OPS(mlfq_update_idle, s32 cpu, bool idle)
 {
-	line_update_idle(cpu, idle);
+	queue_update_idle(cpu, idle);
 }
 
 void BPF_STRUCT_OPS(mlfq_cpu_online, s32 cpu)
 {
-	line_cpu_comes(cpu);
+	queue_cpu_online(cpu);
 }
 
 void BPF_STRUCT_OPS(mlfq_cpu_offline, s32 cpu)
 {
-	line_cpu_goes(cpu);
+	queue_cpu_offline(cpu);
 }
 
 #include "boost.bpf.h"
@@ -230,7 +195,7 @@ void BPF_STRUCT_OPS(mlfq_cpu_offline, s32 cpu)
 s32 BPF_STRUCT_OPS_SLEEPABLE(mlfq_init)
 {
 	u64 quantum = quantum_us ? quantum_us : rules == MLFQ_TEXTBOOK ? 8000 : 31250;
-	s32 err = line_init();
+	s32 err = queue_init();
 
 	cfg.rules = rules;
 	cfg.bottom = MLFQ_TOP + 1 - levels;
@@ -238,7 +203,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(mlfq_init)
 	cfg.period_ns = period_ms * NSEC_PER_MSEC;
 	cfg.starved_ns = starved_ms * NSEC_PER_MSEC;
 	cfg.long_quanta = long_quanta;
-	return err ? err : boost_start();
+	return err ? err : timer_start(cfg.period_ns);
 }
 
 SCX_OPS_DEFINE(mlfq_ops, .select_cpu = (void *)mlfq_select_cpu, .enqueue = (void *)mlfq_enqueue,

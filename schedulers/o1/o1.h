@@ -31,10 +31,9 @@
  *
  * Rule numbers are those of README.md.
  */
-#ifndef SCHEDLAB_O1_H
-#define SCHEDLAB_O1_H
+#pragma once
 
-#include "../arrays/key.h"
+#include "../lib/arrays.h"
 
 #define O1_MAX_PRIO 140
 #define O1_MAX_BONUS 10
@@ -341,5 +340,3 @@ static __always_inline u32 o1_weight(const struct o1_config *cfg, u32 static_pri
 {
 	return o1_timeslice(cfg, static_prio) * 128 / o1_ticks(cfg, 100);
 }
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * scx_o1: binds o1.h to sched_ext. One DSQ per CPU, ordered as arrays/key.h
- * says; balance between CPUs is in arrays/. The kernel's slice is only a
+ * scx_o1: binds o1.h to sched_ext. One DSQ per CPU, ordered as ../lib/arrays.h
+ * says; ../lib balances CPUs. The kernel's slice is only a
  * backstop: slices are counted and end at ticks.
  */
 #include <scx.h>
@@ -18,15 +18,15 @@ STAT(round_robins, "interactive tasks put behind their equals within a slice");
 
 #include "o1.h"
 
-typedef struct o1_task algo_task;
-typedef struct o1_queue algo_queue;
+typedef struct o1_task policy_task;
+typedef struct o1_queue policy_queue;
 
-#include "../arrays/tick.bpf.h"
+#include "../lib/arrays.bpf.h"
 
 struct o1_config cfg;
 
 /* Active stays active, expired stays expired. */
-static __always_inline void algo_moved(algo_task *t, const algo_queue *from, algo_queue *to)
+static __always_inline void moved_to(policy_task *t, const policy_queue *from, policy_queue *to)
 {
 	t->at.epoch = to->epoch + before64(from->epoch, t->at.epoch);
 }
@@ -39,7 +39,7 @@ static __always_inline void read_policy(const struct task_struct *p, struct task
 }
 
 /* Rule 4. */
-static __always_inline void tick_task(struct task_struct *p, struct task_ctx *t, struct cpu_rq *rq)
+static __always_inline void tick_task(struct task_struct *p, struct task_ctx *t, struct rq *rq)
 {
 	u32 nr = rq->nr > 0 ? rq->nr : 0;
 	bool again = t->boosted;
@@ -68,16 +68,7 @@ static __always_inline void tick_task(struct task_struct *p, struct task_ctx *t,
 
 s32 BPF_STRUCT_OPS(o1_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
-	u32 this = bpf_get_smp_processor_id();
-	bool sync = wake_flags & SCX_WAKE_SYNC;
-	struct task_ctx *t = ctx_of(p);
-	s32 cpu;
-
-	if (t)
-		t->sync = sync;
-	cpu = wake_flags & SCX_WAKE_FORK ? select_fork(p, this)
-					 : select_wake(p, this, prev_cpu, sync);
-	return cpu >= 0 && allowed(p, cpu) ? cpu : prev_cpu;
+	return arrays_select_cpu(p, prev_cpu, wake_flags);
 }
 
 /* Rule 6. Who wakes cannot be seen; that an idle CPU does is an interrupt's work. */
@@ -85,7 +76,7 @@ void BPF_STRUCT_OPS(o1_runnable, struct task_struct *p, u64 enq_flags)
 {
 	struct task_struct *waker = bpf_get_current_task_btf();
 	u32 cpu = scx_bpf_task_cpu(p);
-	struct cpu_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 	struct task_ctx *t = ctx_of(p);
 
 	if (!t)
@@ -101,7 +92,7 @@ void BPF_STRUCT_OPS(o1_runnable, struct task_struct *p, u64 enq_flags)
 }
 
 /* Rule 8. True: its parent runs here and has to make room. */
-static __always_inline bool join(struct task_struct *p, struct task_ctx *t, struct cpu_rq *rq)
+static __always_inline bool join(struct task_struct *p, struct task_ctx *t, struct rq *rq)
 {
 	struct task_struct *parent = bpf_get_current_task_btf();
 	struct task_ctx *pt = NULL;
@@ -124,7 +115,7 @@ static __always_inline bool join(struct task_struct *p, struct task_ctx *t, stru
 void BPF_STRUCT_OPS(o1_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
-	struct cpu_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 	struct task_ctx *t = ctx_of(p);
 	bool arrives, first = false;
 
@@ -144,8 +135,8 @@ void BPF_STRUCT_OPS(o1_enqueue, struct task_struct *p, u64 enq_flags)
 	queue_task(p, t, cpu, enq_flags);
 	if (first)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-	else if (arrives && !(t->sync && cpu == bpf_get_smp_processor_id()))
-		check_preempt(cpu, t);
+	else if (arrives)
+		arrays_arrived(cpu, t);
 	t->is_new = t->reniced = t->sync = false;
 	/* The CPU would go idle on the last task it had. */
 	if (enq_flags & SCX_ENQ_LAST)
@@ -153,7 +144,7 @@ void BPF_STRUCT_OPS(o1_enqueue, struct task_struct *p, u64 enq_flags)
 }
 
 /* Rule 7: somebody of this epoch goes on. */
-static __always_inline void enter_epoch(struct cpu_rq *rq, const struct task_ctx *t)
+static __always_inline void enter_epoch(struct rq *rq, const struct task_ctx *t)
 {
 	if (o1_swap(&rq->q, t->a.at.epoch))
 		STAT_INC(array_swaps);
@@ -161,13 +152,9 @@ static __always_inline void enter_epoch(struct cpu_rq *rq, const struct task_ctx
 
 void BPF_STRUCT_OPS(o1_dispatch, s32 cpu, struct task_struct *prev)
 {
-	struct cpu_rq *rq = rq_of(cpu);
-	struct task_ctx *pt = NULL;
+	struct rq *rq = rq_of(cpu);
+	struct task_ctx *pt = running_ctx(rq, prev);
 
-	if (prev && rq->curr_pid == prev->pid)
-		pt = ctx_of(prev);
-	if (pt && !pt->queued)
-		pt = NULL;
 	if (pt) {
 		o1_switch_out(&pt->a, scx_bpf_now());
 		/* Wanted elsewhere: put it back, whoever comes next. */
@@ -189,7 +176,7 @@ void BPF_STRUCT_OPS(o1_dispatch, s32 cpu, struct task_struct *prev)
 void BPF_STRUCT_OPS(o1_running, struct task_struct *p)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
-	struct cpu_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 	struct task_ctx *t = ctx_of(p);
 
 	if (!t)
@@ -206,7 +193,7 @@ void BPF_STRUCT_OPS(o1_running, struct task_struct *p)
 
 void BPF_STRUCT_OPS(o1_tick_cpu, struct task_struct *p)
 {
-	struct cpu_rq *rq = rq_of(scx_bpf_task_cpu(p));
+	struct rq *rq = rq_of(scx_bpf_task_cpu(p));
 	struct task_ctx *t = ctx_of(p);
 
 	cfg.cpus = nr_online;
@@ -229,35 +216,27 @@ static __always_inline void give_back(struct task_struct *p, struct task_ctx *t)
 
 void BPF_STRUCT_OPS(o1_stopping, struct task_struct *p, bool runnable)
 {
-	struct cpu_rq *rq = rq_of(scx_bpf_task_cpu(p));
+	struct rq *rq = rq_of(scx_bpf_task_cpu(p));
 	u64 now = scx_bpf_now();
 	struct task_ctx *t = ctx_of(p);
 
 	if (!t || rq->curr_pid != p->pid)
 		return;
 	o1_switch_out(&t->a, now);
-	t->last_ran_ns = now;
-	t->boosted = false;
-	rq->curr_pid = 0;
+	arrays_stopped(rq, t, now);
 	if (!runnable && (p->flags & PF_EXITING) && !t->given_back)
 		give_back(p, t);
 }
 
 void BPF_STRUCT_OPS(o1_quiescent, struct task_struct *p, u64 deq_flags)
 {
-	struct task_ctx *t = ctx_of(p);
-
-	if (!t || !t->queued)
-		return;
-	if (rq_of(t->cpu)->push_pid == p->pid)
-		rq_of(t->cpu)->push_pid = 0;
-	account_out(t);
+	arrays_quiescent(p);
 }
 
 /* Rule 9: to the expired array, with its slice. */
 bool BPF_STRUCT_OPS(o1_yield, struct task_struct *from, struct task_struct *to)
 {
-	struct cpu_rq *rq = rq_of(scx_bpf_task_cpu(from));
+	struct rq *rq = rq_of(scx_bpf_task_cpu(from));
 	struct task_ctx *t = ctx_of(from);
 
 	if (t) {
@@ -312,7 +291,7 @@ s32 BPF_STRUCT_OPS(o1_init_task, struct task_struct *p, struct scx_init_task_arg
 void BPF_STRUCT_OPS(o1_enable, struct task_struct *p)
 {
 	struct task_ctx *t = ctx_of(p);
-	struct cpu_rq *rq;
+	struct rq *rq;
 
 	if (!t || t->is_new)
 		return;
@@ -327,7 +306,7 @@ void BPF_STRUCT_OPS(o1_enable, struct task_struct *p)
 
 void BPF_STRUCT_OPS(o1_cpu_online, s32 cpu)
 {
-	arrays_cpu_online(cpu);
+	cpu_comes(cpu);
 }
 
 void BPF_STRUCT_OPS(o1_cpu_offline, s32 cpu)
@@ -337,12 +316,14 @@ void BPF_STRUCT_OPS(o1_cpu_offline, s32 cpu)
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(o1_init)
 {
-	s32 cpu, err = arrays_init();
+	s32 cpu, err = init_queues();
 
+	if (err)
+		return err;
 	cfg.hz = tick_hz ? tick_hz : 250;
 	cfg.cpus = nr_online;
 	for_range(cpu, 0, nr_cpus) rq_of(cpu)->q.best_expired_prio = O1_MAX_PRIO;
-	return err;
+	return timer_start(tick_ns());
 }
 
 SCX_OPS_DEFINE(o1_ops, .select_cpu = (void *)o1_select_cpu, .enqueue = (void *)o1_enqueue,

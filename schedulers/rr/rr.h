@@ -17,49 +17,26 @@
  *
  * Rule numbers are those of README.md.
  */
-#ifndef SCHEDLAB_RR_H
-#define SCHEDLAB_RR_H
+#pragma once
 
-#include "../line/line.h"
+#include "../lib/queue.h"
 
 struct rr_task {
-	struct line_place place;
-	u64 left_ns; /* of its slice */
+	struct queue_place place;
 };
 
-/* Spec 6.1.1: what ran is taken off the slice. */
-static inline void rr_charge(struct rr_task *t, u64 ran_ns)
-{
-	t->left_ns -= min_u64(t->left_ns, ran_ns);
-}
-
-/* Spec 6.1.1: slices are counted in ticks; at one of them, less than half a tick is nothing. */
-static inline bool rr_slice_over(struct rr_task *t, u64 tick_ns)
-{
-	if (2 * t->left_ns < tick_ns)
-		t->left_ns = 0;
-	return !t->left_ns;
-}
-
 /*
- * Spec 6.1.1 and 6.1.2: the place of a task that is queued, or asked to let
- * others go first. A used slice is renewed and costs the place; woken, forked
- * or yielded: the tail; preempted: where it was, with the rest of its slice.
+ * rule 6.1.1, rule 6.1.2: the key of a task that is queued, or that goes on
+ * unless others are before it. A used slice is renewed and costs the place. A
+ * task that woke, was forked or yielded goes to the tail; a preempted one goes
+ * where it was, with the rest of its slice.
  */
 static inline u64 rr_key(struct rr_task *t, u64 slice_ns, u64 now_ns)
 {
-	if (!t->left_ns) {
-		t->left_ns = slice_ns;
-		line_leave(&t->place);
+	if (!t->place.left_ns) {
+		t->place.left_ns = slice_ns;
+		queue_leave(&t->place);
 	}
-	line_join(&t->place, now_ns);
-	return line_key(0, t->place.joined_ns);
+	queue_join(&t->place, now_ns);
+	return queue_key(0, t->place.joined_ns);
 }
-
-/* Spec 6.1.2: to sleep, or to the tail; the slice stays what it is. */
-static inline void rr_leave(struct rr_task *t)
-{
-	line_leave(&t->place);
-}
-
-#endif

@@ -17,75 +17,55 @@ STAT(turns, "slices used up");
 STAT(floors, "turns cut short because somebody starved");
 
 #define task_ctx rr_task
-#include "../line/line.bpf.h"
+#include "../lib/queue.bpf.h"
 
-#define PERCPU (queues == 1)
+#define PER_CPU (queues == 1)
 
 static __always_inline u64 slice_ns(void)
 {
 	return slice_us * NSEC_PER_USEC;
 }
 
-/* Longer than what is left: rr_tick() ends the turn. */
-static __always_inline u64 kernel_slice(const struct rr_task *t)
+static __always_inline u64 key_of(struct rr_task *t, u64 now)
 {
-	return t->left_ns + 2 * NSEC_PER_SEC / (tick_hz ? tick_hz : 250);
-}
-
-/* What ran since the CPU was given to the task, or since it was last asked. */
-static __always_inline void charge(struct rr_task *t, u32 cpu, u64 now)
-{
-	struct line_cpu *c = line_cpu(cpu);
-
-	if (before64(c->since_ns, now))
-		rr_charge(t, now - c->since_ns);
-	c->since_ns = now;
-}
-
-static __always_inline u64 place(struct rr_task *t, u64 now)
-{
-	if (!t->left_ns)
+	if (!t->place.left_ns)
 		STAT_INC(turns);
 	return rr_key(t, slice_ns(), now);
 }
 
 s32 BPF_STRUCT_OPS(rr_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
-	struct rr_task *t = task_of(p);
+	struct rr_task *t = ctx_of(p);
 	s32 cpu = prev_cpu;
 
 	if (!t)
 		return cpu;
-	place(t, scx_bpf_now());
-	line_select(p, &cpu, wake_flags, kernel_slice(t));
+	key_of(t, scx_bpf_now());
+	queue_select_cpu(p, &cpu, wake_flags, kernel_slice(t));
 	return cpu;
 }
 
 void BPF_STRUCT_OPS(rr_enqueue, struct task_struct *p, u64 enq_flags)
 {
-	struct rr_task *t = task_of(p);
+	struct rr_task *t = ctx_of(p);
 	u64 key;
 
-	if (line_kernel_first(p, enq_flags))
+	if (queue_bypass(p, t, enq_flags))
 		return;
-	if (!t) {
-		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
-		return;
-	}
-	key = place(t, scx_bpf_now());
-	line_insert(p, t, key, kernel_slice(t), PERCPU, enq_flags);
+	key = key_of(t, scx_bpf_now());
+	queue_insert(p, t, key, kernel_slice(t), PER_CPU, enq_flags);
 }
 
 void BPF_STRUCT_OPS(rr_dispatch, s32 cpu, struct task_struct *prev)
 {
-	struct rr_task *t = line_running(cpu, prev);
+	struct rr_task *t = queue_running(cpu, prev);
 	u64 key = 0, now = scx_bpf_now();
 
 	if (t) {
 		charge(t, cpu, now);
-		key = place(t, now);
+		key = key_of(t, now);
 	}
-	if (line_dispatch(cpu, t, key, PERCPU) || !t)
+	if (queue_dispatch(cpu, t, key, PER_CPU) || !t)
 		return;
 	STAT_INC(kept);
 	scx_bpf_task_set_slice(prev, kernel_slice(t));
@@ -93,83 +73,68 @@ void BPF_STRUCT_OPS(rr_dispatch, s32 cpu, struct task_struct *prev)
 
 void BPF_STRUCT_OPS(rr_running, struct task_struct *p)
 {
-	line_now_runs(p, task_of(p), 0);
+	queue_runs_now(p, ctx_of(p), 0);
 }
 
-/* Spec 6.1.1: a slice ends at a tick. Nobody waits so long with fewer than a hundred in line. */
+/* rule 6.1.1: a slice ends at a tick. With fewer than a hundred in the queue none waits so long that a turn is cut short. */
 void BPF_STRUCT_OPS(rr_tick, struct task_struct *p)
 {
-	u64 now = scx_bpf_now(), limit = starvation_limit_ms * NSEC_PER_MSEC;
+	u64 now = scx_bpf_now();
 	u32 cpu = scx_bpf_task_cpu(p);
-	struct rr_task *t = task_of(p);
-	struct line_head head = {};
+	struct rr_task *t = ctx_of(p);
 
 	if (!t)
 		return;
 	charge(t, cpu, now);
-	if (rr_slice_over(t, NSEC_PER_SEC / (tick_hz ? tick_hz : 250)) || line_must_make_way()) {
+	if (queue_slice_over(&t->place, tick_ns()) || local_dsq_waits()) {
 		scx_bpf_task_set_slice(p, 0);
 		return;
 	}
-	line_first(cpu, &head);
-	if (!head.found || !line_starves(head.waits_since_ns, now, limit))
+	if (!queue_first_starves(cpu, now, starvation_limit_ms * NSEC_PER_MSEC))
 		return;
 	STAT_INC(floors);
-	rr_leave(t);
+	queue_leave(&t->place);
 	scx_bpf_task_set_slice(p, 0);
 }
 
 void BPF_STRUCT_OPS(rr_stopping, struct task_struct *p, bool runnable)
 {
-	u32 cpu = scx_bpf_task_cpu(p);
-	struct rr_task *t = task_of(p);
-
-	if (t)
-		charge(t, cpu, scx_bpf_now());
-	line_cpu(cpu)->level = LINE_NOBODY;
+	queue_stopping(p);
 }
 
 void BPF_STRUCT_OPS(rr_quiescent, struct task_struct *p, u64 deq_flags)
 {
-	struct rr_task *t = task_of(p);
-
-	if (t && deq_flags & SCX_DEQ_SLEEP)
-		rr_leave(t);
+	queue_quiescent(p, deq_flags);
 }
 
 bool BPF_STRUCT_OPS(rr_yield, struct task_struct *from, struct task_struct *to)
 {
-	struct rr_task *t = task_of(from);
-
-	if (t)
-		rr_leave(t);
-	scx_bpf_task_set_slice(from, 0);
-	return false;
+	return queue_yield(from);
 }
 
 s32 BPF_STRUCT_OPS(rr_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	return bpf_task_storage_get(&tasks, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE) ? 0 : -ENOMEM;
+	return new_ctx(p) ? 0 : -ENOMEM;
 }
 
 void BPF_STRUCT_OPS(rr_update_idle, s32 cpu, bool idle)
 {
-	line_update_idle(cpu, idle);
+	queue_update_idle(cpu, idle);
 }
 
 void BPF_STRUCT_OPS(rr_cpu_online, s32 cpu)
 {
-	line_cpu_comes(cpu);
+	queue_cpu_online(cpu);
 }
 
 void BPF_STRUCT_OPS(rr_cpu_offline, s32 cpu)
 {
-	line_cpu_goes(cpu);
+	queue_cpu_offline(cpu);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(rr_init)
 {
-	return line_init();
+	return queue_init();
 }
 
 SCX_OPS_DEFINE(rr_ops, .select_cpu = (void *)rr_select_cpu, .enqueue = (void *)rr_enqueue,

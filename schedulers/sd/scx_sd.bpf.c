@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * scx_sd: binds sd.h to sched_ext. One DSQ per CPU, ordered as arrays/key.h
- * says; balance between CPUs is in arrays/. The kernel's slice is only a
+ * scx_sd: binds sd.h to sched_ext. One DSQ per CPU, ordered as ../lib/arrays.h
+ * says; ../lib balances CPUs. The kernel's slice is only a
  * backstop: quotas are charged to the nanosecond and end at ticks.
  */
 #include <scx.h>
@@ -16,14 +16,14 @@ STAT(minor_rotations, "tasks that went down because the quota of their slot was 
 
 #include "sd.h"
 
-typedef struct stair_task algo_task;
-typedef struct stair_queue algo_queue;
+typedef struct stair_task policy_task;
+typedef struct stair_queue policy_queue;
 
-#include "../arrays/tick.bpf.h"
+#include "../lib/arrays.bpf.h"
 
 struct stair_config cfg;
 
-static __always_inline void algo_moved(algo_task *t, const algo_queue *from, algo_queue *to)
+static __always_inline void moved_to(policy_task *t, const policy_queue *from, policy_queue *to)
 {
 	stair_move(&cfg, t, from, to, 0);
 }
@@ -39,7 +39,7 @@ static __always_inline u32 nice_of(const struct task_struct *p)
 /* Rule 2. A call of its own, which the verifier follows once and not at every place that wants it. */
 __noinline s32 place_task(u32 cpu, struct task_ctx *t, bool tail)
 {
-	struct cpu_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 
 	if (t)
 		stair_place(&cfg, &t->a, &rq->q, tail, next_arrival(rq));
@@ -49,23 +49,14 @@ __noinline s32 place_task(u32 cpu, struct task_ctx *t, bool tail)
 /* Rule 3, charged: 1 asks for a reschedule. */
 __noinline s32 tick_task(u32 cpu, struct task_ctx *t)
 {
-	struct cpu_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 
 	return t && stair_tick(&cfg, &t->a, &rq->q, next_arrival(rq));
 }
 
 s32 BPF_STRUCT_OPS(sd_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
-	u32 this = bpf_get_smp_processor_id();
-	bool sync = wake_flags & SCX_WAKE_SYNC;
-	struct task_ctx *t = ctx_of(p);
-	s32 cpu;
-
-	if (t)
-		t->sync = sync;
-	cpu = wake_flags & SCX_WAKE_FORK ? select_fork(p, this)
-					 : select_wake(p, this, prev_cpu, sync);
-	return cpu >= 0 && allowed(p, cpu) ? cpu : prev_cpu;
+	return arrays_select_cpu(p, prev_cpu, wake_flags);
 }
 
 void BPF_STRUCT_OPS(sd_runnable, struct task_struct *p, u64 enq_flags)
@@ -83,7 +74,7 @@ void BPF_STRUCT_OPS(sd_runnable, struct task_struct *p, u64 enq_flags)
 void BPF_STRUCT_OPS(sd_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
-	struct cpu_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 	struct task_ctx *t = ctx_of(p);
 	bool arrives;
 
@@ -98,8 +89,8 @@ void BPF_STRUCT_OPS(sd_enqueue, struct task_struct *p, u64 enq_flags)
 	/* Rules 2 and 4. */
 	place_task(cpu, t, arrives);
 	queue_task(p, t, cpu, enq_flags);
-	if (arrives && !(t->sync && cpu == bpf_get_smp_processor_id()))
-		check_preempt(cpu, t);
+	if (arrives)
+		arrays_arrived(cpu, t);
 	t->is_new = t->sync = false;
 	/* The CPU would go idle on the last task it had. */
 	if (enq_flags & SCX_ENQ_LAST)
@@ -107,14 +98,14 @@ void BPF_STRUCT_OPS(sd_enqueue, struct task_struct *p, u64 enq_flags)
 }
 
 /* Somebody of this rotation goes on. */
-static __always_inline void enter_rotation(struct cpu_rq *rq, const struct task_ctx *t)
+static __always_inline void enter_rotation(struct rq *rq, const struct task_ctx *t)
 {
 	if (stair_rotate(&rq->q, t->a.at.epoch))
 		STAT_INC(array_swaps);
 }
 
 /* RSDL's minor rotation, of those who come up now. */
-static __always_inline void walk_pushed(s32 cpu, struct cpu_rq *rq)
+static __always_inline void walk_pushed(s32 cpu, struct rq *rq)
 {
 	struct task_struct *p;
 	struct task_ctx *t;
@@ -132,13 +123,9 @@ static __always_inline void walk_pushed(s32 cpu, struct cpu_rq *rq)
 
 void BPF_STRUCT_OPS(sd_dispatch, s32 cpu, struct task_struct *prev)
 {
-	struct cpu_rq *rq = rq_of(cpu);
-	struct task_ctx *pt = NULL;
+	struct rq *rq = rq_of(cpu);
+	struct task_ctx *pt = running_ctx(rq, prev);
 
-	if (prev && rq->curr_pid == prev->pid)
-		pt = ctx_of(prev);
-	if (pt && !pt->queued)
-		pt = NULL;
 	if (pt) {
 		stair_charge(&pt->a, &rq->q, scx_bpf_now());
 		place_task(cpu, pt, false);
@@ -159,7 +146,7 @@ void BPF_STRUCT_OPS(sd_dispatch, s32 cpu, struct task_struct *prev)
 void BPF_STRUCT_OPS(sd_running, struct task_struct *p)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
-	struct cpu_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 	struct task_ctx *t = ctx_of(p);
 
 	if (!t)
@@ -177,7 +164,7 @@ void BPF_STRUCT_OPS(sd_running, struct task_struct *p)
 void BPF_STRUCT_OPS(sd_tick, struct task_struct *p)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
-	struct cpu_rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(cpu);
 	struct task_ctx *t = ctx_of(p);
 
 	if (!t || rq->curr_pid != p->pid)
@@ -194,33 +181,25 @@ void BPF_STRUCT_OPS(sd_tick, struct task_struct *p)
 
 void BPF_STRUCT_OPS(sd_stopping, struct task_struct *p, bool runnable)
 {
-	struct cpu_rq *rq = rq_of(scx_bpf_task_cpu(p));
+	struct rq *rq = rq_of(scx_bpf_task_cpu(p));
 	u64 now = scx_bpf_now();
 	struct task_ctx *t = ctx_of(p);
 
 	if (!t || rq->curr_pid != p->pid)
 		return;
 	stair_charge(&t->a, &rq->q, now);
-	t->last_ran_ns = now;
-	t->boosted = false;
-	rq->curr_pid = 0;
+	arrays_stopped(rq, t, now);
 }
 
 void BPF_STRUCT_OPS(sd_quiescent, struct task_struct *p, u64 deq_flags)
 {
-	struct task_ctx *t = ctx_of(p);
-
-	if (!t || !t->queued)
-		return;
-	if (rq_of(t->cpu)->push_pid == p->pid)
-		rq_of(t->cpu)->push_pid = 0;
-	account_out(t);
+	arrays_quiescent(p);
 }
 
 /* Rule 4. */
 bool BPF_STRUCT_OPS(sd_yield, struct task_struct *from, struct task_struct *to)
 {
-	struct cpu_rq *rq = rq_of(scx_bpf_task_cpu(from));
+	struct rq *rq = rq_of(scx_bpf_task_cpu(from));
 	struct task_ctx *t = ctx_of(from);
 
 	if (t && rq->curr_pid == from->pid) {
@@ -236,7 +215,7 @@ bool BPF_STRUCT_OPS(sd_yield, struct task_struct *from, struct task_struct *to)
 void BPF_STRUCT_OPS(sd_set_weight, struct task_struct *p, u32 weight)
 {
 	struct task_ctx *t = ctx_of(p);
-	struct cpu_rq *rq;
+	struct rq *rq;
 	u32 nice;
 
 	if (!t)
@@ -278,7 +257,7 @@ s32 BPF_STRUCT_OPS(sd_init_task, struct task_struct *p, struct scx_init_task_arg
 void BPF_STRUCT_OPS(sd_enable, struct task_struct *p)
 {
 	struct task_ctx *t = ctx_of(p);
-	struct cpu_rq *rq;
+	struct rq *rq;
 
 	if (!t || t->is_new)
 		return;
@@ -291,7 +270,7 @@ void BPF_STRUCT_OPS(sd_enable, struct task_struct *p)
 
 void BPF_STRUCT_OPS(sd_cpu_online, s32 cpu)
 {
-	arrays_cpu_online(cpu);
+	cpu_comes(cpu);
 }
 
 void BPF_STRUCT_OPS(sd_cpu_offline, s32 cpu)
@@ -302,12 +281,14 @@ void BPF_STRUCT_OPS(sd_cpu_offline, s32 cpu)
 s32 BPF_STRUCT_OPS_SLEEPABLE(sd_init)
 {
 	u64 rr_us = 6000;
-	s32 err = arrays_init();
+	s32 err = init_queues();
 
+	if (err)
+		return err;
 	if (rules == STAIR_SD)
 		rr_us = 10000 * (1 + ilog2_u32(nr_online));
 	stair_init(&cfg, rules, (rr_interval_us ? rr_interval_us : rr_us) * NSEC_PER_USEC);
-	return err;
+	return timer_start(tick_ns());
 }
 
 SCX_OPS_DEFINE(sd_ops, .select_cpu = (void *)sd_select_cpu, .enqueue = (void *)sd_enqueue,

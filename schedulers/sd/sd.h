@@ -37,10 +37,9 @@
  * No source of either is at hand: much here is from memory. README.md says
  * what, and numbers the rules. Names begin with stair, as sd_ is for domains.
  */
-#ifndef SCHEDLAB_SD_H
-#define SCHEDLAB_SD_H
+#pragma once
 
-#include "../arrays/key.h"
+#include "../lib/arrays.h"
 
 enum stair_rules { STAIR_RSDL, STAIR_SD };
 
@@ -346,5 +345,3 @@ static __always_inline void stair_renice(const struct stair_config *cfg, struct 
 		 !(stair_slots(cfg, t) >> stair_bounded(t->at.level) & 1))
 		stair_step(cfg, t, q, arrival);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A dispatch queue as a plain array: by key, equal keys in the order of insertion. */
-#ifndef TEST_QUEUE_H
-#define TEST_QUEUE_H
+#pragma once
 
 #include "types.h"
 
@@ -30,5 +29,3 @@ static inline s32 queue_head(const struct queue *queue)
 			head = id;
 	return head;
 }
-
-#endif

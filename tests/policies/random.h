@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Random draws and checks: a failure prints the line that repeats it and ends the test. */
-#ifndef TEST_RANDOM_H
-#define TEST_RANDOM_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,5 +62,3 @@ static inline int rounds(int argc, char **argv, u64 count, void (*test)(void))
 	printf("%llu rounds\n", end - first);
 	return 0;
 }
-
-#endif

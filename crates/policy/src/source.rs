@@ -72,7 +72,7 @@ impl Source {
     }
 
     /// The files that make the policy, by name: every `.h` and `.bpf.c` of its folder, and what these include from
-    /// other folders, as `../domains/level.h`.
+    /// other folders, as `../lib/domains.h`.
     pub fn files(&self) -> Result<Vec<(String, PathBuf)>> {
         let mut waiting = Vec::new();
         for entry in std::fs::read_dir(&self.dir).with_context(|| self.dir.display().to_string())? {

@@ -4,8 +4,7 @@
  * for. The pick and the search for a CPU run here line for line as they do in
  * the kernel.
  */
-#ifndef BFS_TEST_MODEL_H
-#define BFS_TEST_MODEL_H
+#pragma once
 
 #include <assert.h>
 
@@ -162,5 +161,3 @@ static inline u64 bfs_sticky_word(u32 word)
 }
 
 #include "bfs_pick.h"
-
-#endif

@@ -52,8 +52,8 @@ static u64 power_of(u32 era, u32 level)
 	u32 cores = per_group / threads_per_core;
 
 	if (level == SD_SMT)
-		return era == CFS_2_6_31 ? 1024 : 589;
-	if (era == CFS_2_6_31)
+		return era == LB_2_6_31 ? 1024 : 589;
+	if (era == LB_2_6_31)
 		return 1024;
 	return cores * (threads_per_core == 2 ? 1178 : 1024);
 }
@@ -84,7 +84,7 @@ static struct table_row summary(u32 g, u64 power)
 }
 
 /* What the rules of an era say to pull to group 0, and from where (-1: balanced). */
-static s32 reference(u32 era, u32 level, bool prefer, enum cfs_idle idle, u32 pct, u64 *amount)
+static s32 reference(u32 era, u32 level, bool prefer, enum cpu_idle_type idle, u32 pct, u64 *amount)
 {
 	u64 power = power_of(era, level);
 	struct table_row here = summary(0, power), row, busy = {};
@@ -99,8 +99,8 @@ static s32 reference(u32 era, u32 level, bool prefer, enum cfs_idle idle, u32 pc
 
 		row = summary(g, power);
 		total += row.load;
-		capacity = era == CFS_2_6_31 ? power / 1024 : rounded(power, 1024);
-		if (era == CFS_3_6) {
+		capacity = era == LB_2_6_31 ? power / 1024 : rounded(power, 1024);
+		if (era == LB_3_6) {
 			capacity = capacity ? capacity : 1;
 			uneven = row.max_load - row.min_load >=
 					 (row.nr ? row.weight / row.nr : 0) &&
@@ -108,9 +108,9 @@ static s32 reference(u32 era, u32 level, bool prefer, enum cfs_idle idle, u32 pc
 		} else {
 			uneven = row.max_load - row.min_load > 2 * (row.per_task * 1024 / power);
 		}
-		if (prefer && era == CFS_2_6_32 && capacity > 1)
+		if (prefer && era == LB_2_6_32 && capacity > 1)
 			capacity = 1;
-		if (prefer && era == CFS_3_6 && capacity > 1 &&
+		if (prefer && era == LB_3_6 && capacity > 1 &&
 		    here.nr < (wide)(rounded(power, 1024) ?: 1))
 			capacity = 1;
 		if (row.avg > busy.avg && (row.nr > capacity || uneven)) {
@@ -124,28 +124,28 @@ static s32 reference(u32 era, u32 level, bool prefer, enum cfs_idle idle, u32 pc
 		return -1;
 	avg = total * 1024 / ((wide)power * groups);
 	capacity = rounded(power, 1024) ? rounded(power, 1024) : 1;
-	force = era == CFS_3_6 && (busy_uneven || (idle == CFS_CPU_NEWLY_IDLE &&
-						   here.nr < capacity && busy.nr >= capacity));
+	force = era == LB_3_6 && (busy_uneven || (idle == CPU_NEWLY_IDLE && here.nr < capacity &&
+						  busy.nr >= capacity));
 	if (!force) {
 		if (here.avg >= busy.avg || here.avg >= avg)
 			return -1;
-		if (era == CFS_3_6 && idle == CFS_CPU_IDLE && here.idle <= busy.idle + 1 &&
+		if (era == LB_3_6 && idle == CPU_IDLE && here.idle <= busy.idle + 1 &&
 		    busy.nr <= per_group)
 			return -1;
-		if (!(era == CFS_3_6 && idle == CFS_CPU_IDLE) && 100 * busy.avg <= pct * here.avg)
+		if (!(era == LB_3_6 && idle == CPU_IDLE) && 100 * busy.avg <= pct * here.avg)
 			return -1;
 	}
 	task = busy.weight / busy.nr;
 	if (busy_uneven && task > avg)
 		task = avg;
-	if (era != CFS_3_6 && busy.avg <= task)
+	if (era != LB_3_6 && busy.avg <= task)
 		return -1;
 	if (busy.avg >= avg) {
 		pull = busy.avg - avg;
-		if (era != CFS_3_6 && busy.avg - task < pull)
+		if (era != LB_3_6 && busy.avg - task < pull)
 			pull = busy.avg - task;
 		gap = (busy.nr - busy_capacity) * 1024 * 1024 / power;
-		if (era == CFS_3_6 && !busy_uneven && gap < pull)
+		if (era == LB_3_6 && !busy_uneven && gap < pull)
 			pull = gap;
 		room = here.avg < avg ? avg - here.avg : (wide)1 << 60;
 		*amount = (pull < room ? pull : room) * power / 1024;
@@ -155,15 +155,15 @@ static s32 reference(u32 era, u32 level, bool prefer, enum cfs_idle idle, u32 pc
 	/* Less than a task: one whole task if the difference is worth one, or if more power is used after. */
 	mine = here.nr ? here.weight / here.nr : 0;
 	{
-		wide scaled = task * 1024 / power, unit = era == CFS_3_6 ? scaled : task;
-		wide my_unit = era == CFS_3_6 ? mine * 1024 / power : mine;
+		wide scaled = task * 1024 / power, unit = era == LB_3_6 ? scaled : task;
+		wide my_unit = era == LB_3_6 ? mine * 1024 / power : mine;
 		wide times = here.nr && task > mine ? 1 : 2, more, now, moved, left;
 
 		gap = busy.avg - here.avg + unit;
 		now = (unit < busy.avg ? unit : busy.avg) +
 		      (my_unit < here.avg ? my_unit : here.avg);
 		left = busy.avg > scaled ? busy.avg - scaled : 0;
-		more = era == CFS_3_6
+		more = era == LB_3_6
 			       ? (scaled < busy.avg ? scaled : busy.avg) * power / power
 			       : (task * 1024 < busy.avg * (wide)power ? task * 1024
 								       : busy.avg * (wide)power) /
@@ -180,26 +180,26 @@ static s32 reference(u32 era, u32 level, bool prefer, enum cfs_idle idle, u32 pc
 
 static void test_busiest(void)
 {
-	u32 era = between(0, CFS_ERAS - 1), level = between(SD_SMT, SD_CPU),
+	u32 era = between(LB_2_6_31, LB_3_6), level = between(SD_SMT, SD_CPU),
 	    pct = coin(3) ? 110 : 125;
-	enum cfs_idle idle = between(0, 2);
+	enum cpu_idle_type idle = between(0, 2);
 	bool prefer = coin(2);
-	struct cfs_group g;
-	struct cfs_lb lb;
+	struct lb_group g;
+	struct lb_stats lb;
 	u64 got, want;
 	s32 from;
 
 	some_machine(level);
-	cfs_lb_init(&lb, era, level, prefer);
+	lb_init(&lb, era, level, prefer);
 	for (u32 i = 0; i < groups; i++) {
-		cfs_group_init(&g, i, i == 0);
+		lb_group_init(&g, i, i == 0);
 		for (u32 c = 0; c < per_group; c++) {
-			cfs_group_feed(&g, cpus[i][c].load, cpus[i][c].weight, cpus[i][c].nr);
+			lb_group_feed(&g, cpus[i][c].load, cpus[i][c].weight, cpus[i][c].nr);
 			sd_span_add(&g.span, i * per_group + c / threads_per_core, i);
 		}
-		cfs_lb_feed(&lb, &g);
+		lb_feed(&lb, &g);
 	}
-	got = cfs_lb_end(&lb, idle, pct);
+	got = lb_end(&lb, idle, pct);
 	from = reference(era, level, prefer, idle, pct, &want);
 	check(lb.busiest == from && got == want,
 	      "era %u level %u idle %u prefer %u: %llu from %d, not %llu from %d", era, level, idle,
@@ -212,13 +212,13 @@ static void test_idlest(void)
 	u64 power = 1024 * between(1, 4), loads[MOST_GROUPS], least = ~0ULL;
 	u32 count = between(1, MOST_GROUPS), local = between(0, count - 1),
 	    pct = coin(2) ? 110 : 125;
-	struct cfs_idlest find;
+	struct lb_idlest find;
 	s32 want = -1;
 
-	cfs_idlest_init(&find);
+	lb_idlest_init(&find);
 	for (u32 i = 0; i < count; i++) {
 		loads[i] = coin(4) ? 0 : between(0, 8) * 512;
-		cfs_idlest_feed(&find, i, i == local, loads[i], power);
+		lb_idlest_feed(&find, i, i == local, loads[i], power);
 	}
 	for (u32 i = 0; i < count; i++)
 		if (i != local && loads[i] * 1024 / power < least) {
@@ -228,51 +228,52 @@ static void test_idlest(void)
 	if (want >= 0 &&
 	    100.0 * (loads[local] * 1024 / power) < (100 + (pct - 100) / 2) * (double)least)
 		want = -1;
-	check(cfs_idlest_end(&find, pct) == want, "want %d", want);
+	check(lb_idlest_end(&find, pct) == want, "want %d", want);
 }
 
 /* rules 2.2.8.2 and 2.2.8.3: the four reasons, one after the other. */
 static void test_affine(void)
 {
-	struct cfs_params prm = some_params();
-	struct cfs_wake w = { .this_load = between(0, 6) * 512,
-			      .prev_load = between(0, 6) * 512,
-			      .prev_target = between(0, 6) * 512,
-			      .this_per_task = between(0, 4) * 512,
-			      .waker_overlap = between(0, 8) * 125000,
-			      .wakee_overlap = between(0, 8) * 125000,
-			      .waker_weight = some_weight(),
-			      .wakee_weight = some_weight(),
-			      .imbalance_pct = coin(2) ? 110 : 125,
-			      .sync = coin(2) };
+	u32 era = between(LB_2_6_31, LB_3_6);
+	struct lb_wake w = { .this_load = between(0, 6) * 512,
+			     .prev_load = between(0, 6) * 512,
+			     .prev_target = between(0, 6) * 512,
+			     .this_per_task = between(0, 4) * 512,
+			     .waker_overlap_ns = between(0, 8) * 125000,
+			     .wakee_overlap_ns = between(0, 8) * 125000,
+			     .overlap_limit_ns = 500000,
+			     .waker_weight = some_weight(),
+			     .wakee_weight = some_weight(),
+			     .imbalance_pct = coin(2) ? 110 : 125,
+			     .sync = coin(2) };
 	bool sync = w.sync, balanced, want;
 	wide here = w.this_load;
 
-	if (prm.era != CFS_3_6 && (w.waker_overlap > 500000 || w.wakee_overlap > 500000))
+	if (era != LB_3_6 && (w.waker_overlap_ns > 500000 || w.wakee_overlap_ns > 500000))
 		sync = false;
 	here -= sync ? w.waker_weight : 0;
 	balanced = 100 * (here + w.wakee_weight) <=
 		   (wide)(100 + (w.imbalance_pct - 100) / 2) * w.prev_load;
-	if (prm.era == CFS_3_6 && here <= 0)
+	if (era == LB_3_6 && here <= 0)
 		balanced = true;
 	want = balanced || (here <= (wide)w.prev_load && here + w.prev_target <= w.this_per_task);
-	check(cfs_wake_affine(&prm, &w) == want, "era %u sync %u: want %d", prm.era, w.sync, want);
+	check(lb_wake_affine(era, &w) == want, "era %u sync %u: want %d", era, w.sync, want);
 	want = (100 + (w.imbalance_pct - 100) / 2) * w.this_load <= 100 * w.prev_load;
-	check(cfs_wake_passive(&w) == want, "passive: want %d", want);
+	check(lb_wake_passive(&w) == want, "passive: want %d", want);
 }
 
 /* Index i is exact for i = 0, follows within rounding, reaches a steady weight, stays between old and new. */
 static void test_loads(void)
 {
-	u64 load[CFS_LOADS], before[CFS_LOADS], weight = between(0, 100000);
+	u64 load[LB_LOADS], before[LB_LOADS], weight = between(0, 100000);
 
-	for (u32 i = 0; i < CFS_LOADS; i++)
+	for (u32 i = 0; i < LB_LOADS; i++)
 		load[i] = between(0, 100000);
 	for (u32 tick = 0; tick < 600; tick++) {
-		for (u32 i = 0; i < CFS_LOADS; i++)
+		for (u32 i = 0; i < LB_LOADS; i++)
 			before[i] = load[i];
-		cfs_load_update(load, weight);
-		for (u32 i = 0; i < CFS_LOADS; i++) {
+		lb_load_update(load, weight);
+		for (u32 i = 0; i < LB_LOADS; i++) {
 			double want = before[i] + ((double)weight - before[i]) / (1 << i);
 
 			check(load[i] >= min_u64(before[i], weight) &&
@@ -282,15 +283,15 @@ static void test_loads(void)
 			      "load %u: %llu, want %f", i, load[i], want);
 		}
 	}
-	for (u32 i = 0; i < CFS_LOADS; i++) {
+	for (u32 i = 0; i < LB_LOADS; i++) {
 		check(load[i] == weight, "load %u: %llu, not %llu", i, load[i], weight);
-		check(cfs_source_load(weight, before, i) <= weight &&
-			      cfs_target_load(weight, before, i) >= weight,
+		check(lb_source_load(weight, before, i) <= weight &&
+			      lb_target_load(weight, before, i) >= weight,
 		      "index %u", i);
 	}
-	check(cfs_source_load(7, (u64[]){ 3, 9, 9, 9, 9 }, 1) == 3 &&
-		      cfs_target_load(7, (u64[]){ 3, 9, 9, 9, 9 }, 2) == 9 &&
-		      cfs_source_load(7, (u64[]){ 3, 9, 9, 9, 9 }, 0) == 7,
+	check(lb_source_load(7, (u64[]){ 3, 9, 9, 9, 9 }, 1) == 3 &&
+		      lb_target_load(7, (u64[]){ 3, 9, 9, 9, 9 }, 2) == 9 &&
+		      lb_source_load(7, (u64[]){ 3, 9, 9, 9, 9 }, 0) == 7,
 	      "index 1 is the last tick's");
 }
 
@@ -302,11 +303,13 @@ static void test_moves(void)
 	u64 since = between(0, 1000000), left = between(0, 2048);
 	bool buddy = coin(3);
 
-	check(cfs_lb_hot(&prm, since, buddy, 0, failed, tries) ==
+	check(lb_stays(cfs_cache_hot(&prm, since, buddy, 0), failed, tries) ==
 		      (failed <= tries && (buddy || since < 500000)),
 	      "since %llu buddy %u failed %u", since, buddy, failed);
-	check(!cfs_lb_hot(&prm, 0, true, CFS_IDLE_POLICY, 0, 1), "SCHED_IDLE is never hot");
-	check(cfs_lb_fits(weight, left) == (weight / 2 <= left), "weight %u left %llu", weight,
+	check(!cfs_cache_hot(&prm, 0, true, CFS_IDLE_POLICY), "SCHED_IDLE is never hot");
+	check(lb_fits(LB_3_6, weight, left) == (weight / 2 <= left), "weight %u left %llu", weight,
+	      left);
+	check(lb_fits(LB_2_6_22, weight, left) == (weight <= left), "weight %u left %llu", weight,
 	      left);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Parameters and weights by chance. */
-#ifndef TEST_CFS_CHECK_H
-#define TEST_CFS_CHECK_H
+#pragma once
 
-#include "balance.h"
+#include "../lib/balance.h"
+#include "cfs.h"
 
 #include "../random.h"
 
@@ -19,5 +19,3 @@ static inline u32 some_weight(void)
 {
 	return coin(10) ? CFS_WEIGHT_IDLE : cfs_nice_weight[coin(2) ? 20 : between(0, 39)];
 }
-
-#endif

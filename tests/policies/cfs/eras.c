@@ -55,29 +55,29 @@ static void test_constants(void)
 	check(cfs_weight(120, CFS_IDLE_POLICY) == 3, "SCHED_IDLE");
 	check(cfs_slice(&prm, 2, 1359, 1024) == 4520971, "%llu", cfs_slice(&prm, 2, 1359, 1024));
 	check(cfs_period(&prm, 8) == 6000000 && cfs_period(&prm, 9) == 6750000, "period");
-	for (era = 0; era < CFS_ERAS; era++) {
-		check(cfs_domain(era, SD_CPU)->imbalance_pct == 125 &&
-			      cfs_domain(era, SD_SMT)->imbalance_pct == 110,
+	for (era = LB_2_6_31; era <= LB_3_6; era++) {
+		check(lb_domain(era, SD_CPU)->imbalance_pct == 125 &&
+			      lb_domain(era, SD_SMT)->imbalance_pct == 110,
 		      "era %u", era);
-		check(cfs_domain(era, SD_CPU)->min_ms == 1 && cfs_domain(era, SD_CPU)->max_ms == 4,
+		check(lb_domain(era, SD_CPU)->min_ms == 1 && lb_domain(era, SD_CPU)->max_ms == 4,
 		      "era %u", era);
-		check(cfs_domain(era, SD_NODE)->min_ms == 8 &&
-			      cfs_domain(era, SD_NODE)->max_ms == 32,
+		check(lb_domain(era, SD_NODE)->min_ms == 8 && lb_domain(era, SD_NODE)->max_ms == 32,
 		      "era %u", era);
-		check(cfs_domain(era, SD_CPU)->busy_factor == 64 &&
-			      cfs_domain(era, SD_NODE)->busy_factor == 32,
+		check(lb_domain(era, SD_CPU)->busy_factor == 64 &&
+			      lb_domain(era, SD_NODE)->busy_factor == 32,
 		      "era %u", era);
 		for (level = SD_SMT; level < SD_LEVELS; level++)
-			check(!!(cfs_domain(era, level)->flags & SD_NEWIDLE) ==
-				      (era != CFS_2_6_31 || level == SD_SMT),
+			check(!!(lb_domain(era, level)->flags & SD_NEWIDLE) ==
+				      (era != LB_2_6_31 || level == SD_SMT),
 			      "era %u level %u", era, level);
 	}
-	check(cfs_balance_interval(CFS_2_6_31, cfs_domain(0, SD_MC), 4, CFS_CPU_BUSY, 2, 250) == 64,
+	check(lb_interval(LB_2_6_31, lb_domain(LB_2_6_31, SD_MC), 4, CPU_NOT_IDLE, 2, 250) == 64,
 	      "256 ms");
-	check(cfs_balance_interval(CFS_2_6_31, cfs_domain(0, SD_MC), 4, CFS_CPU_IDLE, 2, 250) == 1,
-	      "4 ms");
-	check(cfs_balance_interval(CFS_3_6, cfs_domain(2, SD_MC), 4, CFS_CPU_BUSY, 2, 250) == 50,
-	      "HZ * 2 / 10");
+	check(lb_interval(LB_2_6_31, lb_domain(LB_2_6_31, SD_MC), 4, CPU_IDLE, 2, 250) == 1, "4 "
+											     "ms");
+	check(lb_interval(LB_3_6, lb_domain(LB_3_6, SD_MC), 4, CPU_NOT_IDLE, 2, 250) == 50, "HZ * "
+											    "2 / "
+											    "10");
 }
 
 int main(int argc, char **argv)

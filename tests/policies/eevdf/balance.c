@@ -54,7 +54,7 @@ static void test_even(void)
 	check(lb.busiest.id < 0 && !lb.imbalance, "%lld of %u on %u", lb.imbalance, nr, cpus);
 }
 
-static struct eevdf_lb two(u32 here, u32 there, enum eevdf_idle idle)
+static struct eevdf_lb two(u32 here, u32 there, enum cpu_idle_type idle)
 {
 	struct eevdf_lb lb = { .busiest.id = -1, .share_cache = true };
 	u32 nr[2] = { here, there };
@@ -86,24 +86,24 @@ static void test_cases(void)
 	struct eevdf_lb lb;
 
 	/* An idle CPU beside one with two: half the difference. */
-	lb = two(0, 2, EEVDF_CPU_NEWLY_IDLE);
+	lb = two(0, 2, CPU_NEWLY_IDLE);
 	check(lb.busiest.id == 1 && lb.move == EEVDF_MOVE_TASK && lb.imbalance == 1, "0, 2: %lld",
 	      lb.imbalance);
-	lb = two(0, 9, EEVDF_CPU_IDLE);
+	lb = two(0, 9, CPU_IDLE);
 	check(lb.imbalance == 4, "0, 9: %lld", lb.imbalance);
 	/* One running task is nothing to take. */
-	check(two(0, 1, EEVDF_CPU_IDLE).busiest.id < 0, "0, 1");
+	check(two(0, 1, CPU_IDLE).busiest.id < 0, "0, 1");
 	/* The example of balance.h: nothing fits at first, a task after a failure. */
-	lb = two(1, 2, EEVDF_CPU_BUSY);
+	lb = two(1, 2, CPU_NOT_IDLE);
 	check(lb.busiest.id == 1 && lb.move == EEVDF_MOVE_LOAD && lb.imbalance == 512, "1, 2: %lld",
 	      lb.imbalance);
 	check(eevdf_lb_fit(lb.move, lb.imbalance, &task, 0) < 0 &&
 		      eevdf_lb_fit(lb.move, lb.imbalance, &task, 1) == 1024,
 	      "fit");
-	check(two(2, 1, EEVDF_CPU_BUSY).busiest.id < 0, "2, 1");
+	check(two(2, 1, CPU_NOT_IDLE).busiest.id < 0, "2, 1");
 	/* 16 % more is not worth it, 20 % is. */
-	check(two(100, 116, EEVDF_CPU_BUSY).busiest.id < 0, "100, 116");
-	check(two(100, 120, EEVDF_CPU_BUSY).imbalance == 10 * 1024, "100, 120");
+	check(two(100, 116, CPU_NOT_IDLE).busiest.id < 0, "100, 116");
+	check(two(100, 120, CPU_NOT_IDLE).imbalance == 10 * 1024, "100, 120");
 
 	a.this_idle = a.share_cache = a.prev_idle = true;
 	check(eevdf_wake_affine(&a) == EEVDF_PREV, "both idle");

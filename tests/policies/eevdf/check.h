@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Parameters by chance, and eligibility read literally: exact fractions over the whole queue. */
-#ifndef TEST_EEVDF_CHECK_H
-#define TEST_EEVDF_CHECK_H
+#pragma once
 
 #include "balance.h"
 #include "pick.h"
@@ -48,5 +47,3 @@ static inline u64 literal_average(const struct literal *l)
 
 	return l->near + (u64)(s64)(quotient - (l->wv < 0 && quotient * l->w != l->wv));
 }
-
-#endif

@@ -4,7 +4,7 @@
  * 1-4 CPUs with random affinities: woken to the end, yielded to the end,
  * preempted where it was. And on one CPU, literally: two places, head and tail.
  */
-#include "../line/model.h"
+#include "../queue/model.h"
 #include "fifo/fifo.h"
 
 enum { ASLEEP, QUEUED, RUNNING };
@@ -46,9 +46,10 @@ static void pick(u32 cpu)
 {
 	s32 prev = runs[cpu], first = queue_first(allowed, cpu), expected = reference_pick(cpu);
 	u64 prev_key = prev >= 0 ? fifo_key(&task[prev], now) : 0;
-	s32 got = prev >= 0 && line_goes_on(prev_key, first >= 0, first >= 0 ? queue[first].key : 0)
-			  ? prev
-			  : first;
+	s32 got =
+		prev >= 0 && queue_goes_on(prev_key, first >= 0, first >= 0 ? queue[first].key : 0)
+			? prev
+			: first;
 
 	check(got == expected, "CPU %u picked %d, the line says %d", cpu, got, expected);
 	picks++;
@@ -84,13 +85,13 @@ static void event(u32 cpus)
 			return;
 		reference_remove(prev);
 		line[in_line++] = prev;
-		fifo_leave(&task[prev]);
+		queue_leave(&task[prev].place);
 		break;
 	case 3: /* it sleeps */
 		if (prev < 0)
 			return;
 		reference_remove(prev);
-		fifo_leave(&task[prev]);
+		queue_leave(&task[prev].place);
 		state[prev] = ASLEEP;
 		runs[cpu] = -1;
 		break;
@@ -134,14 +135,14 @@ static void test_history(void)
 static void test_keys(void)
 {
 	u64 a = draw(), later = a + 1 + below(1u << 30);
-	u32 high = 1 + below(LINE_LEVELS - 1), low = below(high);
-	bool wraps = (a ^ later) >> LINE_TIME_BITS;
+	u32 high = 1 + below(QUEUE_LEVELS - 1), low = below(high);
+	bool wraps = (a ^ later) >> QUEUE_TIME_BITS;
 
-	check(before64(line_key(high, a), line_key(low, later)), "levels %u %u", high, low);
-	check(wraps || before64(line_key(high, later), line_key(low, a)), "levels %u %u", high,
+	check(before64(queue_key(high, a), queue_key(low, later)), "levels %u %u", high, low);
+	check(wraps || before64(queue_key(high, later), queue_key(low, a)), "levels %u %u", high,
 	      low);
-	check(wraps || before64(line_key(low, a), line_key(low, later)), "at %llu", a);
-	check(line_starves(a, later + 5, later - a) && !line_starves(a, later, later - a),
+	check(wraps || before64(queue_key(low, a), queue_key(low, later)), "at %llu", a);
+	check(queue_starves(a, later + 5, later - a) && !queue_starves(a, later, later - a),
 	      "at %llu", a);
 }
 

@@ -4,7 +4,7 @@
  * the tail when woken, yielded or with a quantum used, to the head when
  * preempted; one CPU. The reference has its own levels, quanta and clocks.
  */
-#include "../line/model.h"
+#include "../queue/model.h"
 #include "mlfq/mlfq.h"
 
 #define TICK_NS 4000000ULL
@@ -83,7 +83,7 @@ static void invariants(u32 t)
 
 static void rest(u32 t)
 {
-	line_waits(&task[t].place, now);
+	queue_waits(&task[t].place, now);
 	ref[t].waits_since = now;
 	queue_insert(t, mlfq_key(&cfg, &task[t], now));
 }
@@ -111,8 +111,9 @@ static void pick(bool to_tail)
 	expected = list_first(&list);
 	list_remove(&list, expected);
 	first = queue_first(all, 0);
-	got = prev >= 0 && line_goes_on(key, first >= 0, first >= 0 ? queue[first].key : 0) ? prev
-											    : first;
+	got = prev >= 0 && queue_goes_on(key, first >= 0, first >= 0 ? queue[first].key : 0)
+		      ? prev
+		      : first;
 	check(got == expected, "picked %d (level %d), the lists say %d (level %d), prev %d", got,
 	      got < 0 ? -1 : ref[got].level, expected, expected < 0 ? -1 : ref[expected].level,
 	      prev);
@@ -123,7 +124,7 @@ static void pick(bool to_tail)
 		rest(prev);
 	if (got >= 0) {
 		queue[got].here = false;
-		line_runs(&task[got].place);
+		queue_runs(&task[got].place);
 	}
 	running = got;
 }
@@ -135,11 +136,12 @@ static void run(u64 ns)
 
 	if (running < 0)
 		return;
-	mlfq_charge(&task[t], ns);
+	queue_charge(&task[t].place, ns);
 	ref[t].used_ns += ns;
 	check(mlfq_refresh(&cfg, &task[t], now) == ref_boost(t), "task %u", t);
 	over = ref[t].used_ns + TICK_NS / 2 > ref_quantum(t);
-	check(mlfq_quantum_over(&task[t], TICK_NS) == over, "task %u used %llu", t, ref[t].used_ns);
+	check(queue_slice_over(&task[t].place, TICK_NS) == over, "task %u used %llu", t,
+	      ref[t].used_ns);
 	if (!over)
 		return;
 	if (ref[t].starved || ref[t].level == ref[t].base)
@@ -177,7 +179,7 @@ static void scan(void)
 		by_rule = mlfq_starve(&cfg, &task[t], now) || mlfq_refresh(&cfg, &task[t], now);
 		check(by_rule == lifted, "task %u", t);
 		if (by_rule)
-			queue_insert(t, line_key(task[t].level, task[t].place.joined_ns));
+			queue_insert(t, queue_key(task[t].level, task[t].place.joined_ns));
 		invariants(t);
 	}
 }
@@ -228,7 +230,7 @@ static void event(void)
 	case 3:
 		if (running < 0)
 			return;
-		line_leave(&task[running].place);
+		queue_leave(&task[running].place);
 		pick(true);
 		return;
 	case 4: /* in half of the histories */
@@ -304,9 +306,9 @@ static void test_decay(void)
 	check(lifted <= MLFQ_TOP && lifted == (t.base + boost > 15 ? 15 : t.base + boost), "%u",
 	      lifted);
 	while (t.level > t.base) {
-		mlfq_charge(&t, cfg.quantum_ns - 1);
-		check(t.left_ns == 1, "%llu", t.left_ns);
-		mlfq_charge(&t, 1 + below(1000));
+		queue_charge(&t.place, cfg.quantum_ns - 1);
+		check(t.place.left_ns == 1, "%llu", t.place.left_ns);
+		queue_charge(&t.place, 1 + below(1000));
 		mlfq_key(&cfg, &t, 1);
 		quanta++;
 	}

@@ -3,7 +3,7 @@
  * How much a balance pulls (rule 4.10.3), against the order of questions of
  * 2.6.22 over all groups at once, and what must hold whatever comes out.
  */
-#include "../arrays/domains.h"
+#include "../lib/balance.h"
 #include "../random.h"
 
 #define GROUPS 4
@@ -71,16 +71,16 @@ static void test_pull(void)
 	struct group g[GROUPS] = {};
 	u32 groups = between(2, GROUPS), level = coin(3) ? SD_NODE : coin(2) ? SD_CPU : SD_MC;
 	u32 pct = coin(2) ? 125 : 110;
-	struct cfs_lb lb;
+	struct lb_stats lb;
 	s32 busiest;
 	u64 want, got;
 
-	cfs_lb_init(&lb, LB_ERA, level, false);
+	lb_init(&lb, LB_2_6_22, level, false);
 	for (u32 i = 0; i < groups; i++) {
 		u32 cpus = between(1, CPUS);
-		struct cfs_group fed;
+		struct lb_group fed;
 
-		cfs_group_init(&fed, i, !i);
+		lb_group_init(&fed, i, !i);
 		for (u32 cpu = 0; cpu < cpus; cpu++) {
 			u32 nr = coin(3) ? 0 : between(1, 4);
 			u64 weight = 0, load;
@@ -89,7 +89,7 @@ static void test_pull(void)
 				weight += coin(2) ? 128 : between(3, 1024);
 			/* An average may be above or below the moment. */
 			load = coin(2) ? weight : weight * between(50, 150) / 100;
-			cfs_group_feed(&fed, load, weight, nr);
+			lb_group_feed(&fed, load, weight, nr);
 			/* Each CPU a core, two of them a cache. */
 			sd_span_add(&fed.span, cpu, cpu / 2);
 			g[i].load += load;
@@ -101,7 +101,7 @@ static void test_pull(void)
 		lb_feed(&lb, &fed);
 	}
 	want = reference(g, groups, pct, &busiest);
-	got = lb_end(&lb, pct);
+	got = lb_end(&lb, CPU_NOT_IDLE, pct);
 	check(got == want, "level %u: %llu, not %llu", level, got, want);
 	check(lb.busiest == (want ? busiest : -1), "group %d, not %d", lb.busiest,
 	      want ? busiest : -1);

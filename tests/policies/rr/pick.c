@@ -4,7 +4,7 @@
  * yielded or with its slice used to the tail, preempted to the head; one CPU.
  * The reference counts each turn by itself.
  */
-#include "../line/model.h"
+#include "../queue/model.h"
 #include "rr/rr.h"
 
 #define TICK_NS 4000000ULL
@@ -41,8 +41,9 @@ static void pick(bool to_tail)
 	if (prev >= 0)
 		key = rr_key(&task[prev], SLICE_NS, now);
 	first = queue_first(all, 0);
-	got = prev >= 0 && line_goes_on(key, first >= 0, first >= 0 ? queue[first].key : 0) ? prev
-											    : first;
+	got = prev >= 0 && queue_goes_on(key, first >= 0, first >= 0 ? queue[first].key : 0)
+		      ? prev
+		      : first;
 	check(got == expected, "picked %d, the list says %d", got, expected);
 	picks++;
 	if (got == prev)
@@ -61,12 +62,13 @@ static void run(u64 ns)
 {
 	if (running < 0)
 		return;
-	rr_charge(&task[running], ns);
+	queue_charge(&task[running].place, ns);
 	turn_ns[running] += ns;
 	/* The end of a turn is at the tick nearest to it. */
 	bool over = turn_ns[running] + TICK_NS / 2 > SLICE_NS;
 
-	check(rr_slice_over(&task[running], TICK_NS) == over, "after %llu ns", turn_ns[running]);
+	check(queue_slice_over(&task[running].place, TICK_NS) == over, "after %llu ns",
+	      turn_ns[running]);
 	if (over) {
 		turn_ns[running] = 0;
 		pick(true);
@@ -106,7 +108,7 @@ static void event(bool hogs_only)
 		return;
 	case 2:
 		if (running >= 0) {
-			rr_leave(&task[running]);
+			queue_leave(&task[running].place);
 			awake[running] = false;
 			running = -1;
 			pick(false);
@@ -114,7 +116,7 @@ static void event(bool hogs_only)
 		return;
 	case 3:
 		if (running >= 0) {
-			rr_leave(&task[running]);
+			queue_leave(&task[running].place);
 			pick(true);
 		}
 		return;

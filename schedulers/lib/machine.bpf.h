@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The machine's spans: which CPUs share a core, a cache, a socket, as ranges of one order. */
-#ifndef SCHEDLAB_DOMAINS_MACHINE_H
-#define SCHEDLAB_DOMAINS_MACHINE_H
+#pragma once
 
-#include "level.h"
+#include "domains.h"
 
 /* CPUs ordered by socket, cache and core; a span of any level is a range of it. */
 u16 order[MAX_CPUS];
@@ -101,5 +100,3 @@ __noinline s32 map_machine(void)
 			order[cpu_index(span_first[level_index(level)][cpu_index(i)])])];
 	return 0;
 }
-
-#endif

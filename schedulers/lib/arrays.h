@@ -19,8 +19,7 @@
  * room for a new task right before its parent. Epochs wrap, and are compared
  * as the kernel compares keys: tasks in one queue are at most two apart.
  */
-#ifndef SCHEDLAB_ARRAYS_KEY_H
-#define SCHEDLAB_ARRAYS_KEY_H
+#pragma once
 
 #include "types.h"
 
@@ -50,5 +49,3 @@ static __always_inline bool array_better(const struct array_place *a, const stru
 {
 	return before64(a->epoch, b->epoch) || (a->epoch == b->epoch && a->level < b->level);
 }
-
-#endif

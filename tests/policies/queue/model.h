@@ -4,10 +4,9 @@
  * task numbers, one a level, in which tasks are put at the head or the tail and
  * moved by hand. The reference knows no keys and no times.
  */
-#ifndef TEST_LINE_MODEL_H
-#define TEST_LINE_MODEL_H
+#pragma once
 
-#include "line/line.h"
+#include "lib/queue.h"
 
 #include "../random.h"
 
@@ -15,13 +14,13 @@
 #define CPUS 4
 
 struct lists {
-	u32 len[LINE_LEVELS];
-	u32 task[LINE_LEVELS][TASKS];
+	u32 len[QUEUE_LEVELS];
+	u32 task[QUEUE_LEVELS][TASKS];
 };
 
 static inline void list_remove(struct lists *l, u32 task)
 {
-	for (u32 level = 0; level < LINE_LEVELS; level++)
+	for (u32 level = 0; level < QUEUE_LEVELS; level++)
 		for (u32 i = 0; i < l->len[level]; i++)
 			if (l->task[level][i] == task) {
 				memmove(&l->task[level][i], &l->task[level][i + 1],
@@ -46,7 +45,7 @@ static inline void list_head(struct lists *l, u32 level, u32 task)
 /* The highest level's first, or -1. */
 static inline s32 list_first(const struct lists *l)
 {
-	for (s32 level = LINE_LEVELS - 1; level >= 0; level--)
+	for (s32 level = QUEUE_LEVELS - 1; level >= 0; level--)
 		if (l->len[level])
 			return l->task[level][0];
 	return -1;
@@ -80,5 +79,3 @@ static inline s32 queue_first(const u32 allowed[TASKS], u32 cpu)
 	}
 	return first;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * are the spans of the level below; a level with one group does not exist on
  * that machine. Which numbers an era has at each level is the scheduler's own.
  */
-#ifndef SCHEDLAB_DOMAINS_LEVEL_H
-#define SCHEDLAB_DOMAINS_LEVEL_H
+#pragma once
 
 #include "types.h"
 
@@ -28,6 +27,9 @@ enum sd_flags {
 	SD_SHARE_CACHE = 32,
 	SD_PREFER_SIBLING = 64, /* spread tasks over the groups that hold this domain */
 };
+
+/* Why a CPU balances: it is idle, it is busy, it is about to go idle. */
+enum cpu_idle_type { CPU_IDLE, CPU_NOT_IDLE, CPU_NEWLY_IDLE };
 
 struct sched_domain {
 	u16 min_ms, max_ms; /* between two balances while idle; doubles when balanced */
@@ -56,5 +58,3 @@ static inline void sd_span_add(struct sd_span *span, u32 core, u32 llc)
 	span->core = core;
 	span->llc = llc;
 }
-
-#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The timer that stands for the tick's softirq in o1, sd and cfs, and what it
+ * looks after besides balance: tasks that starve, and tasks that wait on a CPU
+ * which goes offline. Before this header a policy defines what pull.bpf.h asks
+ * for and the tunable starvation_limit_ms; anywhere the functions that are
+ * declared here first.
+ */
+#pragma once
+
+#include "periodic.bpf.h"
+#include "pull.bpf.h"
+
+STAT(rehomed, "queued tasks taken from a CPU that goes offline");
+
+/* Called once a tick: load averages, then every CPU whose balance is due. */
+__noinline s32 balance_tick(void);
+/* Put a task that has waited for too long before all others of its queue; returns its key there. */
+static __always_inline u64 boost(struct task_struct *p, struct task_ctx *t, u32 cpu);
+/* Tasks of this queue were boosted. */
+static __always_inline void notify_boost(u32 cpu);
+
+/* A CPU that could not run what it pulled gets nothing for so long. */
+#define REFUSE_NS (100 * NSEC_PER_MSEC)
+
+u64 next_starvation_scan; /* ticks */
+
+/*
+ * This is none of the published rules. By those a task may wait for minutes,
+ * but sched_ext ejects a scheduler that leaves a task waiting for 30 s.
+ */
+static __always_inline void walk_and_boost(u32 cpu)
+{
+	u64 now = scx_bpf_now(), limit = starvation_limit_ms * NSEC_PER_MSEC;
+	struct task_struct *p;
+	struct task_ctx *t;
+	bool boosted = false;
+
+	for_each_queued(it, p, cpu)
+	{
+		t = ctx_of(p);
+		if (!t || !before64(t->waits_since_ns + limit, now))
+			continue;
+		t->waits_since_ns = now;
+		scx_bpf_dsq_move_set_vtime(it, boost(p, t, cpu));
+		scx_bpf_dsq_move_vtime(it, p, cpu, 0);
+		boosted = true;
+		STAT_INC(boosts);
+	}
+	if (boosted)
+		notify_boost(cpu);
+}
+
+__noinline s32 boost_starved(u32 cpu)
+{
+	bpf_rcu_read_lock();
+	walk_and_boost(cpu);
+	bpf_rcu_read_unlock();
+	return 0;
+}
+
+/*
+ * A CPU that is about to go offline still looks like any other for a while,
+ * but what was pulled to it can no longer run there: it goes back to the CPU
+ * whose run queue the kernel counts it on. What is counted here goes to this
+ * CPU's local DSQ once the policy is told that the CPU is gone; the kernel then
+ * moves it on.
+ */
+static __always_inline void walk_and_send_back(u32 cpu, bool gone)
+{
+	struct task_struct *p;
+	struct task_ctx *t;
+	u32 home;
+
+	for_each_queued(it, p, cpu)
+	{
+		home = scx_bpf_task_cpu(p);
+		t = ctx_of(p);
+		if (t && home != cpu) {
+			if (!move_queued(it, p, t, home))
+				continue;
+			notify(home, p, t);
+		} else if (!gone || !scx_bpf_dsq_move(it, p, SCX_DSQ_LOCAL_ON | cpu, 0)) {
+			continue;
+		}
+		STAT_INC(rehomed);
+	}
+	rq_of(cpu)->strays = false;
+	rq_of(cpu)->refuses_until_ns = scx_bpf_now() + REFUSE_NS;
+	if (gone)
+		scx_bpf_kick_cpu(cpu, 0);
+}
+
+__noinline s32 send_back(u32 cpu, bool gone)
+{
+	bpf_rcu_read_lock();
+	walk_and_send_back(cpu, gone);
+	bpf_rcu_read_unlock();
+	return 0;
+}
+
+static u64 on_timer(void)
+{
+	s32 cpu;
+
+	balance_tick();
+	if (now_ticks() >= next_starvation_scan) {
+		next_starvation_scan = now_ticks() + tick_hz;
+		for_range(cpu, 0, nr_cpus) if (rq_of(cpu)->nr > 0) boost_starved(cpu);
+		for_range(cpu, 0, nr_cpus) if (rq_of(cpu)->strays) send_back(cpu, false);
+	}
+	return tick_ns();
+}
+
+/* What a policy's init does first: run queues, domains, DSQs; timer_start(tick_ns()) is what it does last. */
+static __always_inline s32 init_queues(void)
+{
+	const struct cpumask *online = scx_bpf_get_online_cpumask();
+	struct rq *rq;
+	s32 cpu, level, err = 0;
+
+	map_machine();
+	for_range(cpu, 0, nr_cpus)
+	{
+		rq = rq_of(cpu);
+		rq->online = bpf_cpumask_test_cpu(cpu, online);
+		nr_online += rq->online;
+		rq->next_balance = now_ticks();
+		for_range(level, SD_SMT, SD_LEVELS)
+		{
+			/* As on a machine that has been up: each quiet balance has doubled it. */
+			state_of(cpu, level)->interval_ms = domain_at(level)->max_ms;
+			state_of(cpu, level)->last_ticks = rq->next_balance;
+		}
+		err = scx_bpf_create_dsq(cpu, -1);
+		if (err)
+			break;
+	}
+	scx_bpf_put_cpumask(online);
+	return err;
+}
