@@ -15,7 +15,7 @@ from schedlab import vm
 from schedlab.campaign import cells
 from schedlab.campaign.matrix import Campaign, campaign
 from schedlab.campaign.request import request
-from schedlab.collect import guests
+from schedlab.collect import manifest
 from schedlab.collect.store import Store
 from schedlab.errors import LabError, PlaceError
 from schedlab.places import vm as place
@@ -133,7 +133,7 @@ def test_a_policy_of_elsewhere_is_built_for_the_guest(world: Guests, store: Stor
 
 def test_what_the_guest_ran_on_is_noted_once(world: Guests, store: Store) -> None:
     go(plan(3), store)
-    (noted,) = guests.read(store)
+    (noted,) = manifest.read_guests(store)
     assert noted["kernel"] == "7.2.12-test"
     assert noted["hashes"] == {"kernel": "1", "initramfs": "2", "qemu": "3"}
 

@@ -347,8 +347,8 @@ def test_the_command_ends_by_the_simulator(
     if works:
         made.complete()
     system = System(made.root, str(made.bin))
-    monkeypatch.setattr("schedlab.cli.doctor.System", lambda: system)
-    monkeypatch.setattr("schedlab.cli.doctor.LabGuest", lambda: made)
+    monkeypatch.setattr("schedlab.cli.this_machine.System", lambda: system)
+    monkeypatch.setattr("schedlab.cli.this_machine.LabGuest", lambda: made)
     assert main(["doctor", "--json"]) == (0 if works else 3)
     said = json.loads(capsys.readouterr().out)
     assert said["distribution"] == "fedora"

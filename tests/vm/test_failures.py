@@ -15,7 +15,7 @@ import pytest
 
 from schedlab import vm
 from schedlab.errors import PlaceError
-from schedlab.vm import probe, qemu
+from schedlab.vm import command, qemu
 from schedlab.vm.kernel import Kernel
 from schedlab.vm.machine import EmulatorFault
 
@@ -115,23 +115,23 @@ def test_kvm_that_hangs_falls_back_and_is_remembered(
     real = qemu.find().path
     fake_qemu(f'case " $* " in *" kvm "*) echo try >>{tmp_path}/tries; exec sleep 1000 ;; esac\nexec {real} "$@"')
     (tmp_path / "kvm").touch()
-    monkeypatch.setattr(probe, "DEVICE", tmp_path / "kvm")
-    monkeypatch.setattr(probe, "LIMIT_S", 1.5)
+    monkeypatch.setattr(command, "DEVICE", tmp_path / "kvm")
+    monkeypatch.setattr(command, "LIMIT_S", 1.5)
     emulator = qemu.find()
     started_at = time.monotonic()
-    assert probe.choose("auto", emulator, kernel) == "emulated"
+    assert command.choose_tier("auto", emulator, kernel) == "emulated"
     assert time.monotonic() - started_at < 9
     assert children(os.getpid()) == []
     with pytest.raises(PlaceError, match=r"no guest boots with KVM: the guest did not end within 1\.5 s"):
-        probe.choose("virtual", emulator, kernel)
+        command.choose_tier("virtual", emulator, kernel)
     assert (tmp_path / "tries").read_text() == "try\n"
     result = vm.run(["true"], tier="auto")
     assert (result.exit_code, result.tier) == (0, "emulated")
 
 
 def test_missing_kvm_is_not_tried(kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "DEVICE", tmp_path / "none")
-    assert probe.choose("auto", qemu.Qemu(Path("/nonexistent"), "10.0", ""), kernel) == "emulated"
+    monkeypatch.setattr(command, "DEVICE", tmp_path / "none")
+    assert command.choose_tier("auto", qemu.Qemu(Path("/nonexistent"), "10.0", ""), kernel) == "emulated"
 
 
 def schedlab_vm(*arguments: str, path: str | None = None) -> subprocess.CompletedProcess[str]:

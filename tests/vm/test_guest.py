@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from schedlab import vm
-from schedlab.vm import probe
+from schedlab.vm import command
 from schedlab.vm.kernel import Kernel
 from schedlab.vm.qemu import Qemu
 
@@ -82,7 +82,7 @@ def test_exact_runs_are_identical_to_the_byte(cpus: int) -> None:
 
 
 def test_virtual_guest_runs_a_command(emulator: Qemu, kernel: Kernel) -> None:
-    fault = probe.kvm_fault(emulator, kernel)
+    fault = command.kvm_fault(emulator, kernel)
     if fault:
         pytest.skip(fault)
     out: list[str] = []

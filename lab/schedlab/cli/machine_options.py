@@ -72,7 +72,7 @@ def _list(commands: argparse._SubParsersAction) -> None:
 
 
 def _doctor(commands: argparse._SubParsersAction) -> None:
-    parser = add(commands, "doctor", "doctor.doctor", usage="schedlab doctor [--json]")
+    parser = add(commands, "doctor", "this_machine.doctor", usage="schedlab doctor [--json]")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -130,11 +130,11 @@ def _load(commands: argparse._SubParsersAction) -> None:
     load = add(
         commands,
         "load",
-        "load.load",
+        "this_machine.load",
         usage="schedlab load NAME [-- OPTIONS]",
         epilog="OPTIONS go to the scheduler's own program; 'build/bin/scx_NAME --help' lists them.\nNeeds root.",
     )
     load.add_argument("scheduler", metavar="NAME", help="a scheduler of 'schedlab list schedulers'")
-    status = add(commands, "status", "load.status", usage="schedlab status [--json]")
+    status = add(commands, "status", "this_machine.status", usage="schedlab status [--json]")
     status.add_argument("--json", action="store_true", help="print JSON")
-    add(commands, "unload", "load.unload", usage="schedlab unload", epilog="Needs root.")
+    add(commands, "unload", "this_machine.unload", usage="schedlab unload", epilog="Needs root.")

@@ -130,7 +130,7 @@ def _study(commands: argparse._SubParsersAction) -> None:
 
 
 def _report(commands: argparse._SubParsersAction) -> None:
-    parser = add(commands, "report", "report.report", usage="schedlab report DIR [options]")
+    parser = add(commands, "report", "outcome.report", usage="schedlab report DIR [options]")
     parser.add_argument("directory", metavar="DIR", help="the results of 'schedlab compare'")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
 

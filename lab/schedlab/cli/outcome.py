@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From records to files and a printed summary; shared by compare and report."""
+"""From records to files and a printed summary: the end of compare, and all of `schedlab report`."""
 
+import argparse
 import json
 import sys
 from functools import partial
+from pathlib import Path
 
 from rich.console import Console
 
 from schedlab import parallel
+from schedlab.collect import manifest
 from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import Record
 from schedlab.collect.store import Store
@@ -70,3 +73,8 @@ def _say_troubles(summary: Summary) -> None:
 def _say(text: str) -> None:
     sys.stdout.flush()
     print(f"schedlab: {text}", file=sys.stderr)
+
+
+def report(options: argparse.Namespace) -> int:
+    directory = Path(options.directory)
+    return finish(manifest.read(directory), Store(directory), options.json, True)

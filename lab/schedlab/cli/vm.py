@@ -10,7 +10,7 @@ from pathlib import Path
 
 from schedlab.capture.tracing import Guest
 from schedlab.errors import InputError, PlaceError
-from schedlab.vm import command, kernel, qemu, shell, tiers, tools
+from schedlab.vm import command, kernel, qemu, tiers, tools
 
 
 def vm(options: argparse.Namespace) -> int:
@@ -63,10 +63,10 @@ def _shell(options: argparse.Namespace) -> int:
     shape = tiers.Shape(
         options.cpus, tiers.memory_mib(options.memory), options.topology and tiers.topology(options.topology)
     )
-    append = f"{shell.append()} {options.append}"
+    append = f"{command.append()} {options.append}"
     files = dict(map(_file, options.file))
     guest = command.prepare(None, files, {}, options.tier, shape, options.kernel or kernel.SERIES, append, options.disk)
-    return shell.interact(guest)
+    return command.interact(guest)
 
 
 def guest(options: argparse.Namespace) -> Guest | None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """manifest.json: what was asked, of which versions, on which machine, and which cells answer it.
 
-It is written before the first cell runs, and it is all that `schedlab report` needs beside the records.
+It is written before the first cell runs, and it is all that `schedlab report` needs beside the records. Of every guest
+that ran cells, guests.json has the kernel, the image and the emulator: exact results hold for these alone.
 """
 
 import json
@@ -9,12 +10,16 @@ import os
 import platform
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from schedlab import __version__, atomic
 from schedlab.campaign.matrix import Campaign, PlannedCell
 from schedlab.collect.store import Store
 from schedlab.errors import InputError
+
+if TYPE_CHECKING:
+    from schedlab.vm import Result
+
 
 FORMAT = 1
 NAME = "manifest.json"
@@ -107,3 +112,26 @@ def _cpu_model() -> str:
     except OSError:
         return ""
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+
+
+GUESTS = "guests.json"
+
+
+def note_guest(store: Store, result: "Result") -> None:
+    guest = {
+        "tier": result.tier,
+        "kernel": result.kernel_release,
+        "kernel_arguments": result.kernel_arguments,
+        "qemu": result.qemu_version,
+        "hashes": result.hashes,
+    }
+    known = read_guests(store)
+    if guest not in known:
+        atomic.write(store.directory / GUESTS, json.dumps([*known, guest], indent=1) + "\n")
+
+
+def read_guests(store: Store) -> list[dict[str, Any]]:
+    try:
+        return json.loads((store.directory / GUESTS).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []

@@ -16,7 +16,7 @@ from schedlab.distribution import Distribution, System
 from schedlab.doctor.programs import version_of
 from schedlab.doctor.requirement import Requirement
 from schedlab.errors import LabError
-from schedlab.vm import kernel, probe, qemu
+from schedlab.vm import command, kernel, qemu
 
 RUNNER = "schedlab-sim"
 SMALL = {"scheduler": "vtime", "workload": "pipe.toml", "machine": "desktop-4.toml"}
@@ -72,9 +72,9 @@ def _sched_ext(system: System, distribution: Distribution) -> Requirement:
 def kernel_config(system: System, kernel: str) -> str:
     """The kernel's configuration, where it can be read: from the kernel itself, else from its package."""
     try:
-        return gzip.decompress(system.at("/proc/kernel_config.gz").read_bytes()).decode("utf-8", "replace")
+        return gzip.decompress(system.at("/proc/config.gz").read_bytes()).decode("utf-8", "replace")
     except (OSError, EOFError):
-        return system.read(f"/boot/kernel_config-{kernel}") or system.read(f"/usr/lib/modules/{kernel}/kernel_config")
+        return system.read(f"/boot/config-{kernel}") or system.read(f"/usr/lib/modules/{kernel}/config")
 
 
 def _running(system: System) -> Requirement:
@@ -176,6 +176,6 @@ class LabGuest:
 
     def kvm_fault(self) -> str:
         try:
-            return probe.kvm_fault(qemu.find(), kernel.resolve())
+            return command.kvm_fault(qemu.find(), kernel.resolve())
         except LabError as error:
             return str(error)

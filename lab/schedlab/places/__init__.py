@@ -1,15 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where cells run: the simulator, a virtual machine, the host.
+"""Where cells run: the simulator, a virtual machine, the host."""
 
-A place is a module with `engine()`, the runner's binary, and `run(campaign, store, todo, jobs, done, say)`.
-"""
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
 
-from typing import Any
-
+from schedlab.campaign.matrix import Campaign
 from schedlab.campaign.request import Request
+from schedlab.collect.store import Store
+
+Done = Callable[[str, str], None]  # a cell's id, its status
+Say = Callable[[str], None]
 
 
-def place_of(request: Request) -> Any:
+class Place(Protocol):
+    """Each place is a module of this package with these functions."""
+
+    def engine(self) -> Path:
+        """The runner's binary: another build makes other cells."""
+
+    def run(self, campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done: Done, say: Say) -> int:
+        """Runs the cells of these ids, puts their records into the store, and returns the worst exit status."""
+
+
+def place_of(request: Request) -> Place:
     from schedlab.places import host, sim, vm
 
-    return {"sim": sim, "vm": vm, "host": host}[request.place]
+    places: dict[str, Place] = {"sim": sim, "vm": vm, "host": host}
+    return places[request.place]

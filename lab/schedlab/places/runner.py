@@ -8,13 +8,10 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from schedlab.errors import InputError, InterruptedRun, LabError, PlaceError
-
-Done = Callable[[str, str], None]  # id, status
-Say = Callable[[str], None]
+from schedlab.places import Done, Say
 
 # A runner finishes the cells it is at and leaves; one that does not is ended.
 _PATIENCE_S = 10.0

@@ -7,7 +7,8 @@ from pathlib import Path
 from schedlab import atomic, checkout
 from schedlab.campaign.matrix import Campaign
 from schedlab.collect.store import Store
-from schedlab.places.runner import Done, Say, drive
+from schedlab.places import Done, Say
+from schedlab.places.runner import drive
 
 RUNNER = "schedlab-sim"
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from schedlab import atomic, checkout
 from schedlab.campaign.matrix import Campaign, PlannedCell
-from schedlab.collect import guests, records
+from schedlab.collect import manifest, records
 from schedlab.collect.records import CorruptRecord
 from schedlab.collect.store import Store
 from schedlab.errors import LabError
-from schedlab.places import applications, real_kernel
-from schedlab.places.runner import Done, Say, judge
+from schedlab.places import Done, Say, applications, real_kernel
+from schedlab.places.runner import judge
 
 RUNNER = "schedlab-host"
 _SCRIPT = Path(__file__).with_name("guest.sh")
@@ -79,7 +79,7 @@ def _boot(
             )
         except vm.GuestFailed as error:
             raise LabError(f"{error}{_at(waiting)}") from error
-    guests.note(store, result)
+    manifest.note_guest(store, result)
     return judge(result.exit_code, messages, RUNNER, say)
 
 

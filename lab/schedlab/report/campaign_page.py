@@ -5,26 +5,25 @@ from functools import partial
 from typing import Any
 
 from schedlab import atomic, parallel
-from schedlab.collect import guests
+from schedlab.collect import manifest
 from schedlab.collect.records import Record
 from schedlab.collect.store import Store
 from schedlab.export import results
 from schedlab.export.plain import as_json
 from schedlab.format.numbers import interval, number, percent
 from schedlab.format.sentences import WORDS, certainty, machine_name, repetitions
-from schedlab.report import document as raw
 from schedlab.report import tables, workload_section
-from schedlab.report.document import MOST_BYTES, document
+from schedlab.report.document import MOST_BYTES, document, raw_data
 from schedlab.report.html import Markup, element, join, table
 from schedlab.statistics import design, verdict
-from schedlab.statistics.summary import MIXED, Measure, Summary
+from schedlab.statistics.summary import MIXED, Measure, Summary, measures
 
 # More would hardly fit: what is drawn in vain takes time.
 _MOST_CELLS = 3_000
 
 
 def write(summary: Summary, found: dict[str, Record], store: Store) -> None:
-    booted = guests.read(store)
+    booted = manifest.read_guests(store)
     whole = len(summary.manifest.cells) <= _MOST_CELLS
     text = render(summary, found, booted, whole)
     if whole and len(text.encode()) > MOST_BYTES:
@@ -79,15 +78,15 @@ def _raw(summary: Summary, found: dict[str, Record], whole: bool) -> Markup:
     described = {key: value for key, value in summary.manifest.data.items() if key != "cells"}
     content = {"summary": as_json(summary), "manifest": described}
     if not whole:
-        return raw.raw_data(content, "The summary and the manifest (every cell's metrics are in results.csv beside it)")
-    return raw.raw_data(
+        return raw_data(content, "The summary and the manifest (every cell's metrics are in results.csv beside it)")
+    return raw_data(
         content | {"cells": list(results.rows(summary.manifest, found))}, "The summary and every cell's metrics"
     )
 
 
 def _verdicts(summary: Summary) -> Markup:
     found = []
-    every = summary.measures(summary)
+    every = measures(summary)
     for label in summary.manifest.labels[1:]:
         seen = [line.word(label) for line in every]
         parts = [
@@ -122,7 +121,7 @@ def _overview(summary: Summary) -> Markup:
     if not others:
         return Markup("")
     rows: list[list[object]] = []
-    for line in summary.measures(summary):
+    for line in measures(summary):
         first = line.first
         link = element("a", first.workload, href=f"#{first.workload}")
         name = join(

@@ -43,7 +43,7 @@ def _charts_script() -> str:
     except OSError:
         pass
     text = vl_convert.javascript_bundle()
-    if "</_charts_script" in text.lower():
+    if "</script" in text.lower():
         raise ValueError("the charts' JavaScript would end the element that holds it")
     try:
         cache.write(path, text)

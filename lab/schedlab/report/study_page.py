@@ -13,8 +13,7 @@ from schedlab.export.plain import as_json
 from schedlab.format.sentences import machine_name
 from schedlab.metrics import metric
 from schedlab.report import charts, claims, palette, tables
-from schedlab.report import document as raw
-from schedlab.report.document import MOST_BYTES, document
+from schedlab.report.document import MOST_BYTES, document, raw_data
 from schedlab.report.html import Markup, element, join, table
 from schedlab.statistics.rows import Row
 from schedlab.statistics.samples import MEAN
@@ -87,7 +86,7 @@ def render(everything: list[Found], total: Score | None, command: str, whole: bo
         element("div", claims.picture(verdicts), class_="charts"),
         *[_section(one, several, whole) for one in everything],
         _provenance(everything, command),
-        raw.raw_data(_data(everything, whole), "Claims, scores" + (" and summaries" if whole else "")),
+        raw_data(_data(everything, whole), "Claims, scores" + (" and summaries" if whole else "")),
     ]
     title = "Studies" if several else everything[0].study.name
     return document(f"{title}: published claims beside ours", body)
@@ -153,7 +152,7 @@ def _experiment(experiment: Experiment, one: Found, several: bool, whole: bool) 
     ours = {name: label for label, name in theirs.items()}
     names = {label: f"{theirs[label]} = {label}" for label in labels if label in theirs}
     load = parts[0][1].manifest.data["workloads"][0]["load"] or "load"
-    figures, tables = [], []
+    figures, folded_tables = [], []
     for machine, summary in parts:
         points = _published_points(one.study, experiment, machine, one.verdicts)
         for rows in _measures(summary):
@@ -167,12 +166,12 @@ def _experiment(experiment: Experiment, one: Found, several: bool, whole: bool) 
             figures.append(charts.draw(caption, rows, labels, load, printed))
             change = join([element("b", f"{rows[0].title}, change against {theirs[labels[0]]}"), where])
             figures.append(charts.draw_changes(change, rows, labels, load))
-            tables.append(tables.numbers(rows, labels, load, where))
+            folded_tables.append(tables.numbers(rows, labels, load, where))
     heading = element("h3", f"{experiment.published}: {experiment.name}")
     shown = element("div", *figures, class_="charts")
     if not whole:
         return join([heading, palette.legend(labels, names), shown])
-    folded = element("details", element("summary", "The numbers"), element("div", *tables, class_="tables"))
+    folded = element("details", element("summary", "The numbers"), element("div", *folded_tables, class_="tables"))
     return join([heading, palette.legend(labels, names), shown, folded])
 
 

@@ -13,9 +13,9 @@ from schedlab.campaign.cells import FIRST, LAST
 from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import EJECTED, FAILED, OK, VOID, Record
 from schedlab.metrics import FALLBACK_HEADLINES, sort_key
-from schedlab.statistics import design, rows
+from schedlab.statistics import design
 from schedlab.statistics.estimates import Change, changes
-from schedlab.statistics.rows import Row
+from schedlab.statistics.rows import Row, rows_of
 from schedlab.statistics.samples import MEAN, Group, Scalars, groups
 from schedlab.statistics.stability import Noise, floors_pct, noise
 from schedlab.statistics.verdict import CLAIMS, NOISE, OPEN, SAME, UNKNOWN, holm
@@ -69,7 +69,7 @@ def summarise(manifest: Manifest, found: dict[str, Record]) -> Summary:
     headlines = _headlines(manifest, everything)
     planned = design.of_place(manifest.data["place"])
     by_group = parallel.each(
-        partial(rows.rows, group, manifest.labels, planned, headlines[group.workload]) for group in everything
+        partial(rows_of, group, manifest.labels, planned, headlines[group.workload]) for group in everything
     )
     rows = [row for found_in_group in by_group for row in found_in_group]
     floors = floors_pct((row.measure, row.control) for row in rows)

@@ -1,19 +1,69 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which kernel the guest boots: found once, kept in the cache, the same until a refresh is asked for.
 
-It is a stock cloud kernel out of Debian's archive wherever apt and Debian's keys are, elsewhere the host's own.
+It is a stock cloud kernel out of Debian's archive wherever apt and Debian's keys are, elsewhere the host's own. Its ELF
+file is taken out of the bzImage: QEMU enters that directly (PVH), which saves a guest the unpacking of 13 MB, over a
+second of emulated boot.
 """
 
+import gzip
+import lzma
 import re
+import shutil
+import struct
+import subprocess
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab import cache
-from schedlab.errors import InputError, PlaceError
-from schedlab.vm import apt, candidates, vmlinux
+from schedlab.errors import InputError, LabError, PlaceError
+from schedlab.vm import apt, candidates
 from schedlab.vm.candidates import Candidate, Unfit, check_config, check_types
+
+# Documentation/arch/x86/boot.rst: the fields of the set-up header.
+_SETUP_SECTORS = 0x1F1
+_MAGIC = 0x202
+_VERSION = 0x206
+_PAYLOAD = 0x248
+_SECTOR_BYTES = 512
+# ELFNOTE(Xen, XEN_ELFNOTE_PHYS32_ENTRY): name size 4, description size 4 or 8, type 18.
+_PVH_NOTES = [struct.pack("<III4s", 4, size, 18, b"Xen\0") for size in (4, 8)]
+
+
+class NotAKernel(LabError):
+    """The image is no bzImage that this module can read."""
+
+
+def extract_elf(image: bytes) -> bytes:
+    """The ELF file inside a bzImage.
+
+    Raises NotAKernel for anything else, and where the ELF has no PVH entry.
+    """
+    if image[_MAGIC : _MAGIC + 4] != b"HdrS" or struct.unpack_from("<H", image, _VERSION)[0] < 0x208:
+        raise NotAKernel("not a bzImage of boot protocol 2.08 or newer")
+    offset, length = struct.unpack_from("<II", image, _PAYLOAD)
+    start = (image[_SETUP_SECTORS] + 1) * _SECTOR_BYTES + offset
+    # The build appends the unpacked size in four bytes.
+    elf = _unpack(image[start : start + length - 4])
+    if elf[:4] != b"\x7fELF" or not any(note in elf for note in _PVH_NOTES):
+        raise NotAKernel("the kernel has no PVH entry (CONFIG_PVH)")
+    return elf
+
+
+def _unpack(packed: bytes) -> bytes:
+    if packed[:4] == b"\x28\xb5\x2f\xfd":
+        zstd = shutil.which("zstd")
+        if zstd is None:
+            raise PlaceError("zstd is missing, and the kernel is packed with it: install the package zstd")
+        return subprocess.run([zstd, "-dcq"], input=packed, capture_output=True, check=True).stdout
+    if packed[:2] == b"\x1f\x8b":
+        return gzip.decompress(packed)
+    if packed[:6] == b"\xfd7zXZ\0":
+        return lzma.decompress(packed)
+    raise NotAKernel(f"unknown compression {packed[:4].hex()}")
+
 
 # The series that the project's numbers were made with; another one is an option.
 SERIES = "7.2"
@@ -96,9 +146,9 @@ def _keep(candidate: Candidate) -> Kernel:
         packed, options = image.read_bytes(), config.read_bytes()
     check_config(release, options.decode("utf-8", "replace"))
     try:
-        name, content = "vmlinux", vmlinux.extract(packed)
+        name, content = "vmlinux", extract_elf(packed)
         check_types(release, content)
-    except vmlinux.NotAKernel:
+    except NotAKernel:
         # QEMU boots it packed, too; whether its types will do shows when a policy is loaded.
         name, content = "vmlinuz", packed
     home = cache.directory("kernels", release)

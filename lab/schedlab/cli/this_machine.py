@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""schedlab load, status, unload: the running kernel's scheduler."""
+"""schedlab doctor, load, status, unload: what this machine can do, and which scheduler its kernel runs."""
 
 import argparse
 import json
@@ -7,8 +7,18 @@ from dataclasses import asdict
 
 from schedlab import checkout
 from schedlab.catalogue import schedulers
-from schedlab.errors import InputError, LabError, PlaceError, unknown
+from schedlab.distribution import System
+from schedlab.doctor import examine, requirement
+from schedlab.doctor.places import LabGuest
+from schedlab.errors import NO_PLACE, InputError, LabError, PlaceError, unknown
 from schedlab.sched_ext import attached, sysfs
+
+
+def doctor(options: argparse.Namespace) -> int:
+    """Exit status: 0 the simulator works here, 3 it does not."""
+    distribution, found = examine(System(), LabGuest())
+    print((requirement.as_json if options.json else requirement.as_text)(distribution, found))
+    return 0 if requirement.places(found)["sim"] else NO_PLACE
 
 
 def load(options: argparse.Namespace) -> int:
