@@ -5,11 +5,13 @@ import json
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, Page
 
-from lab.tests.browser import PROGRAM, Browser, Page
+from lab.tests.browser import PROGRAM, chromium, complaints, opened
 
 pytestmark = pytest.mark.skipif(not PROGRAM, reason="no chromium here to open the pages in")
 
@@ -65,23 +67,15 @@ _ALL_LIVE = """
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    running = Browser(tmp_path_factory.mktemp("profile"))
-    yield running
-    running.close()
+def browser() -> Iterator[Browser]:
+    with chromium() as running:
+        yield running
 
 
 @pytest.fixture
-def opened(browser: Browser) -> Iterator[Callable[..., Page]]:
-    pages: list[Page] = []
-
-    def open_it(path: Path, **how: object) -> Page:
-        pages.append(browser.open(path, **how))  # type: ignore[arg-type]
-        return pages[-1]
-
-    yield open_it
-    for page in pages:
-        page.close()
+def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
+    with ExitStack() as pages:
+        yield lambda path, **how: pages.enter_context(opened(browser, path, **how))
 
 
 def check_layout(page: Page) -> None:
@@ -93,22 +87,36 @@ def check_layout(page: Page) -> None:
     assert seen["small"] == 0
 
 
+def test_a_complaint_is_seen(open_page: Callable[..., Page], tmp_path: Path) -> None:
+    """Of a script, of the console, of the browser itself, and what is asked of a network."""
+    bad = tmp_path / "bad.html"
+    bad.write_text(
+        "<!doctype html><title>bad</title><p>bad</p><img src='http://127.0.0.1:9/x.png'>"
+        "<script>console.warn('careful'); throw new Error('thrown');</script>"
+    )
+    found = complaints(open_page(bad))
+    assert any("thrown" in text for text in found)
+    assert "careful" in found
+    assert any("net::ERR" in text for text in found)
+    assert "asks for http://127.0.0.1:9/x.png" in found
+
+
 @pytest.mark.parametrize(("width", "dark"), [(390, False), (1200, True)])
 def test_it_lives_without_a_complaint_and_without_overflow(
-    report: Path, opened: Callable[..., Page], width: int, dark: bool
+    report: Path, open_page: Callable[..., Page], width: int, dark: bool
 ) -> None:
-    page = opened(report, width=width, dark=dark)
+    page = open_page(report, width=width, dark=dark)
     assert page.evaluate(_ALL_LIVE) == 8
     check_layout(page)
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert paper == ("rgb(21, 24, 27)" if dark else "rgb(255, 255, 255)")
     line = page.evaluate("getComputedStyle(document.querySelector('.chart[data-live] .mark-line path')).stroke")
     assert line == ("rgb(88, 178, 238)" if dark else "rgb(0, 114, 178)")
-    assert page.complaints() == []
+    assert complaints(page) == []
 
 
-def test_it_reads_without_javascript(report: Path, opened: Callable[..., Page]) -> None:
-    page = opened(report, width=390, scripts=False)
+def test_it_reads_without_javascript(report: Path, open_page: Callable[..., Page]) -> None:
+    page = open_page(report, width=390, scripts=False)
     # The debugger may still ask.
     check_layout(page)
     assert page.evaluate("document.querySelectorAll('.chart > svg').length") == 20
@@ -117,12 +125,12 @@ def test_it_reads_without_javascript(report: Path, opened: Callable[..., Page]) 
     )
     assert page.evaluate("document.querySelector('#save').hidden")
     assert page.evaluate("document.querySelectorAll('.legend button').length") == 0
-    assert page.complaints() == []
+    assert complaints(page) == []
 
 
-def test_values_in_the_page_are_those_of_the_records(report: Path, opened: Callable[..., Page]) -> None:
+def test_values_in_the_page_are_those_of_the_records(report: Path, open_page: Callable[..., Page]) -> None:
     """Means and counts straight from the records, past everything that made the page."""
-    page = opened(report)
+    page = open_page(report)
     shown = page.evaluate("""
         [...document.querySelectorAll("section#pipe table.numbers[data-measure='elapsed_s mean']")].map((table) => ({
           header: [...table.querySelectorAll("thead th")].map((cell) => cell.textContent),
@@ -146,8 +154,8 @@ def test_values_in_the_page_are_those_of_the_records(report: Path, opened: Calla
             assert value == pytest.approx(statistics.fmean(runs[machine, label]), rel=1e-9)
 
 
-def test_a_chart_shows_the_values_of_its_table(report: Path, opened: Callable[..., Page]) -> None:
-    page = opened(report)
+def test_a_chart_shows_the_values_of_its_table(report: Path, open_page: Callable[..., Page]) -> None:
+    page = open_page(report)
     page.evaluate(_ALL_LIVE)
     charted = page.evaluate("""
         JSON.parse(document.querySelector("section#latt .chart > script.spec").textContent).data.values
@@ -167,8 +175,8 @@ def test_a_chart_shows_the_values_of_its_table(report: Path, opened: Callable[..
     assert {(label, load): value for label, load, value in charted} == pytest.approx(in_ms)
 
 
-def test_the_pointer_gets_values_and_the_legend_hides(report: Path, opened: Callable[..., Page]) -> None:
-    page = opened(report)
+def test_the_pointer_gets_values_and_the_legend_hides(report: Path, open_page: Callable[..., Page]) -> None:
+    page = open_page(report)
     page.evaluate(_ALL_LIVE)
     spot = page.evaluate("""
         (() => {
@@ -178,24 +186,24 @@ def test_the_pointer_gets_values_and_the_legend_hides(report: Path, opened: Call
           return [box.left + box.width / 2, box.top + box.height / 2];
         })()
     """)
-    page.mouse("mouseMoved", *spot)
-    page.mouse("mouseMoved", spot[0] + 3, spot[1] + 2)
-    page.wait_for("document.querySelectorAll('#vg-tooltip-element.visible').length")
+    page.mouse.move(*spot)
+    page.mouse.move(spot[0] + 3, spot[1] + 2)
+    page.wait_for_function("document.querySelectorAll('#vg-tooltip-element.visible').length")
     text = page.evaluate("document.querySelector('#vg-tooltip-element').innerText")
     assert "95 % interval" in text
     assert " ms" in text
     assert page.evaluate("document.querySelectorAll('.chart[data-live] .mark-line path').length") == 3 * 4
     page.evaluate("document.querySelector('.legend button').click()")
-    page.wait_for("document.querySelectorAll('.chart[data-live] .mark-line path').length === 2 * 4")
+    page.wait_for_function("document.querySelectorAll('.chart[data-live] .mark-line path').length === 2 * 4")
     pressed = page.evaluate("document.querySelector('.legend button').getAttribute('aria-pressed')")
     assert pressed == "false"
     page.evaluate("document.querySelector('.legend button').click()")
-    page.wait_for("document.querySelectorAll('.chart[data-live] .mark-line path').length === 3 * 4")
-    assert page.complaints() == []
+    page.wait_for_function("document.querySelectorAll('.chart[data-live] .mark-line path').length === 3 * 4")
+    assert complaints(page) == []
 
 
-def test_the_data_can_be_saved(report: Path, opened: Callable[..., Page]) -> None:
-    page = opened(report)
+def test_the_data_can_be_saved(report: Path, open_page: Callable[..., Page]) -> None:
+    page = open_page(report)
     saved = page.evaluate("""
         new Promise((done) => {
           const real = URL.createObjectURL;
@@ -212,9 +220,9 @@ def test_the_data_can_be_saved(report: Path, opened: Callable[..., Page]) -> Non
 _SHOWN = "document.querySelector('figure.schedule .tools small').textContent"
 
 
-def test_the_schedule_zooms_pans_and_names_tasks(report: Path, opened: Callable[..., Page]) -> None:
-    page = opened(report)
-    page.wait_for("document.querySelectorAll('.schedule-window[data-live]').length === 3 * 2")
+def test_the_schedule_zooms_pans_and_names_tasks(report: Path, open_page: Callable[..., Page]) -> None:
+    page = open_page(report)
+    page.wait_for_function("document.querySelectorAll('.schedule-window[data-live]').length === 3 * 2")
     page.evaluate("document.querySelector('.schedule-window').scrollIntoView({ block: 'center' })")
     whole = page.evaluate(_SHOWN)
     assert whole == "25 ms shown, from 0 on"
@@ -225,38 +233,38 @@ def test_the_schedule_zooms_pans_and_names_tasks(report: Path, opened: Callable[
           return [box.left + box.width / 2, box.top + box.height / 2];
         })()
     """)
-    page.mouse("mouseMoved", *spot)
-    page.wait_for("document.querySelector('figure.schedule .tip').textContent !== ''")
+    page.mouse.move(*spot)
+    page.wait_for_function("document.querySelector('figure.schedule .tip').textContent !== ''")
     said = page.evaluate("document.querySelector('figure.schedule .tip').textContent")
     assert said == "first 1000 runs on CPU 0 for 5 ms, from 200 ns on"
     inside = page.evaluate("[...document.querySelectorAll('.schedule-window text.inside')].map((t) => t.textContent)")
     assert "first 1000" in inside
-    page.mouse("mouseWheel", *spot, deltaX=0, deltaY=-600)
-    page.wait_for(f"{_SHOWN} !== {whole!r}")
+    page.mouse.wheel(0, -600)
+    page.wait_for_function(f"{_SHOWN} !== {whole!r}")
     zoomed = page.evaluate(_SHOWN)
     assert float(zoomed.split()[0]) < 10
     # What was under the pointer still is.
     assert page.evaluate(f"document.elementFromPoint({spot[0]}, {spot[1]}).dataset.says") == said
-    page.mouse("mousePressed", *spot, button="left", buttons=1, clickCount=1)
-    page.mouse("mouseMoved", spot[0] - 200, spot[1], buttons=1, button="left")
-    page.mouse("mouseReleased", spot[0] - 200, spot[1], button="left")
-    page.wait_for(f"{_SHOWN} !== {zoomed!r}")
+    page.mouse.down()
+    page.mouse.move(spot[0] - 200, spot[1])
+    page.mouse.up()
+    page.wait_for_function(f"{_SHOWN} !== {zoomed!r}")
     dragged = page.evaluate(_SHOWN)
     page.evaluate("document.querySelector('.schedule-window').focus()")
-    page.key("ArrowRight")
-    page.wait_for(f"{_SHOWN} !== {dragged!r}")
-    page.key("0")
-    page.wait_for(f"{_SHOWN} === {whole!r}")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(f"{_SHOWN} !== {dragged!r}")
+    page.keyboard.press("0")
+    page.wait_for_function(f"{_SHOWN} === {whole!r}")
     page.evaluate("document.querySelectorAll('figure.schedule .tools button')[1].click()")
-    page.wait_for(f"{_SHOWN}.startsWith('12.5 ms')")
+    page.wait_for_function(f"{_SHOWN}.startsWith('12.5 ms')")
     page.evaluate("document.querySelector('figure.schedule .legend button').click()")
-    page.wait_for("document.querySelectorAll('figure.schedule rect.run[opacity]').length > 0")
-    assert page.complaints() == []
+    page.wait_for_function("document.querySelectorAll('figure.schedule rect.run[opacity]').length > 0")
+    assert complaints(page) == []
 
 
-def test_the_schedule_shows_the_traces_stretches(report: Path, opened: Callable[..., Page]) -> None:
+def test_the_schedule_shows_the_traces_stretches(report: Path, open_page: Callable[..., Page]) -> None:
     """Twelve turns of the fake runner: ten begin in the window, and whoever does not run waits."""
-    page = opened(report, scripts=False)
+    page = open_page(report, scripts=False)
     data = page.evaluate("JSON.parse(document.querySelector('script.schedule').textContent)")
     assert data["groups"] == ["first", "second", "third"]
     assert [panel["scheduler"] for panel in data["panels"]] == ["bfs", "cfs", "bfs:rules=424"]

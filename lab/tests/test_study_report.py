@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.tests.browser import PROGRAM, Browser
+from lab.tests.browser import PROGRAM, chromium, complaints, opened
 from lab.tests.test_report import Tags, embedded, without_scripts
 from lab.tests.test_report_in_browser import check_layout
 
@@ -121,16 +121,14 @@ def test_no_report_is_made_where_none_is_wanted(
 
 
 @pytest.mark.skipif(not PROGRAM, reason="no chromium here to open the page in")
-def test_on_a_phone_claims_and_scores_are_lists(made: Path, tmp_path: Path) -> None:
-    browser = Browser(tmp_path / "profile")
-    try:
-        check_layout(browser.open(made, width=1200))
-        page = browser.open(made, width=390)
-        check_layout(page)
-        shown = page.evaluate("document.querySelector('table.claims tbody tr').innerText")
-        assert re.match(r"c002-\d+\npython counter, desktop-4\n", shown)
-        head = "getComputedStyle(document.querySelector('table.claims td[data-head=ours]'), '::before').content"
-        assert page.evaluate(head) == '"ours: "'
-        assert page.complaints() == []
-    finally:
-        browser.close()
+def test_on_a_phone_claims_and_scores_are_lists(made: Path) -> None:
+    with chromium() as browser:
+        with opened(browser, made) as page:
+            check_layout(page)
+        with opened(browser, made, width=390) as page:
+            check_layout(page)
+            shown = page.evaluate("document.querySelector('table.claims tbody tr').innerText")
+            assert re.match(r"c002-\d+\npython counter, desktop-4\n", shown)
+            head = "getComputedStyle(document.querySelector('table.claims td[data-head=ours]'), '::before').content"
+            assert page.evaluate(head) == '"ours: "'
+            assert complaints(page) == []
