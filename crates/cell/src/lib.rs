@@ -2,8 +2,10 @@
 //! The formats between programs: what to run (cells, listed in shards) and what came out (records with histograms).
 //!
 //! `docs/records.md` is their description. The lab writes shards and reads records; the simulator and the host program
-//! read shards and write records. [`quoted`] writes the command lines that reproduce a record.
+//! read shards and write records. [`Arm`] is how people write a scheduler with its tunables; [`quoted`] writes the
+//! command lines that reproduce a record.
 
+mod arm;
 mod cell;
 mod digest;
 mod histogram;
@@ -11,6 +13,7 @@ mod record;
 mod shard;
 mod shell;
 
+pub use arm::{Arm, DEFAULT, assignments};
 pub use cell::{Cell, Digests};
 pub use digest::hex_digest;
 pub use histogram::{Buckets, Histogram};

@@ -1,33 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How schedulers, workloads, machines and settings are named on the command line.
+//! How schedulers, workloads and machines are named on the command line.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Result, anyhow, ensure};
+use cell::DEFAULT;
 
-pub fn split_scheduler(text: &str) -> Result<(&str, BTreeMap<String, String>)> {
-    match text.split_once(':') {
-        None => Ok((text, BTreeMap::new())),
-        Some((name, rest)) => {
-            let items: Vec<String> = rest.split('+').map(str::to_string).collect();
-            Ok((name, assignments(&items, "--scheduler")?))
-        }
-    }
-}
+/// The scheduler whose rules stand for those of the kernel's own.
+const SIMULATED_DEFAULT: &str = "eevdf";
 
-pub fn assignments(items: &[String], option: &str) -> Result<BTreeMap<String, String>> {
-    let mut map = BTreeMap::new();
-    for item in items {
-        let (key, value) = item
-            .split_once('=')
-            .with_context(|| format!("{option}: expected KEY=VALUE, found {item:?}"))?;
-        ensure!(
-            map.insert(key.to_string(), value.to_string()).is_none(),
-            "{option}: {key} is given twice"
-        );
+/// A scheduler's name in the simulator.
+pub fn simulated(name: &str) -> &str {
+    if name == DEFAULT {
+        SIMULATED_DEFAULT
+    } else {
+        name
     }
-    Ok(map)
 }
 
 /// `name` is a path if it looks like one, else it is looked for in `folder` of the tree around.
@@ -37,8 +25,8 @@ pub fn find(folder: &str, name: &str, suffix: &str) -> Result<PathBuf> {
         ensure!(path.exists(), "{name}: no such file or folder");
         return Ok(path);
     }
-    let name = if folder == "schedulers" && name == "default" {
-        "eevdf"
+    let name = if folder == "schedulers" {
+        simulated(name)
     } else {
         name
     };

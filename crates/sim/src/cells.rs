@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use cell::{Cell, Cost, Provenance, Record, Status, quoted};
+use cell::{Arm, Cell, Cost, Provenance, Record, Status, quoted};
 use kernel::{Options, Outcome, simulate};
 use machine::Machine;
 use policy::Native;
@@ -118,14 +118,13 @@ pub fn engine() -> String {
 
 /// The command line that runs a cell again; `arguments` are those of its options.
 pub fn reproduce(cell: &Cell, sources: &Sources, arguments: &str) -> String {
-    let mut scheduler = sources.scheduler.display().to_string();
-    for (index, (name, value)) in cell.tunables.iter().enumerate() {
-        let separator = if index == 0 { ':' } else { '+' };
-        let _ = write!(scheduler, "{separator}{name}={value}");
-    }
+    let arm = Arm {
+        scheduler: sources.scheduler.display().to_string(),
+        tunables: cell.tunables.clone(),
+    };
     let mut line = format!(
         "schedlab-sim cell --scheduler {} --workload {} --load {} --machine {} --seed {}",
-        quoted(&scheduler),
+        quoted(&arm.to_string()),
         quoted(&sources.workload.display().to_string()),
         cell.load,
         quoted(&sources.machine.display().to_string()),

@@ -158,7 +158,7 @@ fn shards_are_idempotent_and_do_not_depend_on_jobs() {
 #[test]
 fn bad_input_is_one_line_and_2() {
     let dir = tempfile::tempdir().unwrap();
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 7] = [
         (
             &["cell", "--workload", "nosuch"],
             "nosuch: not found in workloads/ here or above; a path may be given",
@@ -166,6 +166,14 @@ fn bad_input_is_one_line_and_2() {
         (
             &["cell", "--workload", "latt", "--scheduler", "vtime:x=1"],
             "vtime: unknown tunable 'x'; it has none",
+        ),
+        (
+            &["cell", "--workload", "latt", "--scheduler", "bfs:a=1+a=2"],
+            "scheduler 'bfs:a=1+a=2': tunable 'a' is given twice",
+        ),
+        (
+            &["check", "schedulers/bfs", "-o", "a=1", "-o", "a=2"],
+            "-o: a is given twice",
         ),
         (
             &["cell", "--workload", "latt", "--param", "x"],

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Everything about a shard's cells that can be checked before the first of them runs.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use cell::{Cell, Files, Shard};
+use cell::{Arm, Cell, DEFAULT, Files, Shard, quoted};
 use policy::Setting;
 use workload::Workload;
 use workload::command::Command;
 use workload::plan::Plan;
 
 use crate::schedulers::{Scheduler, is_object};
-
-/// The kernel's own scheduler.
-const DEFAULT: &str = "default";
 
 /// A cell, ready to run.
 pub struct Job {
@@ -61,12 +60,8 @@ fn job(files: &Files, id: &str, cell: &Cell, cpus: u32) -> Result<Job> {
     let object = (files.schedulers.get(&cell.scheduler))
         .and_then(|path| path.to_str())
         .filter(|path| is_object(path));
-    let (scheduler, settings) = under(
-        object.unwrap_or(&cell.scheduler),
-        cell.tunables
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str())),
-    )?;
+    let named = object.unwrap_or(&cell.scheduler);
+    let (scheduler, settings) = under(named, &cell.tunables)?;
     // An object beside this program is what its campaign built: it carries no digest of its sources.
     if let Some(scheduler) = scheduler.filter(|_| object.is_none()) {
         same(&cell.digests.scheduler, scheduler.digest, || {
@@ -86,7 +81,7 @@ fn job(files: &Files, id: &str, cell: &Cell, cpus: u32) -> Result<Job> {
         settings,
         plan,
         command,
-        again: again(cell, path),
+        again: again(cell, named, path),
     })
 }
 
@@ -101,14 +96,14 @@ fn same(expected: &str, found: &str, otherwise: impl Fn() -> String) -> Result<(
 }
 
 /// A scheduler by name or object, and its tunables as a user wrote them.
-pub fn under<'a>(
+pub fn under(
     name: &str,
-    tunables: impl IntoIterator<Item = (&'a str, &'a str)>,
+    tunables: &BTreeMap<String, String>,
 ) -> Result<(Option<&'static Scheduler>, Vec<Setting>)> {
     if name == DEFAULT {
-        return match tunables.into_iter().next() {
+        return match tunables.keys().next() {
             None => Ok((None, Vec::new())),
-            Some((tunable, _)) => Err(anyhow!(
+            Some(tunable) => Err(anyhow!(
                 "tunables.{tunable}: the kernel's own scheduler has no tunables"
             )),
         };
@@ -116,39 +111,34 @@ pub fn under<'a>(
     let scheduler = Scheduler::named(name)?;
     let manifest = scheduler.manifest()?;
     let settings = tunables
-        .into_iter()
+        .iter()
         .map(|(tunable, value)| manifest.setting(scheduler.name, tunable, value));
     Ok((Some(scheduler), settings.collect::<Result<_>>()?))
 }
 
-fn again(cell: &Cell, workload: &Path) -> String {
-    let list = |map: &std::collections::BTreeMap<String, String>, start: &str, between: &str| {
-        let parts = map
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect::<Vec<_>>();
-        if parts.is_empty() {
-            String::new()
-        } else {
-            format!("{start}{}", parts.join(between))
-        }
+/// The command that runs the cell again. `scheduler` is its name, or the path of its object.
+fn again(cell: &Cell, scheduler: &str, workload: &Path) -> String {
+    let arm = Arm {
+        scheduler: scheduler.to_owned(),
+        tunables: cell.tunables.clone(),
     };
-    format!(
-        "schedlab-host exec {} --load {} --seed {} --scheduler {}{}{}",
-        workload.display(),
+    let mut line = format!(
+        "schedlab-host exec {} --load {} --seed {} --scheduler {}",
+        quoted(&workload.display().to_string()),
         cell.load,
         cell.seed,
-        cell.scheduler,
-        list(&cell.tunables, ":", ","),
-        list(&cell.params, " --param ", " --param "),
-    )
+        quoted(&arm.to_string()),
+    );
+    for (name, value) in &cell.params {
+        let _ = write!(line, " --param {}", quoted(&format!("{name}={value}")));
+    }
+    line
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use cell::Digests;
-    use std::collections::BTreeMap;
     use std::path::PathBuf;
 
     type Change<'a> = &'a dyn Fn(&mut Cell);
@@ -194,6 +184,22 @@ mod tests {
         );
         let jobs = try_cell(|cell| cell.scheduler = "vtime".into()).unwrap();
         assert_eq!(jobs[0].scheduler.unwrap().name, "vtime");
+    }
+
+    #[test]
+    fn the_line_that_runs_it_again_is_one_that_a_shell_takes() {
+        let mut cell = cell();
+        cell.tunables = BTreeMap::from([("b".into(), "1".into()), ("a".into(), "x y".into())]);
+        cell.params = BTreeMap::from([("command".into(), "it's".into())]);
+        assert_eq!(
+            again(
+                &cell,
+                "my policies/mine.bpf.o",
+                Path::new("my work/pipe.toml")
+            ),
+            "schedlab-host exec 'my work/pipe.toml' --load 1 --seed 1 \
+             --scheduler 'my policies/mine.bpf.o:a=x y+b=1' --param 'command=it'\\''s'"
+        );
     }
 
     #[test]

@@ -7,16 +7,15 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow};
-use cell::{Cell, Digests};
-use cell::{Record, Status};
+use anyhow::{Context, Result};
+use cell::{Arm, Cell, DEFAULT, Digests, Record, Status, assignments};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use executor::tasks::Calibration;
 use serde_json::json;
 use workload::Workload;
 
 use crate::cells::{self, Job};
-use crate::error::{BadInput, bad_input};
+use crate::error::bad_input;
 use crate::kernel::{AutogroupOff, Kernel};
 use crate::running;
 use executor::application;
@@ -121,7 +120,7 @@ pub fn exec_command() -> Command {
         .arg(
             Arg::new("scheduler")
                 .long("scheduler")
-                .value_name("NAME[:TUNABLE=VALUE,…]")
+                .value_name("NAME[:TUNABLE=VALUE[+…]]")
                 .help("Load this scheduler for the run; `default` insists on the kernel's own [default: whatever runs]"),
         )
         .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the record as JSON"))
@@ -178,34 +177,18 @@ fn chosen(matches: &ArgMatches, cpus: u32) -> Result<(Workload, i64, BTreeMap<St
         Some(load) => *load,
         None => workload.least_load(cpus)?,
     };
-    let params = pairs(
-        "--param",
-        matches
-            .get_many::<String>("param")
-            .unwrap_or_default()
-            .map(String::as_str),
-    )?;
+    let params: Vec<String> = (matches.get_many("param").unwrap_or_default())
+        .cloned()
+        .collect();
+    let params = assignments("--param", &params)?;
     Ok((workload, load, params))
 }
 
 fn job(matches: &ArgMatches, cpus: u32) -> Result<Job> {
     let (workload, load, params) = chosen(matches, cpus)?;
     let named = matches.get_one::<String>("scheduler");
-    let (name, tunables) = named.map_or(("default", ""), |named| {
-        named.split_once(':').unwrap_or((named, ""))
-    });
-    let tunables = pairs(
-        "--scheduler",
-        tunables.split(',').filter(|pair| !pair.is_empty()),
-    )?;
-    let text = |(name, value): (&'_ String, &'_ String)| (name.clone(), value.clone());
-    let owned: Vec<_> = tunables.iter().map(text).collect();
-    let (scheduler, settings) = cells::under(
-        name,
-        owned
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str())),
-    )?;
+    let arm: Arm = named.map_or(DEFAULT, String::as_str).parse()?;
+    let (scheduler, settings) = cells::under(&arm.scheduler, &arm.tunables)?;
     let seed = *matches.get_one::<u64>("seed").expect("has a default");
     let plan = workload.plan(load, &params, cpus, seed)?;
     let command = workload.command(load, &params, cpus, seed)?;
@@ -217,9 +200,9 @@ fn job(matches: &ArgMatches, cpus: u32) -> Result<Job> {
         place: "host".into(),
         repetition: seed.saturating_sub(1),
         // Whatever runs: provenance.ops tells what that was.
-        scheduler: named.map_or("running", |_| name).to_owned(),
+        scheduler: named.map_or_else(|| "running".to_owned(), |_| arm.scheduler),
         seed,
-        tunables,
+        tunables: arm.tunables,
         workload: workload.name,
     };
     let again = "the same command".to_owned();
@@ -232,19 +215,6 @@ fn job(matches: &ArgMatches, cpus: u32) -> Result<Job> {
         command,
         again,
     })
-}
-
-fn pairs<'a>(
-    option: &str,
-    texts: impl Iterator<Item = &'a str>,
-) -> Result<BTreeMap<String, String>> {
-    let pair = |text: &str| -> Result<(String, String)> {
-        let (name, value) = text
-            .split_once('=')
-            .ok_or_else(|| anyhow!(BadInput(format!("{option} {text}: expected NAME=VALUE"))))?;
-        Ok((name.to_owned(), value.to_owned()))
-    };
-    texts.map(pair).collect()
 }
 
 /// For people: status, then a line per metric.
@@ -270,5 +240,33 @@ fn print(record: &Record) {
             times.max_ns() as f64 / 1000.0,
             times.count()
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_given_twice() {
+        for (option, value, message) in [
+            (
+                "--scheduler",
+                "vtime:a=1+a=2",
+                "scheduler 'vtime:a=1+a=2': tunable 'a' is given twice",
+            ),
+            ("--param", "messages=2", "--param: messages is given twice"),
+        ] {
+            let words = [
+                "exec",
+                "../../workloads/pipe.toml",
+                "--param",
+                "messages=1",
+                option,
+                value,
+            ];
+            let matches = exec_command().get_matches_from(words);
+            assert_eq!(job(&matches, 2).err().unwrap().to_string(), message);
+        }
     }
 }

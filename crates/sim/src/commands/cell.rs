@@ -6,11 +6,11 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use cell::{Cell, Digests, Status};
+use cell::{Arm, Cell, Digests, Status, assignments};
 use clap::Args;
 use kernel::{Options, RtGuard};
 
-use crate::arguments::{assignments, find, split_scheduler};
+use crate::arguments::find;
 use crate::cells::{self, Cache, Sources};
 
 #[derive(Args)]
@@ -52,9 +52,9 @@ pub struct CellArgs {
 }
 
 pub fn run(args: &CellArgs) -> Result<u8> {
-    let (scheduler, tunables) = split_scheduler(&args.scheduler)?;
+    let arm = args.scheduler.parse::<Arm>()?;
     let sources = Sources {
-        scheduler: find("schedulers", scheduler, "")?,
+        scheduler: find("schedulers", &arm.scheduler, "")?,
         workload: find("workloads", &args.workload, ".toml")?,
         machine: find("machines", &args.machine, ".toml")?,
     };
@@ -68,12 +68,12 @@ pub fn run(args: &CellArgs) -> Result<u8> {
             None => workload.least_load(machine.cpus() as u32)?,
         },
         machine: machine.name.clone(),
-        params: assignments(&args.params, "--param")?,
+        params: assignments("--param", &args.params)?,
         place: "sim".to_string(),
         repetition: args.seed.saturating_sub(1),
         scheduler: file_stem(&sources.scheduler),
         seed: args.seed,
-        tunables,
+        tunables: arm.tunables,
         workload: workload.name.clone(),
     };
     let mut options = Options {

@@ -12,7 +12,7 @@ use clap::Args;
 use policy::{Clang, CompileError, Manifest, Source, Target};
 use serde_json::json;
 
-use cell::quoted;
+use cell::{assignments, quoted};
 use signals::INTERRUPTED;
 use swarm::case::Case;
 use swarm::child::{Built, Runner};
@@ -21,7 +21,7 @@ use swarm::job::{Job, Limits, Verdict};
 use swarm::{Swarm, meaning, shrink};
 
 use crate::BAD_INPUT;
-use crate::arguments::{assignments, find};
+use crate::arguments::find;
 
 #[derive(Args)]
 pub struct CheckArgs {
@@ -107,7 +107,7 @@ pub fn object(args: &ObjectArgs) -> Result<u8> {
         return Ok(BAD_INPUT);
     }
     let manifest = Manifest::of_elf(&std::fs::read(&args.object)?)?;
-    for (name, value) in assignments(&args.set, "-o")? {
+    for (name, value) in assignments("-o", &args.set)? {
         manifest.setting(&source.name, &name, &value)?;
     }
     Ok(0)
@@ -131,7 +131,7 @@ pub fn run(args: &CheckArgs) -> Result<u8> {
     if let Some(file) = &args.replay {
         return replay(args, &built, &manifest, file);
     }
-    let fixed = assignments(&args.set, "-o")?;
+    let fixed = assignments("-o", &args.set)?;
     for (name, value) in &fixed {
         manifest.setting(&source.name, name, value)?;
     }

@@ -12,6 +12,7 @@ use clap::Args;
 use kernel::Options;
 use signals::INTERRUPTED;
 
+use crate::arguments::simulated;
 use crate::cells::{self, Cache, Sources};
 
 #[derive(Args)]
@@ -128,13 +129,11 @@ fn sources(files: &Files, cell: &Cell) -> Result<Sources> {
             .cloned()
             .ok_or_else(|| anyhow!("files.{kind}.{name}: expected this key, found none"))
     };
-    let scheduler = match (
-        cell.scheduler.as_str(),
-        files.schedulers.contains_key("default"),
-    ) {
-        // The kernel's own scheduler, in the simulator.
-        ("default", false) => "eevdf",
-        (name, _) => name,
+    // A shard may say itself what `default` is.
+    let scheduler = if files.schedulers.contains_key(&cell.scheduler) {
+        &cell.scheduler
+    } else {
+        simulated(&cell.scheduler)
     };
     Ok(Sources {
         scheduler: find(&files.schedulers, "schedulers", scheduler)?,
