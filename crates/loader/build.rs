@@ -3,7 +3,6 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result};
 use policy::{Clang, Source, Target};
@@ -14,7 +13,6 @@ fn main() {
         std::process::exit(1);
     }
     link_statically();
-    git_id();
 }
 
 fn embed_schedulers() -> Result<()> {
@@ -29,41 +27,18 @@ fn embed_schedulers() -> Result<()> {
     for source in Source::all(&root.join("schedulers"))? {
         let object = out.join(format!("{}.bpf.o", source.name));
         clang.build(&source, Target::Bpf, &object)?;
-        let digest: String =
-            source
-                .digest()?
-                .iter()
-                .take(8)
-                .fold(String::new(), |mut hex, byte| {
-                    let _ = write!(hex, "{byte:02x}");
-                    hex
-                });
         writeln!(
             table,
-            "    Scheduler {{ name: {:?}, about: {:?}, digest: {digest:?}, elf: &Aligned(*include_bytes!({:?})).0 }},",
+            "    Scheduler {{ name: {:?}, about: {:?}, digest: {:?}, elf: &Aligned(*include_bytes!({:?})).0 }},",
             source.name,
-            about(&source.dir.join("README.md")),
+            source.about(),
+            source.id()?,
             object.display().to_string(),
         )?;
     }
     table.push_str("];\n");
     std::fs::write(out.join("schedulers.rs"), table)?;
     Ok(())
-}
-
-/// The first paragraph below the title of a scheduler's README, in one line.
-fn about(readme: &Path) -> String {
-    let text = std::fs::read_to_string(readme).unwrap_or_default();
-    let lines = text
-        .lines()
-        .map(str::trim)
-        .skip_while(|line| !line.starts_with("# "))
-        .skip(1);
-    lines
-        .skip_while(|line| line.is_empty())
-        .take_while(|line| !line.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
 }
 
 /// libelf may have been built with zstd, which a static link has to name.
@@ -80,24 +55,4 @@ fn link_statically() {
     if libelf.is_ok_and(|libelf| libelf.libs.iter().any(|lib| lib == "zstd")) {
         println!("cargo:rustc-link-arg-bins=-lzstd");
     }
-}
-
-/// `SCHEDLAB_GIT`: the commit, or empty outside a checkout.
-fn git_id() {
-    let log = Path::new("../../.git/logs/HEAD");
-    if log.exists() {
-        println!("cargo:rerun-if-changed={}", log.display());
-    }
-    let output = Command::new("git")
-        .args(["rev-parse", "--short=9", "HEAD"])
-        .output();
-    let id = output
-        .ok()
-        .filter(|output| output.status.success())
-        .map(|output| output.stdout)
-        .unwrap_or_default();
-    println!(
-        "cargo:rustc-env=SCHEDLAB_GIT={}",
-        String::from_utf8_lossy(&id).trim()
-    );
 }

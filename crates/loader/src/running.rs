@@ -252,7 +252,7 @@ fn set_ops(
         .initial_value_mut()
         .context("the policy's sched_ext_ops cannot be set")?;
     let [name_at, timeout_at, dump_at, hotplug_at] = fields;
-    let name = ops_name(scheduler.name);
+    let name = ops_name(scheduler);
     data[name_at..name_at + 128].fill(0);
     data[name_at..name_at + name.len()].copy_from_slice(name.as_bytes());
     if let Some(timeout_ms) = options.timeout_ms {
@@ -265,19 +265,10 @@ fn set_ops(
     Ok(name)
 }
 
-/// `bfs_0.1.0_g0123456_x86_64`: letters, digits, `_` and `.` are all that the kernel takes.
-pub fn ops_name(scheduler: &str) -> String {
-    let git = env!("SCHEDLAB_GIT");
-    let git = if git.is_empty() {
-        String::new()
-    } else {
-        format!("_g{git}")
-    };
-    let mut name = format!(
-        "{scheduler}_{}{git}_{}",
-        env!("CARGO_PKG_VERSION"),
-        std::env::consts::ARCH
-    );
+/// `bfs_0.1.0_1a2b3c4d5_x86_64`: letters, digits, `_` and `.` are all that the kernel takes.
+pub fn ops_name(scheduler: &Scheduler) -> String {
+    let version = scheduler.version().replace('-', "_");
+    let mut name = format!("{}_{version}_{}", scheduler.name, std::env::consts::ARCH);
     name.truncate(127);
     name
 }

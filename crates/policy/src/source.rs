@@ -101,6 +101,26 @@ impl Source {
         Ok(files.into_iter().collect())
     }
 
+    /// What the README beside it begins with, in one line; empty without one. Headings and comments are passed over.
+    pub fn about(&self) -> String {
+        let text = std::fs::read_to_string(self.dir.join("README.md")).unwrap_or_default();
+        let outside =
+            |line: &&str| line.is_empty() || line.starts_with('#') || line.starts_with("<!--");
+        let lines = text.lines().map(str::trim);
+        let paragraph = lines.skip_while(outside).take_while(|line| !outside(line));
+        paragraph.collect::<Vec<_>>().join(" ")
+    }
+
+    /// The first 16 hex digits of the digest, by which records name it.
+    pub fn id(&self) -> Result<String> {
+        let digest = self.digest()?;
+        Ok(digest
+            .iter()
+            .take(8)
+            .map(|byte| format!("{byte:02x}"))
+            .collect())
+    }
+
     /// SHA-256 over the files, each as its name, a NUL and its bytes (`docs/records.md`).
     pub fn digest(&self) -> Result<[u8; 32]> {
         let mut hash = Sha256::new();

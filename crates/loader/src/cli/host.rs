@@ -32,7 +32,7 @@ fn command() -> Result<Command> {
         ));
     }
     Ok(Command::new("schedlab-host")
-        .version(version())
+        .version(version(env!("CARGO_PKG_VERSION")))
         .about("Puts schedlab's schedulers into the running kernel and runs workloads under them")
         .subcommand_required(true)
         .arg_required_else_help(true)

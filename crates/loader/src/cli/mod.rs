@@ -35,18 +35,9 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
     }
 }
 
-pub fn version() -> String {
-    let git = env!("SCHEDLAB_GIT");
-    let git = if git.is_empty() {
-        String::new()
-    } else {
-        format!("-g{git}")
-    };
-    format!(
-        "{}{git} {}-linux",
-        env!("CARGO_PKG_VERSION"),
-        std::env::consts::ARCH
-    )
+/// With what it is built for, as scx's schedulers print it.
+fn version(of: &str) -> String {
+    format!("{of} {}-linux", std::env::consts::ARCH)
 }
 
 /// `None` if clap has already answered (help, version); a mistake becomes one line.

@@ -37,7 +37,7 @@ pub fn command(scheduler: &Scheduler, manifest: &Manifest, name: &'static str) -
     ];
     Command::new(name)
         .bin_name(name)
-        .version(super::version())
+        .version(super::version(&scheduler.version()))
         .about(scheduler.about)
         .after_help("The scheduler runs until Ctrl-C; then the kernel's own takes over again.")
         .next_help_heading(COMMON)

@@ -76,7 +76,7 @@ fn keep_running(
     let kernel = kernel::Kernel::read();
     eprintln!(
         "scx_{name} {}, Linux {}, {} CPUs, HZ {}",
-        version(),
+        version(&scheduler.version()),
         kernel.release,
         kernel.cpus,
         kernel.hz
