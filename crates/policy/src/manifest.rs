@@ -3,6 +3,7 @@
 
 use anyhow::{Context, Result, bail};
 use object::{Object, ObjectSection};
+use serde_json::{Value, json};
 
 /// A constant that may be set before the policy is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +95,29 @@ impl Manifest {
             _ => bail!("expected tunable, choice or stat with its fields"),
         }
         Ok(())
+    }
+
+    /// For programs that ask.
+    pub fn json(&self) -> Value {
+        let number = |value: i128| json!(i64::try_from(value).unwrap_or(i64::MAX));
+        let tunables = self.tunables.iter().map(|tunable| {
+            json!({
+                "name": tunable.name,
+                "type": if tunable.choices.is_empty() { &tunable.kind } else { "choice" },
+                "default": tunable.default_text(),
+                "min": number(tunable.min),
+                "max": number(tunable.max),
+                "unit": tunable.unit,
+                "choices": tunable.choices,
+                "about": tunable.about,
+            })
+        });
+        let stats = self.stats.iter();
+        let stats = stats.map(|stat| json!({"name": stat.name, "about": stat.about}));
+        json!({
+            "tunables": tunables.collect::<Vec<_>>(),
+            "stats": stats.collect::<Vec<_>>(),
+        })
     }
 
     /// Check one assignment as a user writes it. The error names what was expected.

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{bench, cell, check, run};
+use commands::{bench, cell, check, describe, run};
 
 /// Runs schedulers in a deterministic simulator of a machine.
 #[derive(Parser)]
@@ -27,6 +27,8 @@ enum Command {
     Run(run::RunArgs),
     /// Run one cell by names or paths and print what came out
     Cell(cell::CellArgs),
+    /// Say what workloads, machines and schedulers are, as JSON
+    Describe(describe::DescribeArgs),
     /// Check a policy under random machines, workloads and churn
     Check(check::CheckArgs),
     /// Build a policy for the kernel
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Cell(args) => cell::run(&args),
+        Command::Describe(args) => describe::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Object(args) => check::object(&args),
         Command::CheckWorker(args) => check::worker(&args),

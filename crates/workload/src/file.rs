@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow, ensure};
 use cell::hex_digest;
 use input::{Kind, Node, one_line, suggest};
+use serde::Serialize;
 
 use crate::command::{self, Beside, Command};
 use crate::plan::Plan;
@@ -16,7 +17,7 @@ use crate::scope::{Scope, Setting};
 use crate::{build, expr, rtapp};
 
 /// The CPU count a file is tried with when it is read.
-const TRIAL_CPUS: u32 = 4;
+pub(crate) const TRIAL_CPUS: u32 = 4;
 
 #[derive(Clone, Debug)]
 pub struct Workload {
@@ -25,11 +26,11 @@ pub struct Workload {
     pub source: String,
     /// Name of the load parameter.
     pub load: String,
-    loads: Vec<Node>,
+    pub(crate) loads: Vec<Node>,
     pub params: Vec<Param>,
     root: Node,
     profile: Option<Arc<Profile>>,
-    beside: Arc<Beside>,
+    pub(crate) beside: Arc<Beside>,
     /// First 16 hex digits of SHA-256 of the file and, each after a NUL, its profile and the files its input is made with.
     pub digest: String,
 }
@@ -42,10 +43,15 @@ pub struct Param {
     default: Node,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Domain {
-    Range { min: i64, max: i64 },
     Choices(Vec<String>),
+    #[serde(untagged)]
+    Range {
+        min: i64,
+        max: i64,
+    },
 }
 
 impl Workload {
@@ -135,8 +141,12 @@ impl Workload {
 
     /// Loads that show something on so many CPUs, for a first comparison; the least first.
     pub fn loads(&self, cpus: u32) -> Result<Vec<i64>> {
+        self.levels(&self.loads, cpus)
+    }
+
+    pub(crate) fn levels(&self, items: &[Node], cpus: u32) -> Result<Vec<i64>> {
         let mut loads = Vec::new();
-        for item in &self.loads {
+        for item in items {
             loads.push(self.level(item, cpus)?);
         }
         loads.sort_unstable();

@@ -8,6 +8,7 @@ mod action;
 mod build;
 pub mod command;
 mod compiler;
+mod description;
 pub mod draw;
 pub mod expr;
 pub mod file;
@@ -19,6 +20,7 @@ mod queues;
 mod rtapp;
 mod scope;
 
+pub use description::{Description, Level};
 pub use file::Workload;
 
 /// Every action of the language, for listings.

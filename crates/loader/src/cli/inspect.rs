@@ -5,7 +5,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::error::NotHere;
-use crate::schedulers::SCHEDULERS;
+use crate::schedulers::{SCHEDULERS, Scheduler};
 use crate::sysfs::State;
 
 pub fn status(as_json: bool) -> Result<()> {
@@ -43,35 +43,10 @@ pub fn list(as_json: bool) -> Result<()> {
     Ok(())
 }
 
-fn describe(scheduler: &crate::schedulers::Scheduler) -> Result<Value> {
-    let manifest = scheduler.manifest()?;
-    let number = |value: i128| json!(i64::try_from(value).unwrap_or(i64::MAX));
-    let tunables: Vec<Value> = manifest
-        .tunables
-        .iter()
-        .map(|tunable| {
-            json!({
-                "name": tunable.name,
-                "type": if tunable.choices.is_empty() { &tunable.kind } else { "choice" },
-                "default": tunable.default_text(),
-                "min": number(tunable.min),
-                "max": number(tunable.max),
-                "unit": tunable.unit,
-                "choices": tunable.choices,
-                "about": tunable.about,
-            })
-        })
-        .collect();
-    let stats: Vec<Value> = manifest
-        .stats
-        .iter()
-        .map(|stat| json!({"name": stat.name, "about": stat.about}))
-        .collect();
-    Ok(json!({
-        "name": scheduler.name,
-        "about": scheduler.about,
-        "digest": scheduler.digest,
-        "tunables": tunables,
-        "stats": stats,
-    }))
+fn describe(scheduler: &Scheduler) -> Result<Value> {
+    let mut about = scheduler.manifest()?.json();
+    about["name"] = json!(scheduler.name);
+    about["about"] = json!(scheduler.about);
+    about["digest"] = json!(scheduler.digest);
+    Ok(about)
 }

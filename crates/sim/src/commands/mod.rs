@@ -4,4 +4,5 @@
 pub mod bench;
 pub mod cell;
 pub mod check;
+pub mod describe;
 pub mod run;
