@@ -380,6 +380,20 @@ fn timers_in_their_turn_come_one_after_the_other() {
 }
 
 #[test]
+fn a_sleep_of_no_time_is_due_at_once() {
+    let sections = "[[task]]\nname = \"a\"\nprogram = [{ sleep_ms = 1 }, { repeat = 3, do = [\
+                    { run_ms = 20 }, { sleep_us = 0 }, { log = \"lateness_us\", since = \"due\" }] }]";
+    let outcome = run_own(sections, "promises = [\"lateness_us\"]").unwrap();
+    let late = outcome.histograms["lateness_us"].to_buckets();
+    // Counted from an earlier sleep, it would hold the work.
+    assert!(
+        late.count == 3 && late.min_ns < 10_000_000,
+        "{}",
+        late.min_ns
+    );
+}
+
+#[test]
 fn a_post_carries_its_stamp_to_who_waits_for_any() {
     let sections = "[[semaphore]]\nname = \"asked\"\ncount = 3\n[[semaphore]]\nname = \"woken\"\ncount = 3\n\
                     [end]\ntask = \"worker\"\n\

@@ -12,6 +12,7 @@ mod description;
 pub mod draw;
 pub mod expr;
 pub mod file;
+pub mod interpreter;
 pub mod names;
 pub mod plan;
 mod profile;

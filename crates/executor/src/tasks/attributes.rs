@@ -16,13 +16,13 @@ pub fn allowed_cpus() -> Vec<usize> {
 }
 
 /// The plan's number of the CPU that the calling thread runs on.
-pub fn current_cpu(context: &Context) -> Result<i64, Fault> {
+pub fn current_cpu(context: &Context) -> Result<u32, Fault> {
     // SAFETY: no memory.
     let cpu = unsafe { libc::sched_getcpu() };
     let rank = usize::try_from(cpu)
         .ok()
         .and_then(|cpu| context.cpus.binary_search(&cpu).ok());
-    rank.map(|rank| rank as i64)
+    rank.map(|rank| rank as u32)
         .ok_or(Fault::value(Kind::Cpu, cpu.into()))
 }
 

@@ -84,6 +84,16 @@ impl Fault {
         }
     }
 
+    /// An interrupted system call is tried again; any other error of the call that just failed is a fault.
+    pub fn unless_interrupted(kind: Kind) -> Result<(), Self> {
+        let error = std::io::Error::last_os_error();
+        if error.kind() == std::io::ErrorKind::Interrupted {
+            Ok(())
+        } else {
+            Err(Self::os(kind, &error))
+        }
+    }
+
     pub fn value(kind: Kind, value: i64) -> Self {
         Self {
             kind,

@@ -2,15 +2,16 @@
 //! Runs a plan with real processes and threads on the running kernel.
 //!
 //! A supervisor (the caller) makes the queues and a block of shared memory, starts a guardian and every task, waits
-//! until all of them are blocked at the gate, opens it, and watches until the workload's end. Tasks interpret the plan
-//! and leave what they measured in the shared memory, where it outlives them. Whatever happens, the guardian's process
-//! group is killed and reaped, so nothing is left behind.
+//! until all of them are blocked at the gate, opens it, and watches until the workload's end. The workload crate's
+//! interpreter takes each task through its program; tasks leave what they measured in the shared memory, where it
+//! outlives them. Whatever happens, the guardian's process group is killed and reaped, so nothing is left behind.
 
 mod account;
 mod arena;
 mod attributes;
 mod calibrate;
 mod channels;
+mod children;
 mod clock;
 mod context;
 mod family;
@@ -18,11 +19,13 @@ mod fault;
 mod files;
 mod futex;
 mod image;
+mod messages;
 mod outcome;
 mod spawn;
 mod supervise;
 mod tally;
 mod task;
+mod world;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What each instruction of a plan means, said once for simulated and for real tasks.
+//!
+//! [`Interpreter::step`] carries out one instruction. Control flow, locals, random draws, due times and stamps are its
+//! own business; it keeps them in the task's [`Registers`]. Whatever else an instruction needs it asks of the task's
+//! [`World`], with every operand evaluated and every index checked. Who runs a task calls `step` as often as the task
+//! may go on.
+
+mod registers;
+mod timer;
+mod times;
+mod world;
+
+pub use registers::Registers;
+pub use world::{Call, Element, Stop, World};
+
+use world::enter;
+
+use crate::plan::{Inst, Plan, QueueRef, Value};
+
+/// What has become of a task with one instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<E> {
+    /// The instruction is done.
+    Next,
+    /// It was a jump.
+    Jumped,
+    /// The task does not go on at once; when it does, with the instruction where its registers are.
+    Paused,
+    /// The program has ended.
+    Exited,
+    Failed(E),
+}
+
+/// Where a program goes on.
+enum Flow {
+    Next,
+    To(u32),
+    Exit,
+}
+
+/// The program of a group's tasks.
+#[derive(Clone, Copy)]
+pub struct Interpreter<'p> {
+    plan: &'p Plan,
+    program: &'p [Inst],
+}
+
+impl<'p> Interpreter<'p> {
+    pub fn new(plan: &'p Plan, group: usize) -> Self {
+        Self {
+            plan,
+            program: &plan.groups[group].program,
+        }
+    }
+
+    /// Carry out the next instruction of a task.
+    pub fn step<W: World>(&self, world: &mut W) -> Step<W::Error> {
+        let registers = world.registers();
+        let at = registers.next;
+        let Some(inst) = self.program.get(at as usize) else {
+            return Step::Exited;
+        };
+        // A task that replaces its program image goes on behind the instruction that does it.
+        registers.next = at + 1;
+        let done = self.carry_out(world, inst);
+        let registers = world.registers();
+        registers.begun = false;
+        match done {
+            Ok(Flow::Next) => Step::Next,
+            Ok(Flow::To(to)) => {
+                registers.next = to;
+                Step::Jumped
+            }
+            Ok(Flow::Exit) => Step::Exited,
+            Err(Stop::After) => Step::Paused,
+            Err(Stop::Before) => {
+                registers.next = at;
+                registers.begun = true;
+                Step::Paused
+            }
+            Err(Stop::Failed(error)) => Step::Failed(error),
+        }
+    }
+
+    /// Carry out the burst of work that is the task's next instruction, perhaps behind a jump: how long it runs.
+    /// Nothing happens if something else comes next.
+    pub fn take_burst(&self, registers: &mut Registers) -> Option<u64> {
+        let mut at = registers.next;
+        if let Some(Inst::Jump { to }) = self.program.get(at as usize) {
+            at = *to;
+        }
+        let Some(Inst::Run { ns }) = self.program.get(at as usize) else {
+            return None;
+        };
+        registers.next = at + 1;
+        Some(registers.draw(ns))
+    }
+
+    #[allow(clippy::too_many_lines, reason = "one arm an instruction")]
+    fn carry_out<W: World>(&self, world: &mut W, inst: &Inst) -> Call<W, Flow> {
+        match inst {
+            Inst::Exit => return Ok(Flow::Exit),
+            Inst::Jump { to } => return Ok(Flow::To(*to)),
+            Inst::JumpLess { left, right, to } => {
+                let registers = world.registers();
+                if registers.eval(left) < registers.eval(right) {
+                    return Ok(Flow::To(*to));
+                }
+            }
+            Inst::Set { local, value } => {
+                let value = world.registers().eval(value);
+                world.registers().set(*local, value);
+            }
+            Inst::Draw { value, into } => {
+                let drawn = world.registers().draw(value);
+                world.registers().set(*into, drawn.cast_signed());
+            }
+
+            Inst::Run { ns } => {
+                let ns = world.registers().draw(ns);
+                world.run(ns)?;
+            }
+            Inst::Yield => {
+                enter(world);
+                world.yield_cpu()?;
+            }
+            Inst::Sleep { ns } => times::sleep(world, ns)?,
+            Inst::Timer { period_ns, skip } => times::timer(world, period_ns, *skip)?,
+            Inst::Until { ns } => times::until(world, ns)?,
+
+            Inst::Stamp => {
+                let now_ns = world.now_ns();
+                world.registers().stamp_ns = now_ns;
+            }
+            Inst::Log { metric, since, per } => {
+                let per = world.registers().eval(per).max(1) as u64;
+                let ns = times::since_ns(world, *since);
+                world.log(*metric, ns / per);
+            }
+            Inst::Elapsed {
+                since,
+                unit_ns,
+                into,
+            } => {
+                let ns = times::since_ns(world, *since) as i64;
+                world.registers().set(*into, ns / unit_ns.max(&1));
+            }
+            Inst::Count { metric, by } => {
+                let by = world.registers().eval(by);
+                world.count(*metric, by);
+            }
+
+            Inst::Send { queue, bytes } => {
+                let queue = self.queue(world, queue)?;
+                let bytes = world.registers().eval(bytes).max(0) as u32;
+                let stamp_ns = world.registers().stamp_ns;
+                enter(world);
+                world.send(queue, bytes, stamp_ns)?;
+            }
+            Inst::Recv { queue } => {
+                let queue = self.queue(world, queue)?;
+                enter(world);
+                let stamp_ns = world.receive(queue)?;
+                if self.plan.queues[queue.array].stamped {
+                    world.registers().message_ns = stamp_ns;
+                }
+            }
+            Inst::Poll { first, count, into } => {
+                let (first, count) = self.queues(world, first, count)?;
+                enter(world);
+                let offset = world.poll(first, count)?;
+                world.registers().set(*into, i64::from(offset));
+            }
+
+            Inst::Lock { lock, index } => {
+                let lock = self.lock(world, *lock, index)?;
+                world.lock(lock)?;
+            }
+            Inst::Spin { lock, index } => {
+                let lock = self.lock(world, *lock, index)?;
+                world.spin(lock)?;
+            }
+            Inst::Unlock { lock, index } => {
+                let lock = self.lock(world, *lock, index)?;
+                world.unlock(lock)?;
+            }
+            Inst::Wait { sem, index } => {
+                let semaphore = self.semaphore(world, *sem, index)?;
+                world.registers().message_ns = world.wait(semaphore)?;
+            }
+            Inst::WaitAny { sem, into } => {
+                let (index, stamp_ns) = world.wait_any(*sem)?;
+                world.registers().message_ns = stamp_ns;
+                world.registers().set(*into, i64::from(index));
+            }
+            Inst::Post { sem, index } => {
+                let semaphore = self.semaphore(world, *sem, index)?;
+                let stamp_ns = world.registers().stamp_ns;
+                world.post(semaphore, stamp_ns)?;
+            }
+            Inst::Await {
+                condition,
+                index,
+                releases,
+            } => {
+                let condition = self.condition(world, *condition, index)?;
+                let releases = match releases {
+                    Some((lock, index)) => Some(self.lock(world, *lock, index)?),
+                    None => None,
+                };
+                world.await_signal(condition, releases)?;
+            }
+            Inst::Signal {
+                condition,
+                index,
+                all,
+            } => {
+                let condition = self.condition(world, *condition, index)?;
+                world.signal(condition, *all)?;
+            }
+
+            Inst::Disk { bytes, write, sync } => {
+                let bytes = world.registers().eval(bytes).max(0) as u64;
+                enter(world);
+                world.disk(bytes, *write, *sync)?;
+            }
+
+            Inst::Fork { group, index } => {
+                let len = self.plan.groups[*group as usize].count;
+                let task = element(world, "task", *group, index, len)?;
+                world.fork(task)?;
+            }
+            Inst::Exec => world.exec()?,
+            Inst::Reap => {
+                enter(world);
+                world.reap()?;
+            }
+            Inst::Alive { into } => {
+                let alive = world.has_child()?;
+                world.registers().set(*into, alive.into());
+            }
+
+            Inst::Nice { nice } => {
+                let nice = world.registers().eval(nice).clamp(-20, 19);
+                enter(world);
+                world.set_nice(nice as i32)?;
+            }
+            Inst::SetPolicy { policy } => {
+                enter(world);
+                world.set_policy(*policy)?;
+            }
+            Inst::Affinity { cpus } => {
+                enter(world);
+                world.set_affinity(cpus)?;
+            }
+            Inst::Cpu { into } => {
+                let cpu = world.cpu()?;
+                world.registers().set(*into, cpu.into());
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn queue<W: World>(&self, world: &mut W, queue: &QueueRef) -> Call<W, Element> {
+        let len = self.plan.queues[queue.array as usize].count;
+        element(world, "queue", queue.array, &queue.index, len)
+    }
+
+    /// The first of a range of queues, and how many they are: at least one, all in the same array.
+    fn queues<W: World>(
+        &self,
+        world: &mut W,
+        first: &QueueRef,
+        count: &Value,
+    ) -> Call<W, (Element, u32)> {
+        let len = self.plan.queues[first.array as usize].count;
+        let first = self.queue(world, first)?;
+        let count = world.registers().eval(count);
+        let last = (first.index as i64).saturating_add(count).saturating_sub(1);
+        if count < 1 || last >= i64::from(len) {
+            Err(world.out_of_range("queue", last, len))?;
+        }
+        Ok((first, count as u32))
+    }
+
+    fn lock<W: World>(&self, world: &mut W, array: u32, index: &Value) -> Call<W, Element> {
+        let len = self.plan.locks[array as usize];
+        element(world, "lock", array, index, len)
+    }
+
+    fn semaphore<W: World>(&self, world: &mut W, array: u32, index: &Value) -> Call<W, Element> {
+        let (len, _) = self.plan.semaphores[array as usize];
+        element(world, "semaphore", array, index, len)
+    }
+
+    fn condition<W: World>(&self, world: &mut W, array: u32, index: &Value) -> Call<W, Element> {
+        let len = self.plan.conditions[array as usize];
+        element(world, "condition", array, index, len)
+    }
+}
+
+fn element<W: World>(
+    world: &mut W,
+    what: &str,
+    array: u32,
+    index: &Value,
+    len: u32,
+) -> Call<W, Element> {
+    let index = world.registers().eval(index);
+    if !(0..i64::from(len)).contains(&index) {
+        Err(world.out_of_range(what, index, len))?;
+    }
+    Ok(Element {
+        array: array as usize,
+        index: index as usize,
+    })
+}
