@@ -28,7 +28,7 @@ pub struct Workload {
     pub load: String,
     pub(crate) loads: Vec<Node>,
     pub params: Vec<Param>,
-    root: Node,
+    pub(crate) root: Node,
     profile: Option<Arc<Profile>>,
     pub(crate) beside: Arc<Beside>,
     /// First 16 hex digits of SHA-256 of the file and, each after a NUL, its profile and the files its input is made with.
