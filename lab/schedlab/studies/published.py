@@ -8,7 +8,7 @@ from schedlab import checkout
 
 # The fair score of published/README.md.
 WEIGHTS = {"tie?": 0.0, "weak": 0.5, "medium": 1.0, "strong": 1.0, "stated": 1.0}
-# Its programs were scheduled, and switched thousands of times, as FIFO never does (published/README.md, 12).
+# Its programs were scheduled, and switched thousands of times, as FIFO never does (published/README.md, study 003).
 NOT_WHAT_IT_SAYS = "FIFO on BFS kernel"
 
 
