@@ -1,47 +1,55 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Ctrl-C and its kin: remembered by a handler, acted upon where it is safe.
 
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+use nix::poll::{PollTimeout, poll};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::unistd::getppid;
 
 /// Exit status of a program that a signal ended in order.
 pub const INTERRUPTED: u8 = 130;
 
-static CAUGHT: AtomicI32 = AtomicI32::new(0);
+static CAUGHT: AtomicBool = AtomicBool::new(false);
 
-extern "C" fn remember(signal: libc::c_int) {
-    CAUGHT.store(signal, Ordering::SeqCst);
+extern "C" fn remember(_: i32) {
+    CAUGHT.store(true, Ordering::SeqCst);
 }
 
 /// From now on SIGINT, SIGTERM and SIGHUP end the work in order instead of the process at once.
 pub fn catch() {
-    // SAFETY: the handler only stores to an atomic; no SA_RESTART, so that waits end at once.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = remember as extern "C" fn(libc::c_int) as usize;
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-            libc::sigaction(signal, &raw const action, std::ptr::null_mut());
-        }
+    // Without SA_RESTART, so that waits end at once.
+    let action = SigAction::new(
+        SigHandler::Handler(remember),
+        SaFlags::empty(),
+        SigSet::empty(),
+    );
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        // SAFETY: the handler only stores to an atomic.
+        unsafe { sigaction(signal, &action) }.expect("these signals can be caught");
     }
 }
 
 /// As SIGTERM, when the process that started this one ends, however it ends.
 pub fn with_parent(parent: u32) {
-    // SAFETY: plain system calls; whoever ended before the first of them is no longer the parent.
-    unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
-        if libc::getppid() as u32 != parent {
-            remember(libc::SIGTERM);
-        }
+    set_pdeathsig(Signal::SIGTERM).expect("the kernel knows SIGTERM");
+    // A parent that ended before that sends no signal.
+    if getppid().as_raw() as u32 != parent {
+        remember(0);
     }
 }
 
 pub fn caught() -> bool {
-    CAUGHT.load(Ordering::SeqCst) != 0
+    CAUGHT.load(Ordering::SeqCst)
 }
 
 /// Sleep, or less if a signal comes.
 pub fn wait(time: Duration) {
-    // SAFETY: no file descriptors.
-    unsafe { libc::poll(std::ptr::null_mut(), 0, time.as_millis() as libc::c_int) };
+    // No file descriptors; the error is that a signal came.
+    let _ = poll(
+        &mut [],
+        PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX),
+    );
 }
