@@ -3,13 +3,12 @@
 
 import itertools
 import math
-import time
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from lab.tests.cost import seconds
 from schedlab.statistics import dunnett, tukey
 from schedlab.statistics.blocks import additive, paired_t
 from schedlab.statistics.oneway import GAMES_HOWELL, TUKEY_KRAMER, OneWay, omega_squared, oneway
@@ -250,17 +249,6 @@ def test_a_tiny_p_of_the_studentized_range_is_told_from_none() -> None:
 
 # Ten thousand cells of three schedulers, ten repetitions each: so many places where all pairs are compared.
 _PLACES = 333
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """Of CPU time, so that what else the machine does hardly matters; the best of a few."""
-    work()
-    taken = []
-    for _ in range(5):
-        begin = time.process_time()
-        work()
-        taken.append(time.process_time() - begin)
-    return min(taken)
 
 
 def test_scipy_s_studentized_range_would_be_felt() -> None:
