@@ -25,6 +25,12 @@ loads = [1, 4]
 [params]
 clients = { default = 4, min = 1, max = 512, about = "client processes" }
 duration_s = { default = 20, min = 1, max = 3600, about = "length of the run" }
+[end]
+after_s = "duration_s"
+[[task]]
+name = "client"
+count = "clients"
+program = [{ loop = [{ timer_us = 1_000 }, { log = "wakeup_latency_us", since = "due" }] }]
 [metrics]
 promises = ["wakeup_latency_us"]
 """
@@ -36,6 +42,14 @@ load = "pairs"
 loads = [8]
 [params]
 pairs = { default = 8, min = 1, max = 64, about = "pairs" }
+[end]
+after_s = 1
+[[task]]
+name = "pair"
+count = "pairs"
+program = [{ loop = [{ timer_us = 1_000 }, { log = "wakeup_latency_us", since = "due" }] }]
+[metrics]
+promises = ["wakeup_latency_us"]
 """
 
 
@@ -57,11 +71,13 @@ def make_checkout(root: Path) -> Path:
     (root / "workloads" / "latt.toml").write_text(_LATT)
     (root / "workloads" / "pipe.toml").write_text(_PIPE)
     for name in _TOPOLOGY:
-        text = f'name = "{name}"\ntitle = "{name} title"\n{_TOPOLOGY[name]}'
+        text = f'name = "{name}"\ntitle = "{name} title"\nsource = "test"\nhz = 250\n{_TOPOLOGY[name]}'
         (root / "machines" / f"{name}.toml").write_text(text)
     for name in ("schedlab-sim", "schedlab-host"):
         shutil.copy(HERE / "fake_runner.py", root / "bin" / name)
         (root / "bin" / name).chmod(0o755)
+    # The fake runner leaves to it what it is asked about files.
+    (root / "bin" / "schedlab-sim.real").symlink_to(LAB.parent / "target" / "release" / "schedlab-sim")
     return root
 
 

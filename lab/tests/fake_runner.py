@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A runner that obeys docs/records.md without running anything: numbers are drawn from the cell's seed.
 
+What there is in files it leaves to the real one.
+
 FAKE_DELAY_S   seconds per cell
 FAKE_FAIL      a scheduler whose cells fail; FAKE_EJECT: one whose cells are ejected
 FAKE_STATUS    end at once with this status and the message FAKE_MESSAGE
@@ -96,6 +98,9 @@ def digest(name: str) -> str:
 
 
 def main() -> int:
+    if sys.argv[1] == "describe":
+        real = f"{sys.argv[0]}.real"
+        os.execv(real, [real, *sys.argv[1:]])
     if "FAKE_STATUS" in os.environ:
         print(os.environ.get("FAKE_MESSAGE", ""), file=sys.stderr)
         return int(os.environ["FAKE_STATUS"])

@@ -9,9 +9,12 @@ import pytest
 
 from schedlab.campaign.matrix import campaign
 from schedlab.campaign.request import request
-from schedlab.catalogue import loads
+from schedlab.catalogue import workloads
 from schedlab.collect import manifest
 from schedlab.errors import InputError
+
+ROOT = Path(__file__).resolve().parents[2]
+COUNTER = ROOT / "workloads" / "counter.toml"
 
 
 @pytest.mark.parametrize(
@@ -26,23 +29,23 @@ from schedlab.errors import InputError
     ],
 )
 def test_levels_are_those_of_the_cpus(given: list[int | str], cpus: int, there: list[int]) -> None:
-    assert loads.at(given, cpus, "w") == there
+    assert workloads.loads_on(COUNTER, tuple(given), cpus) == there
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "cpu", "cpus_2", "2 cpus", "cpus ** 2", "cpus // 2", "cpus +", "0x10", "cpus(1)", "1.5", "(" * 5000, "+1"],
+    ["", "cpu", "cpus_2", "2 cpus", "cpus ** 2", "cpus // 2", "cpus +", "0x10", "cpus(1)", "1.5", "(" * 5000],
 )
 def test_what_is_no_expression_is_one_line(text: str) -> None:
-    with pytest.raises(InputError, match=r"^w: expected positive integers and expressions of 'cpus'") as error:
-        loads.check([1, text], "w")
+    with pytest.raises(InputError, match=r"counter\.toml: (expected|unknown name) ") as error:
+        workloads.loads_on(COUNTER, (1, text), 4)
     assert "\n" not in str(error.value)
 
 
 def test_a_division_by_nothing_is_said_of_the_machine() -> None:
-    loads.check(["8 / (cpus - 1)"], "w")
-    with pytest.raises(InputError, match=r"^w: expected divisors above 0, got '8 / \(cpus - 1\)' with 1 CPUs$"):
-        loads.at(["8 / (cpus - 1)"], 1, "w")
+    assert workloads.loads_on(COUNTER, ("8 / (cpus - 1)",), 4) == [2]
+    with pytest.raises(InputError, match=r"counter\.toml: .*divisor"):
+        workloads.loads_on(COUNTER, ("8 / (cpus - 1)",), 1)
 
 
 @pytest.fixture

@@ -168,6 +168,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_readme_says_what_it_is_in_its_first_paragraph() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("mine");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("scx_mine.bpf.c"), "").unwrap();
+        let source = Source::find(&folder).unwrap();
+        assert_eq!(source.about(), "");
+        let text = "<!-- SPDX -->\n# mine\n\nOne line\nand another.\n\nMore.\n";
+        std::fs::write(folder.join("README.md"), text).unwrap();
+        assert_eq!(source.about(), "One line and another.");
+    }
+
+    #[test]
     fn headers_of_other_folders_belong_to_a_policy() {
         let dir = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
@@ -183,6 +196,8 @@ mod tests {
         write("shared/a.h", "#include \"types.h\"\n#include \"./b.h\"\n");
         write("shared/b.h", "#include \"../mine/../shared/a.h\"\n");
         write("shared/other.h", "");
+        write("mine/README.md", "not hashed");
+        write("mine/notes.c", "not hashed");
         let source = Source::find(&dir.path().join("mine")).unwrap();
         let names: Vec<_> = source
             .files()
@@ -194,7 +209,17 @@ mod tests {
             names,
             ["../shared/a.h", "../shared/b.h", "mine.h", "scx_mine.bpf.c"]
         );
+        // Each file as its name, a NUL and its bytes, in the order of the names.
+        let mut whole = Sha256::new();
+        for (name, file) in names.iter().zip(["shared/a.h", "shared/b.h", "mine/mine.h", "mine/scx_mine.bpf.c"]) {
+            whole.update(name);
+            whole.update([0]);
+            whole.update(std::fs::read(dir.path().join(file)).unwrap());
+        }
         let before = source.digest().unwrap();
+        assert_eq!(before, <[u8; 32]>::from(whole.finalize()));
+        assert!(source.id().unwrap().starts_with(&format!("{:02x}", before[0])));
+        assert_eq!(source.id().unwrap().len(), 16);
         write("shared/other.h", "changed");
         assert_eq!(source.digest().unwrap(), before);
         write("shared/b.h", "changed");

@@ -258,6 +258,123 @@ fn a_failure_prints_the_line_that_reproduces_it() {
 }
 
 #[test]
+fn what_there_is_in_files_is_described() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let text = WORKLOAD.replace("[2]", "[1, \"2 * cpus\"]");
+    let workload = write("turns.toml", &text);
+    let broken = write("broken.toml", "name = 1\n");
+    let policy = write(
+        "mine/scx_mine.bpf.c",
+        "#include <scx.h>\nTUNABLE(u64, slice_us, 6000, 1000, 9000, \"us\", \"a slice\");\n\
+         STAT(kicks, \"CPUs kicked\");\nSCX_OPS_DEFINE(mine_ops, .name = \"mine\");\n",
+    );
+    write("mine/README.md", "# mine\n\nOne of\nmine.\n\nMore.\n");
+    let describe = |words: &[&str]| {
+        let output = sim()
+            .arg("describe")
+            .args(words)
+            .current_dir(root())
+            .output()
+            .unwrap();
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        (output.status.code(), told)
+    };
+    let (workload, broken) = (workload.to_str().unwrap(), broken.to_str().unwrap());
+
+    let words = [
+        "--workload",
+        workload,
+        "--cpus",
+        "1,16",
+        "--machine",
+        "server-2x8-smt",
+    ];
+    let (status, told) = describe(&words);
+    assert_eq!(status, Some(0));
+    assert_eq!(
+        told,
+        serde_json::json!({
+            "workloads": [{
+                "name": "turns", "title": "turns", "source": "a test", "path": workload,
+                "digest": cell::hex_digest(text.as_bytes(), 16),
+                "load": "tasks", "loads": [1, "2 * cpus"], "loads_on": {"1": [1, 2], "16": [1, 32]},
+                "params": [{"name": "tasks", "about": "tasks", "default": "2", "min": 1, "max": 64}],
+                "promises": [], "logs": [], "beside": [], "leaves_out": [],
+            }],
+            "machines": [{
+                "name": "server-2x8-smt", "title": told["machines"][0]["title"],
+                "path": told["machines"][0]["path"], "cpus": 32, "hz": 250,
+            }],
+            "schedulers": [],
+        })
+    );
+
+    // Other levels; what is broken hides nothing.
+    let words = [
+        "--workload",
+        broken,
+        "--workload",
+        workload,
+        "--level",
+        "cpus / 2",
+        "--level=7",
+        "--cpus=8",
+    ];
+    let (status, told) = describe(&words);
+    assert_eq!(status, Some(2));
+    let error = told["workloads"][0]["error"].as_str().unwrap();
+    assert!(error.starts_with(&format!("{broken}:1: name: ")), "{error}");
+    assert_eq!(
+        told["workloads"][1]["loads"],
+        serde_json::json!(["cpus / 2", 7])
+    );
+    assert_eq!(
+        told["workloads"][1]["loads_on"],
+        serde_json::json!({"8": [4, 7]})
+    );
+
+    let mine = format!("{}:slice_us=2000+a=1", policy.display());
+    let words = [
+        "--scheduler",
+        &mine,
+        "--scheduler",
+        "default",
+        "--scheduler",
+        "bfs:a=1+a=2",
+        "--build",
+    ];
+    let (status, told) = describe(&words);
+    assert_eq!(status, Some(2));
+    let told = &told["schedulers"];
+    assert_eq!(
+        told[0],
+        serde_json::json!({
+            "scheduler": policy, "set": {"a": "1", "slice_us": "2000"},
+            "name": "mine", "about": "One of mine.", "digest": told[0]["digest"],
+            "file": policy, "folder": policy.parent().unwrap(),
+            "tunables": [{
+                "name": "slice_us", "type": "u64", "default": "6000", "min": 1000, "max": 9000,
+                "unit": "us", "choices": [], "about": "a slice",
+            }],
+            "stats": [{"name": "kicks", "about": "CPUs kicked"}],
+        })
+    );
+    assert_eq!(told[0]["digest"].as_str().unwrap().len(), 16);
+    assert_eq!(
+        (&told[1]["name"], &told[1]["means"]),
+        (&"default".into(), &"eevdf".into())
+    );
+    let error = "scheduler 'bfs:a=1+a=2': tunable 'a' is given twice";
+    assert_eq!(told[2], serde_json::json!({"error": error}));
+}
+
+#[test]
 fn an_interrupt_leaves_finished_records_and_130() {
     let dir = tempfile::tempdir().unwrap();
     let cells: Vec<(&str, i64, u64)> = (1..400).map(|seed| ("vtime", 64, seed)).collect();

@@ -68,6 +68,7 @@ impl Workload {
                 .map(|level| given(&self.root, level))
                 .collect()
         };
+        self.levels(&loads, TRIAL_CPUS)?;
         let mut loads_on = BTreeMap::new();
         for &cpus in cpus {
             loads_on.insert(cpus, self.levels(&loads, cpus)?);
@@ -113,8 +114,8 @@ impl Workload {
 /// A level that the file does not have.
 fn given(file: &Node, text: &str) -> Node {
     file.made(match text.parse() {
-        Ok(number) => Kind::Integer(number),
-        Err(_) => Kind::Text(text.to_owned()),
+        Ok(number) if !text.starts_with('+') => Kind::Integer(number),
+        _ => Kind::Text(text.to_owned()),
     })
 }
 

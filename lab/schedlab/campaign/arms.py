@@ -8,15 +8,11 @@ A list of schedulers is separated by commas; tunables follow a colon and are joi
     ./my/policy:slice_us=500,default
 """
 
-import re
 from dataclasses import dataclass, field
 
-from schedlab.catalogue import schedulers
+from schedlab.catalogue import described, schedulers
 from schedlab.catalogue.schedulers import DEFAULT, Scheduler
 from schedlab.errors import InputError
-
-_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-SIMULATED_DEFAULT = "eevdf"
 
 
 @dataclass(frozen=True)
@@ -29,8 +25,11 @@ class Arm:
 
 def parse(text: str, place: str) -> list[Arm]:
     arms: list[Arm] = []
-    for part in text.split(","):
-        arm = _parse_one(part.strip(), text, place)
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise InputError(f"schedulers '{text}': expected NAME[:KEY=VALUE[+KEY=VALUE…]], separated by commas")
+    for entry, part in zip(described.entries(schedulers=parts)["schedulers"], parts, strict=True):
+        arm = _arm(entry, part, place)
         for other in arms:
             if other.label == arm.label:
                 raise InputError(f"schedulers '{text}': '{arm.label}' is given twice")
@@ -42,41 +41,27 @@ def parse(text: str, place: str) -> list[Arm]:
     return arms
 
 
-def _parse_one(part: str, whole: str, place: str) -> Arm:
-    name, colon, rest = part.partition(":")
-    if not name:
-        raise InputError(f"schedulers '{whole}': expected NAME[:KEY=VALUE[+KEY=VALUE…]], separated by commas")
-    tunables = parse_tunables(rest, part) if colon else {}
-    scheduler = schedulers.find(name)
-    label = scheduler.name
-    if name == DEFAULT:
+def _arm(entry: described.Entry, part: str, place: str) -> Arm:
+    # The tunables are what the runners read of it; where a scheduler of that name is, the catalogue knows.
+    if "scheduler" not in entry:
+        raise InputError(entry["error"])
+    tunables = entry["set"]
+    scheduler = schedulers.find(entry["scheduler"])
+    label = schedulers.written(scheduler.name, tunables)
+    if scheduler.name == DEFAULT:
         if tunables:
             raise InputError(f"scheduler '{part}': the kernel's own scheduler takes no tunables")
         if place == "sim":
-            scheduler = _simulated_default()
-    if tunables:
-        label += ":" + "+".join(f"{key}={value}" for key, value in tunables.items())
+            scheduler = _simulated_default(entry["means"])
     return Arm(label, scheduler, tunables)
 
 
-def parse_tunables(text: str, whole: str) -> dict[str, str]:
-    tunables: dict[str, str] = {}
-    for pair in text.split("+"):
-        key, equals, value = pair.partition("=")
-        if not equals or not _KEY.fullmatch(key) or not value:
-            raise InputError(f"scheduler '{whole}': tunable '{pair}': expected KEY=VALUE, several joined by '+'")
-        if key in tunables:
-            raise InputError(f"scheduler '{whole}': tunable '{key}' is given twice")
-        tunables[key] = value
-    return dict(sorted(tunables.items()))
-
-
-def _simulated_default() -> Scheduler:
+def _simulated_default(name: str) -> Scheduler:
     known = schedulers.known()
-    if SIMULATED_DEFAULT not in known:
-        others = ", ".join(name for name in known if name != DEFAULT) or "none"
+    if name not in known:
+        others = ", ".join(other for other in known if other != DEFAULT) or "none"
         raise InputError(
-            f"scheduler 'default' means '{SIMULATED_DEFAULT}' in the simulator, and there is no "
-            f"schedulers/{SIMULATED_DEFAULT} yet; choose among {others}, or use --on vm"
+            f"scheduler 'default' means '{name}' in the simulator, and there is no "
+            f"schedulers/{name} yet; choose among {others}, or use --on vm"
         )
-    return known[SIMULATED_DEFAULT]
+    return known[name]

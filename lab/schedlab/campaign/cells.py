@@ -7,8 +7,6 @@ another number. The thousands of the repetition carry the role, so that a record
 
 import hashlib
 import json
-import posixpath
-import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -40,28 +38,5 @@ def cell_id(data: dict[str, Any]) -> str:
 
 
 @cache
-def file_digest(*paths: Path) -> str:
-    """Of several files that of all of them, with NULs between."""
-    return hashlib.sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()[:16]
-
-
-_INCLUDE = re.compile(rb'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
-
-
-@cache
-def sources_digest(folder: Path) -> str:
-    """Every .h and .bpf.c of a scheduler's folder and what these include from others, by name: name, NUL, bytes."""
-    waiting = [path.name for path in folder.iterdir() if path.name.endswith((".h", ".bpf.c"))]
-    files: dict[str, bytes] = {}
-    while waiting:
-        name = waiting.pop()
-        if name in files or not (folder / name).is_file():
-            continue
-        files[name] = (folder / name).read_bytes()
-        beside = posixpath.dirname(name)
-        included = (match.decode(errors="replace") for match in _INCLUDE.findall(files[name]))
-        waiting += [posixpath.normpath(f"./{beside}/{other}") for other in included]
-    whole = hashlib.sha256()
-    for name in sorted(files):
-        whole.update(name.encode() + b"\0" + files[name])
-    return whole.hexdigest()[:16]
+def file_digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]

@@ -153,8 +153,8 @@ def _cell(
         "repetition": cells.repetition(role, block),
         "seed": request.seed_base + block,
         "digests": {
-            "scheduler": cells.sources_digest(arm.scheduler.folder) if arm.scheduler.folder else "",
-            "workload": cells.file_digest(*workload.sources),
+            "scheduler": schedulers.digest(arm.scheduler),
+            "workload": workload.digest,
             "machine": cells.file_digest(machine.path) if machine.path else "",
             "engine": engine,
         },

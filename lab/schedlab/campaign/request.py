@@ -86,10 +86,10 @@ def request(
         raise InputError(f"--tier {tier}: only the virtual machine has tiers (--on vm)")
     chosen = arms.parse(schedulers, place)
     names = split(workload_names or DEFAULT_WORKLOADS, "-w")
-    loaded = [workloads.find(name) for name in names]
-    _refuse_twins([w.name for w in loaded], "-w")
     boards = [_machine(name, place) for name in split(machine_names or DEFAULT_MACHINE[place], "-m")]
     _refuse_twins([m.name for m in boards], "-m")
+    loaded = workloads.find_all(names, [] if load else {machine.cpus: None for machine in boards})
+    _refuse_twins([w.name for w in loaded], "-w")
     return Request(
         arms=chosen,
         workloads=loaded,

@@ -16,6 +16,7 @@ from schedlab.capture.tasks import Sleep, Task
 from schedlab.capture.trace_file import Trace
 from schedlab.capture.workload_file import EXIT_NS
 from schedlab.catalogue import toml
+from schedlab.catalogue.schedulers import DEFAULT
 from schedlab.errors import LabError
 
 # A model does as its real tasks do if no kind of so much of the CPU time is further from what was measured.
@@ -49,7 +50,7 @@ def simulated(workload: Path, made: Mapping[str, Any], params: Mapping[str, str]
         # What the kernel's accounts have not, the model's may not have either.
         exit_ns = 0 if made["method"] == accounting.METHOD else EXIT_NS
         at, out = workload_file.write_machine(Path(folder), made["cpus"], exit_ns=exit_ns), Path(folder, "trace")
-        command = [runner, "cell", "--scheduler", "eevdf", "--workload", workload, "--load", made["load"]]
+        command = [runner, "cell", "--scheduler", DEFAULT, "--workload", workload, "--load", made["load"]]
         command += ["--machine", at, "--trace", out]
         for name, value in {**_params(made), **params}.items():
             command += ["--param", f"{name}={value}"]

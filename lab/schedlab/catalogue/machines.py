@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Machines of the simulator: one TOML file each in machines/, or a file by its path."""
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from schedlab import checkout
-from schedlab.catalogue import toml
+from schedlab.catalogue import described, toml
 from schedlab.errors import InputError, unknown
-
-_TOPOLOGY = ("sockets", "llcs_per_socket", "cores_per_llc", "threads_per_core")
 
 
 @dataclass(frozen=True)
@@ -27,27 +24,35 @@ def files() -> dict[str, Path]:
 
 
 def find(name: str) -> Machine:
+    return read(path(name))
+
+
+def path(name: str) -> Path:
     if toml.is_path(name):
-        path = Path(name)
-        if not path.is_file():
-            raise InputError(f"{path}: no such machine file")
-        return read(path.resolve())
+        given = Path(name)
+        if not given.is_file():
+            raise InputError(f"{given}: no such machine file")
+        return given.resolve()
     available = files()
     if name not in available:
         raise unknown("machine", name, available)
-    return read(available[name])
+    return available[name]
 
 
-def read(path: Path) -> Machine:
-    data = toml.read(path)
-    name = toml.text(data, "name", path, path.stem)
-    if name != path.stem:
-        raise InputError(f"{path}: key 'name': expected '{path.stem}', as the file is called, got '{name}'")
-    return Machine(name, path, toml.text(data, "title", path, ""), _cpus(data))
+def read(file: Path) -> Machine:
+    found = describe([file])[0]
+    if isinstance(found, InputError):
+        raise found
+    return found
 
 
-def _cpus(data: dict[str, Any]) -> int:
-    """Logical CPUs. Of a topology that is none the runner says what is wrong, with the line."""
-    topology = data.get("topology")
-    counts = [topology.get(key) for key in _TOPOLOGY] if isinstance(topology, dict) else []
-    return math.prod(counts) if counts and all(type(count) is int and count > 0 for count in counts) else 1
+def describe(paths: Sequence[Path]) -> list[Machine | InputError]:
+    """One that is broken is its error."""
+    entries = described.entries(machines=paths)["machines"]
+    return [_machine(entry, file) for entry, file in zip(entries, paths, strict=True)]
+
+
+def _machine(entry: described.Entry, file: Path) -> Machine | InputError:
+    if error := described.mistake(entry, file):
+        return error
+    return Machine(entry["name"], file, entry["title"], entry["cpus"])

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Schedulers: a folder NAME with scx_NAME.bpf.c, described by the first paragraph of its README."""
+"""Schedulers: a folder NAME with scx_NAME.bpf.c."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from schedlab import checkout
+from schedlab.catalogue import described
 from schedlab.errors import InputError, unknown
 
 DEFAULT = "default"
-DEFAULT_TITLE = "the kernel's own scheduler; in the simulator it means eevdf"
 
 
 @dataclass(frozen=True)
 class Scheduler:
     name: str
     path: Path | None  # its folder, or its .bpf.c file where that was named; None: the kernel's own
-    title: str
 
     @cached_property
     def folder(self) -> Path | None:
@@ -29,8 +29,8 @@ def known() -> dict[str, Scheduler]:
     base = checkout.root() / "schedulers"
     for folder in sorted(base.iterdir()) if base.is_dir() else []:
         if (folder / f"scx_{folder.name}.bpf.c").is_file():
-            found[folder.name] = Scheduler(folder.name, folder, _first_paragraph(folder / "README.md"))
-    found[DEFAULT] = Scheduler(DEFAULT, None, DEFAULT_TITLE)
+            found[folder.name] = Scheduler(folder.name, folder)
+    found[DEFAULT] = Scheduler(DEFAULT, None)
     return found
 
 
@@ -59,20 +59,26 @@ def _from_path(path: Path) -> Scheduler:
         raise InputError(f"{source}: a policy's file is named scx_NAME.bpf.c")
     if name == DEFAULT:
         raise InputError(f"{source}: the name 'default' is taken by the kernel's own scheduler")
-    return Scheduler(name, source.resolve(), _first_paragraph(source.parent / "README.md"))
+    return Scheduler(name, source.resolve())
 
 
-def _first_paragraph(readme: Path) -> str:
-    """The README's first paragraph, in one line; headings and comments are not paragraphs."""
-    try:
-        lines = readme.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
+def titles(schedulers: Iterable[Scheduler]) -> list[str]:
+    """The first paragraph of each one's README."""
+    named = [scheduler.path or scheduler.name for scheduler in schedulers]
+    return [entry.get("about", "") for entry in described.entries(schedulers=named)["schedulers"]]
+
+
+@cache
+def digest(scheduler: Scheduler) -> str:
+    """Of its sources; empty for the kernel's own."""
+    if scheduler.path is None:
         return ""
-    paragraph: list[str] = []
-    for line in map(str.strip, lines):
-        if not line or line.startswith(("#", "<!--")):
-            if paragraph:
-                break
-            continue
-        paragraph.append(line)
-    return " ".join(paragraph)
+    entry = described.entries(schedulers=[scheduler.path])["schedulers"][0]
+    if "error" in entry:
+        raise InputError(entry["error"])
+    return entry["digest"]
+
+
+def written(scheduler: object, tunables: Mapping[str, str]) -> str:
+    """A scheduler's name or path with its tunables, as the runners read it."""
+    return f"{scheduler}:{'+'.join(f'{key}={value}' for key, value in tunables.items())}".removesuffix(":")

@@ -2,13 +2,13 @@
 """Workloads: one TOML file each in workloads/, or a file by its path, also rt-app's JSON."""
 
 import posixpath
-import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 from schedlab import checkout
-from schedlab.catalogue import loads, toml
+from schedlab.catalogue import described, toml
 from schedlab.errors import InputError, unknown
 
 # What ends so is rt-app's.
@@ -24,9 +24,11 @@ class Workload:
     loads: list[int | str]  # which may count in CPUs: see loads_on()
     params: list[str] = field(default_factory=list)
     promises: list[str] = field(default_factory=list)  # the metrics it is judged by
+    digest: str = ""  # of all its sources
     # Paths from its own folder: what it draws from, and what a real application's input is made with.
     beside: list[str] = field(default_factory=list)
     leaves_out: list[str] = field(default_factory=list)  # the profile's kinds of task that no task stands for
+    levels: dict[int, list[int]] = field(default_factory=dict)  # loads by CPUs, as far as they have been asked for
 
     @property
     def sources(self) -> list[Path]:
@@ -40,7 +42,9 @@ class Workload:
 
     def loads_on(self, cpus: int) -> list[int]:
         """Load levels that show something on so many CPUs, the least first."""
-        return loads.at(self.loads, cpus, f"{self.path}: key 'loads'")
+        if cpus not in self.levels:
+            self.levels[cpus] = loads_on(self.path, tuple(self.loads), cpus)
+        return self.levels[cpus]
 
 
 def files() -> dict[str, Path]:
@@ -49,84 +53,66 @@ def files() -> dict[str, Path]:
 
 
 def find(name: str) -> Workload:
+    return find_all([name])[0]
+
+
+def find_all(names: Iterable[str], cpus: Iterable[int] = ()) -> list[Workload]:
+    return _sound(describe([path(name) for name in names], cpus))
+
+
+def path(name: str) -> Path:
     if toml.is_path(name) or name.endswith(RT_APP):
-        path = Path(name)
-        if not path.is_file():
-            raise InputError(f"{path}: no such workload file")
-        return read(path.resolve())
+        given = Path(name)
+        if not given.is_file():
+            raise InputError(f"{given}: no such workload file")
+        return given.resolve()
     available = files()
     if name not in available:
         raise unknown("workload", name, available)
-    return read(available[name])
+    return available[name]
 
 
-def read(path: Path) -> Workload:
-    if path.suffix == RT_APP:
-        return _rt_app(path)
-    data = toml.read(path)
-    name = toml.text(data, "name", path)
-    if name != path.stem:
-        raise InputError(f"{path}: key 'name': expected '{path.stem}', as the file is called, got '{name}'")
-    params = data.get("params", {})
-    if not isinstance(params, dict):
-        raise InputError(f"{path}: key 'params': expected a table")
-    metrics = data.get("metrics", {})
-    promises = metrics.get("promises", []) if isinstance(metrics, dict) else []
-    if not isinstance(promises, list) or not all(isinstance(p, str) for p in promises):
-        raise InputError(f"{path}: key 'metrics.promises': expected a list of metric names")
+def read(file: Path) -> Workload:
+    return _sound(describe([file]))[0]
+
+
+def describe(paths: Sequence[Path], cpus: Iterable[int] = ()) -> list[Workload | InputError]:
+    """One that is broken is its error. Loads on so many `cpus` are asked for at once."""
+    entries = described.entries(workloads=paths, cpus=cpus)["workloads"]
+    return [_workload(entry, file) for entry, file in zip(entries, paths, strict=True)]
+
+
+@cache
+def loads_on(file: Path, levels: tuple[int | str, ...], cpus: int) -> list[int]:
+    """What these levels are for a workload on so many CPUs, the least first."""
+    entry = described.entries(workloads=[file], cpus=[cpus], levels=levels)["workloads"][0]
+    if "error" in entry:
+        raise InputError(entry["error"])
+    return entry["loads_on"][str(cpus)]
+
+
+def _sound(found: list[Workload | InputError]) -> list[Workload]:
+    for each in found:
+        if isinstance(each, InputError):
+            raise each
+    return [each for each in found if isinstance(each, Workload)]
+
+
+def _workload(entry: described.Entry, file: Path) -> Workload | InputError:
+    if error := described.mistake(entry, file):
+        return error
+    # An rt-app file says nothing of what it is judged by: first comes what its tasks log.
+    promises = entry["logs"] * (file.suffix == RT_APP) + entry["promises"]
     return Workload(
-        name=name,
-        path=path,
-        title=toml.text(data, "title", path, ""),
-        load=toml.text(data, "load", path, ""),
-        loads=loads.check(data.get("loads", [1]), f"{path}: key 'loads'"),
-        params=list(params),
+        name=entry["name"],
+        path=file,
+        title=entry["title"],
+        load=entry["load"],
+        loads=entry["loads"],
+        params=[param["name"] for param in entry["params"]],
         promises=promises,
-        beside=_beside(data, path),
-        leaves_out=_leaves_out(data, path),
-    )
-
-
-def _leaves_out(data: dict[str, Any], path: Path) -> list[str]:
-    kinds = data.get("leaves_out", [])
-    if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
-        raise InputError(f"{path}: key 'leaves_out': expected a list of a profile's tasks")
-    return kinds
-
-
-def _beside(data: dict[str, Any], path: Path) -> list[str]:
-    profile = toml.text(data, "profile", path, "")
-    if profile and not (path.parent / profile).is_file():
-        raise InputError(f"{path}: key 'profile': expected a profile's file, there is no '{profile}'")
-    return [profile, *_made_with(data, path)] if profile else _made_with(data, path)
-
-
-def _made_with(data: dict[str, Any], path: Path) -> list[str]:
-    table: Any = data
-    for key in ("command", "input"):
-        table = table.get(key, {})
-        if not isinstance(table, dict):
-            raise InputError(f"{path}: key '{key}': expected a table")
-    files = table.get("files", [])
-    if not isinstance(files, list) or not all(isinstance(name, str) for name in files):
-        raise InputError(f"{path}: key 'command.input.files': expected a list of paths")
-    for name in files:
-        if not (path.parent / name).is_file():
-            raise InputError(f"{path}: key 'command.input.files': expected files of the workload, there is no '{name}'")
-    return files
-
-
-def _rt_app(path: Path) -> Workload:
-    """The runners make a workload of it (crates/workload/src/rtapp): this is what all of these have."""
-    name = re.sub(r"[^a-z0-9]", "-", path.stem.lower())
-    if not name[:1].isalpha():
-        raise InputError(f"{path}: expected a file name that begins with a letter, the workload is called after it")
-    return Workload(
-        name=name,
-        path=path,
-        title=f"{name}: tasks as rt-app describes them",
-        load="copies",
-        loads=[1],
-        params=["copies", "duration_s"],
-        promises=["wakeup_latency_us", "elapsed_s", "cpu_s", "throughput_per_s"],
+        digest=entry["digest"],
+        beside=entry["beside"],
+        leaves_out=entry["leaves_out"],
+        levels={int(cpus): loads for cpus, loads in entry["loads_on"].items()},
     )

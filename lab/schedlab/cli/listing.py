@@ -4,6 +4,7 @@
 import argparse
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -26,39 +27,39 @@ def list_things(options: argparse.Namespace) -> int:
 
 
 def _schedulers() -> tuple[list[dict[str, Any]], list[InputError]]:
-    known = schedulers.known().values()
-    return [{"name": s.name, "title": s.title, "path": str(s.folder) if s.folder else ""} for s in known], []
+    known = list(schedulers.known().values())
+    entries = zip(known, schedulers.titles(known), strict=True)
+    return [{"name": s.name, "title": title, "path": str(s.folder) if s.folder else ""} for s, title in entries], []
 
 
 def _workloads() -> tuple[list[dict[str, Any]], list[InputError]]:
-    return _read_all(
-        workloads.files(),
-        workloads.read,
+    return _sorted_out(
+        workloads.describe([*workloads.files().values()]),
         lambda w: {"name": w.name, "title": w.title, "load": w.load, "loads": w.loads, "path": str(w.path)},
     )
 
 
 def _machines() -> tuple[list[dict[str, Any]], list[InputError]]:
-    return _read_all(machines.files(), machines.read, lambda m: {"name": m.name, "title": m.title, "path": str(m.path)})
-
-
-def _studies() -> tuple[list[dict[str, Any]], list[InputError]]:
-    return _read_all(
-        study_file.files(),
-        lambda p: (p, study_file.title(p)),
-        lambda s: {"name": s[0].stem, "title": s[1], "path": str(s[0])},
+    return _sorted_out(
+        machines.describe([*machines.files().values()]),
+        lambda m: {"name": m.name, "title": m.title, "path": str(m.path)},
     )
 
 
-def _read_all(files: dict, read: Any, describe: Any) -> tuple[list[dict[str, Any]], list[InputError]]:
-    """One broken file must not hide the others."""
-    entries, broken = [], []
-    for path in files.values():
+def _studies() -> tuple[list[dict[str, Any]], list[InputError]]:
+    found: list[tuple[Path, str] | InputError] = []
+    for path in study_file.files().values():
         try:
-            entries.append(describe(read(path)))
+            found.append((path, study_file.title(path)))
         except InputError as error:
-            broken.append(error)
-    return entries, broken
+            found.append(error)
+    return _sorted_out(found, lambda s: {"name": s[0].stem, "title": s[1], "path": str(s[0])})
+
+
+def _sorted_out(found: list, describe: Any) -> tuple[list[dict[str, Any]], list[InputError]]:
+    """One broken file must not hide the others."""
+    broken = [each for each in found if isinstance(each, InputError)]
+    return [describe(each) for each in found if not isinstance(each, InputError)], broken
 
 
 _READERS = {"schedulers": _schedulers, "workloads": _workloads, "machines": _machines, "studies": _studies}

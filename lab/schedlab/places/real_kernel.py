@@ -12,8 +12,8 @@ from pathlib import Path
 
 from schedlab import checkout
 from schedlab.campaign import cells
-from schedlab.campaign.cells import sources_digest
 from schedlab.campaign.matrix import Block, Campaign, PlannedCell
+from schedlab.catalogue import schedulers
 from schedlab.collect import records
 from schedlab.collect.store import Store
 from schedlab.errors import InputError, PlaceError
@@ -90,5 +90,5 @@ def _require_current(engine: Path, campaign: Campaign) -> None:
             continue
         if name not in holds:
             raise PlaceError(f"{folder}: {name} is not built into {engine.name}: run 'make build'")
-        if holds[name] != sources_digest(folder):
+        if holds[name] != schedulers.digest(arm.scheduler):
             raise PlaceError(f"{folder}: has changed since {engine.name} was built: run 'make build'")

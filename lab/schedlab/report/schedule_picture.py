@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schedlab.campaign.cells import MEASURED, file_digest, sources_digest
+from schedlab.campaign.cells import MEASURED, file_digest
 from schedlab.campaign.matrix import PlannedCell
 from schedlab.catalogue import machines, schedulers, workloads
 from schedlab.errors import LabError
@@ -103,8 +103,8 @@ def _traced(data: dict[str, Any]) -> simulated.Traced:
     assert scheduler.path
     assert machine.path
     for kind, name, digest in (
-        ("scheduler", data["scheduler"], sources_digest(scheduler.folder)),
-        ("workload", data["workload"], file_digest(*workload.sources)),
+        ("scheduler", data["scheduler"], schedulers.digest(scheduler)),
+        ("workload", data["workload"], workload.digest),
         ("machine", data["machine"], file_digest(machine.path)),
     ):
         if data["digests"][kind] not in ("", digest):

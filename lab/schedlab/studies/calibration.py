@@ -12,7 +12,7 @@ import numpy as np
 
 from schedlab import checkout
 from schedlab.campaign import arms
-from schedlab.catalogue import machines, workloads
+from schedlab.catalogue import machines, schedulers, workloads
 from schedlab.errors import LabError
 from schedlab.studies.study_file import Experiment
 
@@ -57,12 +57,11 @@ def measure(experiment: Experiment, machine: str, load: int, params: dict[str, i
     wanted = experiment.calibration
     assert wanted is not None
     arm = arms.parse(experiment.schedulers[wanted.scheduler], "sim")[0]
-    tunables = "+".join(f"{key}={value}" for key, value in arm.tunables.items())
     command = [
         str(checkout.need_binary("schedlab-sim")),
         "cell",
         "--json",
-        *("--scheduler", f"{arm.scheduler.path}:{tunables}".rstrip(":")),
+        *("--scheduler", schedulers.written(arm.scheduler.path, arm.tunables)),
         *("--workload", str(workloads.find(experiment.workload).path)),
         *("--machine", str(machines.find(machine).path)),
         *("--load", str(load)),

@@ -28,11 +28,12 @@ targets = { t5600 = { load = 1, value = 0.156739 } }
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from schedlab import checkout
-from schedlab.catalogue import loads, machines, toml
+from schedlab.catalogue import machines, toml, workloads
 from schedlab.errors import InputError, unknown
 
 
@@ -62,7 +63,7 @@ class Experiment:
     calibration: Calibration | None = None
 
     def loads_on(self, machine: str) -> list[int]:
-        return loads.at(self.loads, machines.find(machine).cpus, f"experiment '{self.name}': key 'loads'")
+        return workloads.loads_on(workloads.path(self.workload), tuple(self.loads), _cpus(machines.path(machine)))
 
     def params_on(self, machine: str) -> dict[str, Any]:
         return self.params | self.machine_params.get(machine, {})
@@ -127,7 +128,7 @@ def _experiment(path: Path, data: dict[str, Any], index: int) -> Experiment:
         published=reader.text("published"),
         schedulers=reader.table("schedulers", str),
         machines=reader.list("machines", str),
-        loads=loads.check(reader.list("loads", int, str), f"{path}: experiment {index + 1}: key 'loads'"),
+        loads=reader.list("loads", int, str),
         level=reader.pattern("level", level) if level else None,
         repetitions=reader.number("repetitions", 5),
         metrics={theirs: ours.split(" + ") for theirs, ours in reader.table("metrics", str).items()},
@@ -139,7 +140,21 @@ def _experiment(path: Path, data: dict[str, Any], index: int) -> Experiment:
     for machine in found.machine_params:
         if machine not in found.machines:
             raise reader.wrong("machine", f"one of {', '.join(found.machines)}", machine)
+    _check_loads(found, f"{path}: experiment {index + 1}: key 'loads'")
     return found
+
+
+def _check_loads(experiment: Experiment, where: str) -> None:
+    try:
+        experiment.loads_on(experiment.machines[0])
+    except InputError as error:
+        expected = "positive integers and expressions of 'cpus' with + - * / % and parentheses"
+        raise InputError(f"{where}: expected {expected}: {error}") from error
+
+
+@cache
+def _cpus(machine: Path) -> int:
+    return machines.read(machine).cpus
 
 
 def _calibration(path: Path, data: dict[str, Any], index: int) -> Calibration | None:

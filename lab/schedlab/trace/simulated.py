@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from schedlab import checkout
+from schedlab.catalogue.schedulers import written
 from schedlab.errors import LabError
 
 RUNNER = "schedlab-sim"
@@ -28,11 +29,10 @@ class Traced:
     params: Mapping[str, str] = field(default_factory=dict)
 
     def command(self, trace: str) -> list[str]:
-        tunables = "+".join(f"{key}={value}" for key, value in self.tunables.items())
         command = [
             str(checkout.need_binary(RUNNER)),
             "cell",
-            *("--scheduler", f"{self.scheduler}:{tunables}".rstrip(":")),
+            *("--scheduler", written(self.scheduler, self.tunables)),
             *("--workload", str(self.workload)),
             *("--machine", str(self.machine)),
             *("--load", str(self.load)),

@@ -97,7 +97,6 @@ fn scheduler(text: &String, build: bool) -> Result<Value> {
     } else {
         source(&arm.scheduler, build).unwrap_or_else(|error| json!({"error": format!("{error:#}")}))
     };
-    entry["arm"] = json!(arm.to_string());
     entry["scheduler"] = json!(arm.scheduler);
     entry["set"] = json!(arm.tunables);
     Ok(entry)

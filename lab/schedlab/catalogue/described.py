@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What schedlab-sim says of workloads, machines and schedulers: the lab asks, so that no rule stands twice."""
+
+import json
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from schedlab import checkout
+from schedlab.errors import InputError, PlaceError
+
+_PROGRAM = "schedlab-sim"
+
+Entry = dict[str, Any]
+
+
+def entries(
+    *,
+    workloads: Iterable[object] = (),
+    machines: Iterable[object] = (),
+    schedulers: Iterable[object] = (),
+    cpus: Iterable[int] = (),
+    levels: Iterable[object] = (),
+) -> dict[str, list[Entry]]:
+    """In the order asked for; what cannot be read has `error`. Each argument but `cpus` is in words of `cell`.
+
+    Workloads come with their loads on so many `cpus`; `levels` stand for those of their files.
+    """
+    program = checkout.need_binary(_PROGRAM)
+    asked = {"workload": workloads, "machine": machines, "scheduler": schedulers, "cpus": cpus, "level": levels}
+    words = [f"--{option}={value}" for option, values in asked.items() for value in values]
+    done = subprocess.run([program, "describe", *words], capture_output=True, text=True, errors="replace", check=False)
+    try:
+        return json.loads(done.stdout)
+    except ValueError as error:
+        said = (done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"])[-1]
+        raise PlaceError(f"{program} describe: {said}: run 'make build'") from error
+
+
+def mistake(entry: Entry, path: Path) -> InputError | None:
+    """What is wrong with a file: it cannot be read, or is called otherwise than it says."""
+    if "error" in entry:
+        return InputError(entry["error"])
+    if path.suffix == ".toml" and entry["name"] != path.stem:
+        wanted, found = path.stem, entry["name"]
+        return InputError(f"{path}: key 'name': expected '{wanted}', as the file is called, got '{found}'")
+    return None
