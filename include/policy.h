@@ -36,7 +36,7 @@
 #define STAT_INC(name) (stat_##name[cpu_index(bpf_get_smp_processor_id()) * 8]++)
 
 /*
- * The machine, filled in by whoever loads the policy. CPUs of one last-level
+ * The machine, filled in by the loader of the policy. CPUs of one last-level
  * cache are neighbours in cpu_by_llc[llc_first[llc] .. llc_first[llc + 1]).
  */
 const volatile u32 nr_cpus = 1; /* possible CPUs; ids are 0..nr_cpus */

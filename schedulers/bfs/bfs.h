@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * BFS, Con Kolivas 2009-2012: one queue, and whoever has waited long enough
- * for his nice level runs next.
+ * BFS, Con Kolivas 2009-2012: one queue, and the task that has waited long
+ * enough for its nice level runs next.
  *
  * A task holds a time slice (6 ms) and a deadline. Both are renewed together,
  * and only when the slice is used up: deadline = now + D(nice). D is 41 ms at
  * nice 0, a tenth more for every nice level below and a tenth less above:
  * 6 ms at -20, 250 ms at 19. A CPU that needs a task takes the one whose
  * deadline is earliest. Sleeping changes nothing: a sleeper keeps deadline and
- * slice, and so, when it wakes, is ahead of all who used theirs up since.
+ * slice, and so, when it wakes, is ahead of all tasks that used theirs up since.
  *
  * By hand: one CPU, hogs A and B at nice 0, hog C at nice 5 (D = 66 ms).
  *
@@ -20,7 +20,7 @@
  *	36-42	C, at last: 36 ms after it asked, then 42 + 66 = 108
  *
  * From then on C gets 6 ms of every 42, A and B the rest in equal parts:
- * nice says how far ahead of you others may renew, not how much you get.
+ * nice says how far ahead of a task others may renew, not how much it gets.
  * A sleeper S that last renewed at t = 0 and wakes at 20 has deadline 41: it is
  * ahead of everyone and is switched in at once. It stays ahead until it has
  * used 6 ms; then it waits behind all others once. That one wait is what the
@@ -42,11 +42,11 @@
  */
 #pragma once
 
-#include "bfs_rules.h" /* versions and their constants */
-#include "bfs_task.h" /* slice and deadline through a task's life */
-#include "bfs_iso.h" /* how much ISO tasks took */
-#include "bfs_cpu.h" /* what CPUs publish */
+#include "rules.h" /* versions and their constants */
+#include "task.h" /* slice and deadline through a task's life */
+#include "iso.h" /* how much ISO tasks took */
+#include "cpu.h" /* what CPUs publish */
 /*
- * bfs_preempt.h (who is poked) and bfs_pick.h (who is next) ask for queues and
- * CPUs by name; include them after defining those.
+ * preempt.h (which CPU is kicked) and pick.h (which task is next) ask for queues
+ * and CPUs; their first lines say what has to be defined before they are included.
  */

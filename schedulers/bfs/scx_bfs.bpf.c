@@ -2,7 +2,7 @@
 /*
  * scx_bfs: binds bfs.h to sched_ext. bfs.h says what is decided; here is when
  * the kernel asks and how the answer is carried out. Wake-ups of the published
- * versions are in bind_poke.h, those of modern in bind_place.h.
+ * versions are in wakeup_published.bpf.h, those of modern in wakeup_modern.bpf.h.
  */
 #include <scx.h>
 
@@ -14,9 +14,9 @@ TUNABLE(u32, rr_interval_us, 0, 0, 5000000, "us",
 TUNABLE(u32, emulated_hz, 0, 0, 10000, "hz",
 	"ticks a second by which 232 and 311 count; 0: those of this kernel, which are the most it "
 	"can be");
-CHOICE(poke, 0, "auto,strict,claimed",
+CHOICE(kick, 0, "auto,strict,claimed",
        "waking an idle CPU in 232, 311 and 424: strict leaves it marked idle until it schedules, "
-       "so that a burst pokes it again, as published; claimed marks it busy at once; auto is "
+       "so that a burst kicks it again, as published; claimed marks it busy at once; auto is "
        "strict");
 CHOICE(iso_policy, 0, "none,batch",
        "which tasks ask for SCHED_ISO, a policy that the kernel does not have");
@@ -30,15 +30,15 @@ TUNABLE(u32, sync_grace_us, 500, 0, 100000, "us",
 	"modern: a waker that announces to sleep (sync) is believed for this long after it was "
 	"switched in; EEVDF takes the same time");
 
-STAT(pokes, "CPUs told to schedule");
+STAT(kicks, "CPUs kicked to schedule");
 STAT(idle_claims, "wake-ups placed on an idle CPU");
 STAT(preemptions, "wake-ups that preempted");
 STAT(handed_over, "wake-ups handed to one CPU, to run there next");
 STAT(refills, "slices and deadlines renewed while runnable");
 STAT(kept, "picks that the running task won");
 STAT(far_picks, "picks from the queue of another cache");
-STAT(stuck, "tasks left in the slot of their CPU");
-STAT(stolen, "tasks taken out of the slot of another CPU");
+STAT(stuck, "tasks that stuck to their CPU");
+STAT(stolen, "tasks taken that stuck to another CPU");
 STAT(lost_races, "picks whose task another CPU took first");
 
 #include "bfs.h"
@@ -48,7 +48,7 @@ struct bfs_config cfg;
 struct bfs_iso_state iso;
 u64 arrivals;
 
-#include "bind_queues.h"
+#include "queues.bpf.h"
 
 #define MODERN (rules == BFS_MODERN)
 
@@ -65,7 +65,7 @@ static __always_inline u64 next_arrival(u64 now_ns)
 	return seq;
 }
 
-/* rule 1.3.1 and 1.3.12: policy and level are taken as they are at each enqueue. */
+/* rules 1.3.1 and 1.3.12: policy and level are taken as they are at each enqueue. */
 static __always_inline void read_policy(const struct task_struct *p, struct bfs_task *t)
 {
 	t->idleprio = p->policy == SCHED_IDLE;
@@ -88,18 +88,18 @@ static __always_inline u64 kernel_slice(const struct bfs_task *t)
 	return t->slice_ns > 0 ? t->slice_ns : 1;
 }
 
-static __always_inline void poke_cpu(s32 cpu, u64 flags)
+static __always_inline void kick_cpu(s32 cpu, u64 flags)
 {
-	STAT_INC(pokes);
+	STAT_INC(kicks);
 	scx_bpf_kick_cpu(cpu, flags);
 }
 
 /*
- * Whatever is queued must not wait beside an idle CPU: it may have gone idle
- * after we looked. BFS did not poke here, so its herding race does not either:
- * the CPU is claimed.
+ * A queued task must not wait beside a CPU that went idle after the wake-up
+ * looked for one. BFS did not kick here, so the herding race is not wanted here
+ * either: the CPU is marked busy at once.
  */
-static __always_inline void poke_idle(struct task_struct *p)
+static __always_inline void kick_idle(struct task_struct *p)
 {
 	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
 	u32 attempt = 0;
@@ -110,10 +110,10 @@ static __always_inline void poke_idle(struct task_struct *p)
 
 		if (cpu >= nr_cpus)
 			break;
-		/* An offline CPU went idle last of all, and is marked so: not any more. */
+		/* An offline CPU went idle last of all, and is marked idle until this. */
 		if (!scx_bpf_test_and_clear_cpu_idle(cpu) || bfs_cpu(cpu)->offline)
 			continue;
-		poke_cpu(cpu, SCX_KICK_IDLE);
+		kick_cpu(cpu, SCX_KICK_IDLE);
 		break;
 	}
 	scx_bpf_put_idle_cpumask(idle);
@@ -136,7 +136,7 @@ static __always_inline void insert_plain(struct task_struct *p, struct bfs_task 
 	scx_bpf_dsq_insert_vtime(p, BFS_PLAIN(llc), kernel_slice(t), t->key, enq_flags);
 }
 
-/* rule 1.3.3 and 1.5: who was descheduled while others wait sticks to its CPU, until another does. */
+/* rules 1.3.3 and 1.5: a task that is descheduled while others wait sticks to its CPU, until another task does. */
 static __always_inline void insert_sticky(struct task_struct *p, struct bfs_task *t, u32 cpu,
 					  u64 enq_flags)
 {
@@ -144,31 +144,37 @@ static __always_inline void insert_sticky(struct task_struct *p, struct bfs_task
 	insert_own(p, t, cpu, enq_flags);
 	if (is_pinned(p))
 		return;
-	t->slot = cpu + 1;
-	fill_slot(cpu, p->pid);
+	t->sticky_on = cpu + 1;
+	set_sticky(cpu, p->pid);
+}
+
+/* Account for what the task ran since it was last looked at; returns when it stopped, 0 if it has not run. */
+static __always_inline u64 settle(const struct task_struct *p, struct bfs_task *t)
+{
+	return t->ran ? bfs_settle(&cfg, t, p->se.sum_exec_runtime) : 0;
 }
 
 /*
- * A task becomes runnable, or is queued anew: its place in the order. Nobody
- * is called when it stops; what that did to it is made up for here.
+ * A task becomes runnable, or is queued anew, and gets its place in the order.
+ * No callback runs when it stops; what stopping does to it is made up for here.
  */
 static __always_inline void arrive(struct task_struct *p, struct bfs_task *t, u64 now_ns,
 				   bool woken)
 {
-	leave_slot(p, t);
-	t->descheduled = t->ran && !woken;
-	if (t->ran) {
-		u64 stopped_ns = bfs_settle(&cfg, t, p->se.sum_exec_runtime);
+	bool ran = t->ran;
+	u64 stopped_ns;
 
-		if (woken)
-			bfs_wake(t, stopped_ns, now_ns);
-	}
+	leave_sticky(p, t);
+	t->descheduled = ran && !woken;
+	stopped_ns = settle(p, t);
+	if (ran && woken)
+		bfs_wake(t, stopped_ns, now_ns);
 	t->seq = next_arrival(now_ns);
 	set_key(p, t, now_ns);
 }
 
-#include "bind_poke.h"
-#include "bind_place.h"
+#include "wakeup_published.bpf.h"
+#include "wakeup_modern.bpf.h"
 
 s32 BPF_STRUCT_OPS(bfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
@@ -199,12 +205,12 @@ void BPF_STRUCT_OPS(bfs_enqueue, struct task_struct *p, u64 enq_flags)
 	t->sync = t->forked = t->descheduled = t->worsened = false;
 }
 
-/* What was in the slot competes everywhere from now on (rule 1.5, sticky); its best other idle CPU is poked. */
+/* The task that stuck to the CPU competes everywhere from now on (rule 1.5, sticky); an idle CPU for it is kicked. */
 static __always_inline void unstick(u32 cpu)
 {
 	struct task_struct *p;
 
-	clear_slot(cpu, bfs_cpu(cpu)->sticky);
+	clear_sticky(cpu, bfs_cpu(cpu)->sticky);
 	for_each_queued(it, p, BFS_OWN(cpu))
 	{
 		struct bfs_task *t = task_of(p);
@@ -215,7 +221,7 @@ static __always_inline void unstick(u32 cpu)
 		if (!scx_bpf_dsq_move_vtime(it, p, BFS_PLAIN(llc), 0))
 			continue;
 		lower_bound(&plain[cpu_index(llc)], t->key);
-		poke_idle(p);
+		kick_idle(p);
 	}
 }
 
@@ -277,7 +283,7 @@ void BPF_STRUCT_OPS(bfs_dispatch, s32 cpu, struct task_struct *prev)
 	u32 attempt = 0;
 
 	finish_insert();
-	/* We are asked about a task that blocked, too. */
+	/* ops.dispatch is called with a prev that has blocked, too. */
 	if (prev && prev->scx.flags & SCX_TASK_QUEUED)
 		t = task_of(prev);
 	if (t) {
@@ -297,7 +303,7 @@ void BPF_STRUCT_OPS(bfs_dispatch, s32 cpu, struct task_struct *prev)
 			keep_prev(prev, t, c, cpu);
 			return;
 		}
-		/* The running task is about to stick: the one that does so far had its chance. */
+		/* The running task is about to stick; the one that does so until now was passed over by this pick. */
 		if (!take(&best, cpu)) {
 			STAT_INC(lost_races);
 			continue;
@@ -317,7 +323,7 @@ void BPF_STRUCT_OPS(bfs_dispatch, s32 cpu, struct task_struct *prev)
 	c->level = BFS_IDLE_CPU;
 	c->key = BFS_EMPTY;
 	if (MODERN)
-		take_at_its_word(cpu);
+		preempt_faithless_waker(cpu);
 }
 
 void BPF_STRUCT_OPS(bfs_running, struct task_struct *p)
@@ -331,10 +337,9 @@ void BPF_STRUCT_OPS(bfs_running, struct task_struct *p)
 	c->waiting_key = BFS_EMPTY;
 	if (!t)
 		return;
-	leave_slot(p, t);
-	/* It was interrupted by a higher class, or changed while it ran. */
-	if (t->ran)
-		bfs_settle(&cfg, t, p->se.sum_exec_runtime);
+	leave_sticky(p, t);
+	/* It may have been interrupted by a higher class, or changed while it ran. */
+	settle(p, t);
 	bfs_start(t, now, p->se.sum_exec_runtime);
 	c->key = t->key;
 	c->deadline = t->deadline;
@@ -361,7 +366,7 @@ void BPF_STRUCT_OPS(bfs_tick, struct task_struct *p)
 			t->slice_ns = 0;
 	}
 	if (MODERN) {
-		/* Who had to wait at its wake-up, or sticks here in vain, is looked at now. */
+		/* A tick looks again at tasks that could not preempt at their wake-up, and at one that sticks here in vain. */
 		if (t->slice_ns <= 0 || c->sticky || tick_finds_better(c, scx_bpf_task_cpu(p)))
 			scx_bpf_task_set_slice(p, 0);
 		return;
@@ -384,7 +389,7 @@ bool BPF_STRUCT_OPS(bfs_yield_cpu, struct task_struct *from, struct task_struct 
 	return false;
 }
 
-/* rule 1.3.11 and 1.3.12; the kernel itself queues a queued task anew. */
+/* rules 1.3.11 and 1.3.12; the kernel itself queues a queued task anew. */
 void BPF_STRUCT_OPS(bfs_set_weight, struct task_struct *p, u32 weight)
 {
 	struct bfs_task *t = task_of(p);
@@ -401,10 +406,10 @@ void BPF_STRUCT_OPS(bfs_set_weight, struct task_struct *p, u32 weight)
 	read_policy(p, t);
 	t->worsened = change > 0 || t->level > level;
 	if (scx_bpf_task_running(p) && (t->worsened || (rules == BFS_232 && change)))
-		poke_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
+		kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
 }
 
-/* A CPU that comes or goes leaves nothing behind: who stuck to it competes everywhere (rule 1.3.15). */
+/* A CPU that comes or goes leaves nothing behind: a task that stuck to it competes everywhere (rule 1.3.15). */
 void BPF_STRUCT_OPS(bfs_cpu_online, s32 cpu)
 {
 	bfs_cpu(cpu)->own.bound = BFS_LOOK;
@@ -421,7 +426,7 @@ void BPF_STRUCT_OPS(bfs_cpu_offline, s32 cpu)
 	c->offline = true;
 }
 
-/* rule 1.3.7; whoever is there when the policy is loaded starts afresh. */
+/* rule 1.3.7; a task that is there when the policy is loaded starts afresh. */
 s32 BPF_STRUCT_OPS(bfs_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	struct task_struct *parent = bpf_get_current_task_btf();
@@ -454,13 +459,12 @@ void BPF_STRUCT_OPS(bfs_exit_task, struct task_struct *p, struct scx_exit_task_a
 
 	if (!t || !t->first_slice || !(p->flags & PF_EXITING))
 		return;
-	if (t->ran)
-		bfs_settle(&cfg, t, p->se.sum_exec_runtime);
+	settle(p, t);
 	bpf_rcu_read_lock();
 	from = p->real_parent ? task_of(p->real_parent) : NULL;
 	if (from) {
 		if (from->ran && !scx_bpf_task_running(p->real_parent))
-			bfs_settle(&cfg, from, p->real_parent->se.sum_exec_runtime);
+			settle(p->real_parent, from);
 		bfs_give_back(&cfg, from, t);
 	}
 	bpf_rcu_read_unlock();

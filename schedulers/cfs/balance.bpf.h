@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* CFS's parts of the balance between CPUs (rule 2.2.9, rule 2.2.11): what ../lib asks for, and when idle CPUs balance. */
+/* CFS's parts of the balance between CPUs (rules 2.2.9, 2.2.11): what ../lib asks for, and when idle CPUs balance. */
 #pragma once
 
 #include "select.bpf.h"

@@ -31,7 +31,7 @@
 
 enum cfs_era { CFS_2_6_31, CFS_2_6_32, CFS_3_6, CFS_ERAS };
 
-/* Spec 2.1: the weight of nice 0; each step of nice is worth a factor of about 1.25. */
+/* rule 2.1: the weight of nice 0; each step of nice is worth a factor of about 1.25. */
 #define CFS_NICE_0 1024
 #define CFS_WEIGHT_IDLE 3
 
@@ -99,13 +99,13 @@ static inline u64 cfs_vdelta(u64 ns, u32 weight)
 	return weight == CFS_NICE_0 || !weight ? ns : ns * CFS_NICE_0 / weight;
 }
 
-/* Spec 2.1: within this time each of nr tasks runs once. */
+/* rule 2.1: within this time each of nr tasks runs once. */
 static inline u64 cfs_period(const struct cfs_params *prm, u32 nr)
 {
 	return nr <= prm->nr_latency ? prm->latency_ns : nr * prm->min_gran_ns;
 }
 
-/* Spec 2.1: a task's part of the period; total is the queue's weight, the task's own included. */
+/* rule 2.1: a task's part of the period; total is the queue's weight, the task's own included. */
 static inline u64 cfs_slice(const struct cfs_params *prm, u32 nr, u64 total, u32 weight)
 {
 	return total ? cfs_period(prm, nr) * weight / total : cfs_period(prm, nr);
@@ -122,7 +122,7 @@ static inline u64 cfs_later(u64 a, u64 b)
 	return before64(a, b) ? b : a;
 }
 
-/* Spec 2.1: the queue's clock follows its least vruntime and never goes back. */
+/* rule 2.1: the queue's clock follows its least vruntime and never goes back. */
 static inline u64 cfs_min_vruntime(u64 min_vr, bool has_curr, u64 curr_vr, bool has_left,
 				   u64 left_vr)
 {
@@ -135,31 +135,31 @@ static inline u64 cfs_min_vruntime(u64 min_vr, bool has_curr, u64 curr_vr, bool 
 	return cfs_later(min_vr, least);
 }
 
-/* Spec 2.1 "wake floor": some of a sleep counts, and waking never lowers a vruntime. */
+/* rule 2.1 "wake floor": some of a sleep counts, and waking never lowers a vruntime. */
 static inline u64 cfs_place_wakeup(const struct cfs_params *prm, u64 vr, u64 min_vr)
 {
 	return cfs_later(vr, min_vr - prm->sleeper_credit_ns);
 }
 
-/* Spec 2.1 "new task", 2.2.1: this period is promised to others already. vr is the parent's. */
+/* rule 2.1 "new task", rule 2.2.1: the time of this period is promised to other tasks already. vr is the parent's. */
 static inline u64 cfs_place_new(const struct cfs_params *prm, u64 vr, u64 min_vr, u64 vslice)
 {
 	return prm->era == CFS_2_6_31 ? min_vr + vslice : cfs_later(vr, min_vr + vslice);
 }
 
-/* Spec 2.3: on another queue a task keeps its distance to the queue's clock. */
+/* rule 2.3: on another queue a task keeps its distance to the queue's clock. */
 static inline u64 cfs_move_vruntime(u64 vr, u64 from_min_vr, u64 to_min_vr)
 {
 	return vr - from_min_vr + to_min_vr;
 }
 
-/* Averages over about eight samples (2.2.3, 2.2.10). */
+/* Averages over about eight samples (rules 2.2.3, 2.2.10). */
 static inline u64 cfs_avg(u64 avg, u64 sample)
 {
 	return avg + ((s64)(sample - avg) >> 3);
 }
 
-/* Spec 2.2.2. */
+/* rule 2.2.2. */
 enum cfs_tick { CFS_TICK_KEEP, CFS_TICK_EXPIRED, CFS_TICK_BEHIND };
 
 static inline enum cfs_tick cfs_check_tick(const struct cfs_params *prm, u32 nr, u64 ran, u64 slice,
@@ -183,13 +183,13 @@ struct cfs_entity {
 	u32 policy;
 };
 
-/* Spec 2.2.3: what a wakeup must be ahead by, in the wakee's virtual time. */
+/* rule 2.2.3: what a wakeup must be ahead by, in the wakee's virtual time. */
 static inline u64 cfs_wakeup_gran(const struct cfs_params *prm, u32 weight)
 {
 	return cfs_vdelta(prm->wakeup_gran_ns, weight);
 }
 
-/* Spec 2.2.3, 2.6.31 and .32: less for a wakee that soon wakes others, none once current had its time. */
+/* rule 2.2.3 in 2.6.31 and .32: less for a wakee that soon wakes others, none once current had its time. */
 static inline u64 cfs_adaptive_gran(const struct cfs_params *prm, const struct cfs_entity *curr,
 				    const struct cfs_entity *p, u32 nr)
 {
@@ -199,7 +199,7 @@ static inline u64 cfs_adaptive_gran(const struct cfs_params *prm, const struct c
 	return cfs_vdelta(min_u64(gran, prm->wakeup_gran_ns), p->weight);
 }
 
-/* Spec 2.2.3: does p, just woken, take the CPU from curr? nr counts both. */
+/* rule 2.2.3: does p, just woken, take the CPU from curr? nr counts both. */
 static inline bool cfs_preempts(const struct cfs_params *prm, const struct cfs_entity *curr,
 				const struct cfs_entity *p, u32 nr)
 {
@@ -226,7 +226,7 @@ static inline bool cfs_cache_hot(const struct cfs_params *prm, u64 since_ran_ns,
 	return policy != CFS_IDLE_POLICY && (buddy || since_ran_ns < prm->migration_cost_ns);
 }
 
-/* Spec 2.2.4: pids with a claim to be picked out of order; 0 is none. */
+/* rule 2.2.4: pids with a claim to be picked out of order; 0 is none. */
 struct cfs_buddies {
 	s32 next, last, skip;
 };
@@ -241,7 +241,7 @@ static inline void cfs_clear_buddy(struct cfs_buddies *b, s32 pid)
 		b->skip = 0;
 }
 
-/* Spec 2.2.4: after the check of 2.2.3. curr is 0 when the CPU runs nothing of ours. */
+/* rule 2.2.4: after the check of rule 2.2.3. curr is 0 when the CPU runs no task of this policy. */
 static inline void cfs_wake_buddies(const struct cfs_params *prm, struct cfs_buddies *b,
 				    bool preempts, u32 nr, s32 curr, u32 curr_policy, s32 p,
 				    u32 p_policy)
@@ -266,7 +266,7 @@ static inline void cfs_wake_buddies(const struct cfs_params *prm, struct cfs_bud
 }
 
 /*
- * Spec 2.2.4, the pick: feed the queue in vruntime order (the previous task
+ * rule 2.2.4, the pick: feed the queue in vruntime order (the previous task
  * among them, behind its equals) until feed says enough, then ask. A buddy
  * counts only within one granularity of the leftmost, so no more is read.
  */

@@ -146,7 +146,7 @@ static __always_inline void charge(struct rq *rq, struct task_ctx *t, u64 now)
 	rq->curr_since_ns = now;
 }
 
-/* Spec 2.3: a task's vruntime on another queue, at the same distance to its clock. */
+/* rule 2.3: a task's vruntime on another queue, at the same distance to its clock. */
 static __always_inline u64 vruntime_on(const struct task_ctx *t, u32 cpu)
 {
 	u64 now = scx_bpf_now();

@@ -24,7 +24,7 @@ static __always_inline void set_current(struct rq *rq, struct task_struct *p, st
 					  SLICE_BACKSTOP_NS);
 }
 
-/* Spec 2.2.3, 2.2.4: p has become runnable on this CPU. */
+/* rules 2.2.3, 2.2.4: p has become runnable on this CPU. */
 static __always_inline void check_preempt(u32 cpu, struct task_struct *p, struct task_ctx *t)
 {
 	struct rq *rq = rq_of(cpu);
@@ -65,7 +65,7 @@ s32 BPF_STRUCT_OPS(cfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake
 	return cpu >= 0 && allowed(p, cpu) ? cpu : prev_cpu;
 }
 
-/* 2.6.31, .32 (2.2.3): the running task has woken another; its run time since the last time counts. */
+/* 2.6.31, .32 (rule 2.2.3): the running task has woken another; its run time since the last time counts. */
 static __always_inline void note_waker(u32 this)
 {
 	struct task_struct *waker = bpf_get_current_task_btf();
@@ -87,7 +87,7 @@ static __always_inline void note_waker(u32 this)
 }
 
 /*
- * Spec 2.2.1: a new task joins. t has the parent's vruntime on the parent's
+ * rule 2.2.1: a new task joins. t has the parent's vruntime on the parent's
  * queue; 2.6.31 placed it where it goes to, later eras where it came from.
  */
 static __always_inline void place_new(struct task_ctx *t, u32 cpu)
@@ -101,7 +101,7 @@ static __always_inline void place_new(struct task_ctx *t, u32 cpu)
 	change_queue(t, cpu, vruntime_on(t, cpu));
 }
 
-/* Spec 2.2.1: parent and child change places, so that the child is first. */
+/* rule 2.2.1: parent and child change places, so that the child is first. */
 static __always_inline void swap_with_parent(struct rq *rq, struct task_ctx *t, u32 cpu)
 {
 	struct task_struct *parent = bpf_get_current_task_btf();
@@ -191,7 +191,7 @@ static __always_inline bool feed_prev(struct rq *rq, struct task_struct *prev, s
 }
 
 /*
- * Spec 2.2.4: the least vruntime, prev's included, unless a buddy has a claim.
+ * rule 2.2.4: the least vruntime, prev's included, unless a buddy has a claim.
  * prev (pt is NULL if it does not stay) is on no DSQ yet and goes behind its
  * equals. Buddies are looked for among the first 64.
  */
@@ -251,7 +251,7 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 cpu, struct task_struct *prev)
 
 	if (pt) {
 		charge(rq, pt, now);
-		/* Wanted elsewhere: put it back, whoever comes next. */
+		/* Another CPU wants it, so it is put back, whichever task is next. */
 		if (rq->push_pid == prev->pid) {
 			refresh_left(cpu);
 			scx_bpf_dsq_move_to_local(cpu);
@@ -302,13 +302,13 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
 	rq->idle_since_ns = 0;
 	set_current(rq, p, t, scx_bpf_now());
 	refresh_left(cpu);
-	/* Spec 2.2.7: reniced for the worse while running. */
+	/* rule 2.2.7: reniced for the worse while running. */
 	if (t->worsened)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	t->reniced = t->worsened = false;
 }
 
-/* Spec 2.2.2. */
+/* rule 2.2.2. */
 void BPF_STRUCT_OPS(cfs_tick, struct task_struct *p)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
@@ -326,7 +326,7 @@ void BPF_STRUCT_OPS(cfs_tick, struct task_struct *p)
 				 rq->has_left, rq->left_vr);
 	if (verdict == CFS_TICK_KEEP)
 		return;
-	/* It ran long enough: no favour brings it back. */
+	/* It ran long enough: no buddy mark may bring it back at once. */
 	if (verdict == CFS_TICK_EXPIRED)
 		cfs_clear_buddy(&rq->buddies, p->pid);
 	STAT_INC(tick_preemptions);
@@ -343,13 +343,13 @@ void BPF_STRUCT_OPS(cfs_stopping, struct task_struct *p, bool runnable)
 		return;
 	charge(rq, t, now);
 	t->last_ran_ns = now;
-	/* 2.6.31, .32: a task that is preempted overlaps with whom it woke by what it ran. */
+	/* 2.6.31, .32: a preempted task overlaps with the task that it woke by what it ran. */
 	ran = t->sum_exec_ns - t->picked_exec_ns;
 	if (runnable)
 		t->avg_overlap = cfs_avg(t->avg_overlap, min_u64(ran, 2 * prm.migration_cost_ns));
 	rq->min_vr = queue_clock(rq, now);
 	rq->curr_pid = 0;
-	/* The clock does not pass it before another runs: it may have to go by it to another queue. */
+	/* The clock does not pass this vruntime before another task runs: the task may move to another queue by that clock. */
 	count_as_left(rq, t->vr);
 }
 
@@ -374,7 +374,7 @@ void BPF_STRUCT_OPS(cfs_quiescent, struct task_struct *p, u64 deq_flags)
 	account_out(t);
 }
 
-/* Spec 2.2.6: accounting only, and from 3.6 on the second best goes first once. */
+/* rule 2.2.6: accounting only, and from 3.6 on the second best goes first once. */
 bool BPF_STRUCT_OPS(cfs_yield, struct task_struct *from, struct task_struct *to)
 {
 	struct rq *rq = rq_of(scx_bpf_task_cpu(from));
@@ -388,7 +388,7 @@ bool BPF_STRUCT_OPS(cfs_yield, struct task_struct *from, struct task_struct *to)
 	return false;
 }
 
-/* Spec 2.2.7: the task is off its queue while the weight changes. */
+/* rule 2.2.7: the task is off its queue while the weight changes. */
 void BPF_STRUCT_OPS(cfs_set_weight, struct task_struct *p, u32 weight)
 {
 	struct task_ctx *t = ctx_of(p);
@@ -412,7 +412,7 @@ s32 BPF_STRUCT_OPS(cfs_init_task, struct task_struct *p, struct scx_init_task_ar
 	struct task_struct *parent = bpf_get_current_task_btf();
 	struct task_ctx *t, *pt;
 
-	t = bpf_task_storage_get(&task_ctxs, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	t = new_ctx(p);
 	if (!t)
 		return -ENOMEM;
 	t->weight = cfs_weight(p->static_prio, p->policy);

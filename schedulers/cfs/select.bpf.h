@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which CPU a woken task goes to (rule 2.2.8, rule 2.2.10). */
+/* Which CPU a woken task goes to (rules 2.2.8, 2.2.10). */
 #pragma once
 
 #include "rq.bpf.h"
@@ -48,7 +48,7 @@ static __always_inline s32 idle_in_span(const struct task_struct *p, u32 cpu, u3
 	return found;
 }
 
-/* Spec 2.2.10: the first group below the cache level whose CPUs are all idle; its first allowed CPU. */
+/* rule 2.2.10: the first group below the cache level whose CPUs are all idle; its first allowed CPU. */
 static __always_inline s32 idle_group(const struct task_struct *p, u32 cpu, u32 level,
 				      const struct cpumask *idle)
 {

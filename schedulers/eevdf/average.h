@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Load and utilisation as the kernel tracks them: averages in which a
- * millisecond 32 ms ago counts half. They steer where tasks are put (spec
- * 3.11), not who runs.
+ * millisecond 32 ms ago counts half. They decide where tasks are put (rule 3.11),
+ * not which one runs.
  *
  * An example: a task of weight 1024 that runs 5 of every 10 ms and sleeps
  * between has a load that swings around 512; 32 ms into a longer sleep 256 of

@@ -4,8 +4,8 @@
  *
  * Every task is owed its weighted share of the CPU. v is what it had, in time
  * divided by weight (1024 is nice 0); V is the weighted average of all v, which
- * is what each should have had. Who had no more than V is eligible: it is owed
- * time. Each task asks for its time in slices, and a slice asked for at v has
+ * is what each should have had. A task that had no more than V is eligible: it is
+ * owed time. Each task asks for its time in slices, and a slice asked for at v has
  * the virtual deadline d = v + slice * 1024 / weight. Of the eligible tasks the
  * one with the earliest deadline runs.
  *
@@ -14,7 +14,7 @@
  *   A and B start with v = 0 and d = 700; V = 0. A runs to its deadline: v =
  *   700, next d = 1400, V = 350. A is above V, so it waits; B (v = 0, d = 700)
  *   runs its 700. Now V = 700, both are eligible again, A's d is not later
- *   than B's: A. They take turns of one slice, whoever is ahead is never more
+ *   than B's: A. They take turns of one slice, and the one ahead is never more
  *   than one slice ahead: that is the bound of EEVDF.
  *
  *   C has asked for slices of 0.1 ms (sched_setattr) and joins at v = V = 700:
@@ -24,7 +24,7 @@
  *   sooner. No heuristic has looked at how it sleeps.
  *
  *   When C sleeps it is 100 ahead of V or behind: that lag is kept, and on
- *   waking it is placed at V - lag, as if no time had passed. Nobody gains by
+ *   waking it is placed at V - lag, as if no time had passed. No task gains by
  *   sleeping.
  *
  * Good at: shares, a bound on how far any task is from its due, latency that a
@@ -46,7 +46,7 @@ enum eevdf_era { EEVDF_6_6, EEVDF_6_12, EEVDF_7_2, EEVDF_ERAS };
 #define EEVDF_POLICY_NORMAL 0
 #define EEVDF_POLICY_IDLE 5
 
-/* Spec 3.10: what a task may ask for. */
+/* rule 3.10: what a task may ask for. */
 #define EEVDF_SLICE_MIN_NS (100 * NSEC_PER_USEC)
 #define EEVDF_SLICE_MAX_NS (100 * NSEC_PER_MSEC)
 
@@ -82,7 +82,7 @@ struct eevdf_params {
 	bool wakeup_preempt;
 };
 
-/* Spec 3.1 for n CPUs, and which of the rules an era has. */
+/* rule 3.1 for n CPUs, and which of the rules an era has. */
 static inline void eevdf_params_init(struct eevdf_params *prm, u32 era, u32 n, u32 hz)
 {
 	prm->era = era;
@@ -103,7 +103,7 @@ static inline void eevdf_params_init(struct eevdf_params *prm, u32 era, u32 n, u
 struct eevdf_entity {
 	u64 v;  /* service received, in virtual time */
 	u64 d;  /* virtual deadline; relative to v while rel is set */
-	u64 vprot; /* up to here nobody else is looked for (3.6) */
+	u64 vprot; /* up to here no other task is looked for (rule 3.6) */
 	u64 slice_ns;
 	s64 vlag; /* V - v when it left, in virtual time */
 	u32 weight;
@@ -112,7 +112,7 @@ struct eevdf_entity {
 };
 
 /*
- * Spec 3.2: the sums over all that compete on a CPU, the running one and
+ * rule 3.2: the sums over all that compete on a CPU, the running one and
  * delayed sleepers included. wv is the sum of v * weight modulo 2^64; relative
  * to v0, any value near V, the true sum fits. So entities come and go by
  * plain additions, and v0 may be moved at any time.
@@ -135,7 +135,7 @@ static inline s64 eevdf_key_sum(const struct eevdf_sums *s)
 	return (s64)(s->wv - s->w * s->v0);
 }
 
-/* Spec 3.2: V, rounded down, so that an entity at V is eligible. */
+/* rule 3.2: V, rounded down, so that an entity at V is eligible. */
 static inline u64 eevdf_average(const struct eevdf_sums *s)
 {
 	s64 sum = eevdf_key_sum(s);
@@ -147,7 +147,7 @@ static inline u64 eevdf_average(const struct eevdf_sums *s)
 	return s->v0 - ((u64)-sum + s->w - 1) / s->w;
 }
 
-/* Spec 3.3: v <= V, without the division. */
+/* rule 3.3: v <= V, without the division. */
 static inline bool eevdf_eligible(const struct eevdf_sums *s, u64 v)
 {
 	return eevdf_key_sum(s) >= (s64)(v - s->v0) * (s64)s->w;
@@ -162,7 +162,7 @@ static inline void eevdf_join(struct eevdf_sums *s, u64 v, u32 weight)
 
 static inline void eevdf_leave(struct eevdf_sums *s, u64 v, u32 weight)
 {
-	/* Whoever comes to an empty queue begins where the last one left. */
+	/* A task that comes to an empty queue begins where the last one left. */
 	if (s->nr == 1)
 		s->v0 = v;
 	s->wv -= v * weight;
@@ -175,7 +175,7 @@ static inline s64 eevdf_clamp(s64 x, s64 limit)
 	return x > limit ? limit : x < -limit ? -limit : x;
 }
 
-/* Spec 3.2: two slices, a tick at least, in the entity's virtual time. */
+/* rule 3.2: two slices, a tick at least, in the entity's virtual time. */
 static inline s64 eevdf_lag_limit(const struct eevdf_params *prm, const struct eevdf_entity *e)
 {
 	return eevdf_vdelta(max_u64(2 * e->slice_ns, prm->tick_ns), e->weight);
@@ -193,7 +193,7 @@ static inline s64 eevdf_scale(s64 a, u64 b, u64 c)
 	return a < 0 ? -(s64)((u64)-a * b / c) : (s64)((u64)a * b / c);
 }
 
-/* What a task asks for; 0 is nothing in particular (3.10). */
+/* What a task asks for; 0 is nothing in particular (rule 3.10). */
 static inline void eevdf_request(const struct eevdf_params *prm, struct eevdf_entity *e, u64 ns)
 {
 	e->custom = ns && prm->era != EEVDF_6_6;
@@ -202,7 +202,7 @@ static inline void eevdf_request(const struct eevdf_params *prm, struct eevdf_en
 }
 
 /*
- * Spec 3.7: e joins, s without it. To still have its lag once it counts
+ * rule 3.7: e joins, s without it. To still have its lag once it counts
  * itself, it is placed further away: lag * (W + w) / W.
  */
 static inline void eevdf_place(const struct eevdf_params *prm, const struct eevdf_sums *s,
@@ -225,7 +225,7 @@ static inline void eevdf_place(const struct eevdf_params *prm, const struct eevd
 	e->d = e->v + (initial ? vslice / 2 : vslice);
 }
 
-/* Spec 3.7, 3.8: e goes, s still with it. sleep: its deadline is not kept. */
+/* rules 3.7, 3.8: e goes, s still with it. sleep: its deadline is not kept. */
 static inline void eevdf_unplace(const struct eevdf_params *prm, const struct eevdf_sums *s,
 				 struct eevdf_entity *e, bool sleep)
 {
@@ -247,7 +247,7 @@ static inline void eevdf_reweight(struct eevdf_entity *e, u32 weight)
 	e->weight = weight;
 }
 
-/* Spec 3.4: the slice is used up, the next one is asked for. */
+/* rule 3.4: the slice is used up, the next one is asked for. */
 static inline bool eevdf_renew(const struct eevdf_params *prm, struct eevdf_entity *e)
 {
 	if (before64(e->v, e->d))
@@ -258,7 +258,7 @@ static inline bool eevdf_renew(const struct eevdf_params *prm, struct eevdf_enti
 	return true;
 }
 
-/* Charge the running entity; true: its slice ended (3.4). */
+/* Charge the running entity; true: its slice ended (rule 3.4). */
 static inline bool eevdf_charge(const struct eevdf_params *prm, struct eevdf_sums *s,
 				struct eevdf_entity *curr, u64 ran_ns)
 {
@@ -269,7 +269,7 @@ static inline bool eevdf_charge(const struct eevdf_params *prm, struct eevdf_sum
 	return eevdf_renew(prm, curr);
 }
 
-/* Spec 3.10. */
+/* rule 3.10. */
 static inline void eevdf_forfeit(const struct eevdf_params *prm, struct eevdf_sums *s,
 				 struct eevdf_entity *curr)
 {

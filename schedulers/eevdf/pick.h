@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * EEVDF's decisions: who runs, for how long undisturbed, and whether a woken
- * task takes the CPU (rule 3.5, 3.6, 3.9). Whoever includes this keeps the
- * queue and says who of it is the best: the earliest deadline among the
+ * EEVDF's decisions: which task runs, for how long undisturbed, and whether a woken
+ * task takes the CPU (rules 3.5, 3.6, 3.9). The binding keeps the
+ * queue and says which task of it is the best: the earliest deadline among the
  * eligible, first come first among equals.
  */
 #pragma once
@@ -16,7 +16,7 @@ static inline bool eevdf_before(u64 a, u64 b)
 }
 
 /*
- * Spec 3.6: curr was picked from the queue; least_slice_ns is the shortest of
+ * rule 3.6: curr was picked from the queue; least_slice_ns is the shortest of
  * those that wait. 6.6 and 6.12 protect to the deadline.
  */
 static inline void eevdf_protect(const struct eevdf_params *prm, struct eevdf_entity *curr,
@@ -48,7 +48,7 @@ static inline bool eevdf_protected(const struct eevdf_entity *curr)
 	return before64(curr->v, curr->vprot);
 }
 
-/* Spec 3.10: after a charge, does the CPU have to pick again? ended: eevdf_charge said so. */
+/* rule 3.10: after a charge, does the CPU have to pick again? ended: eevdf_charge said so. */
 static inline bool eevdf_due(const struct eevdf_params *prm, const struct eevdf_sums *s,
 			     const struct eevdf_entity *curr, bool ended)
 {
@@ -62,13 +62,13 @@ static inline bool eevdf_due(const struct eevdf_params *prm, const struct eevdf_
 	return prm->era == EEVDF_7_2 || (prm->preempt_short && !eevdf_eligible(s, curr->v));
 }
 
-/* Spec 3.5, before the queue is looked at: curr (may be NULL) goes on. */
+/* rule 3.5, before the queue is looked at: curr (may be NULL) goes on. */
 static inline bool eevdf_stays(const struct eevdf_sums *s, const struct eevdf_entity *curr)
 {
 	return curr && (s->nr == 1 || (eevdf_eligible(s, curr->v) && eevdf_protected(curr)));
 }
 
-/* Spec 3.5, at the end: curr against the best of the queue, if any. */
+/* rule 3.5, at the end: curr against the best of the queue, if any. */
 static inline bool eevdf_wins(const struct eevdf_sums *s, const struct eevdf_entity *curr,
 			      bool has_best, u64 best_d)
 {
@@ -111,7 +111,7 @@ static inline bool eevdf_picks_wakee(const struct eevdf_sums *s, const struct ee
 	return !(curr_ok && eevdf_before(curr->d, p->d));
 }
 
-/* Spec 3.9, 6.12: a shorter slice cancels the protection if p has a claim at all. */
+/* rule 3.9 in 6.12: a shorter slice cancels the protection if p has a claim at all. */
 static inline bool eevdf_short_claim(const struct eevdf_sums *s, const struct eevdf_entity *curr,
 				     const struct eevdf_entity *p)
 {
@@ -119,7 +119,7 @@ static inline bool eevdf_short_claim(const struct eevdf_sums *s, const struct ee
 	       (eevdf_before(p->d, curr->d) || !eevdf_eligible(s, curr->v));
 }
 
-/* Spec 3.9, 7.2. */
+/* rule 3.9 in 7.2. */
 static inline struct eevdf_verdict eevdf_wakeup_7_2(const struct eevdf_params *prm,
 						    const struct eevdf_sums *s,
 						    struct eevdf_entity *curr,
@@ -135,7 +135,7 @@ static inline struct eevdf_verdict eevdf_wakeup_7_2(const struct eevdf_params *p
 			return verdict;
 		verdict.next = prm->next_buddy && w->p_policy != EEVDF_POLICY_IDLE &&
 			       !(w->has_next && eevdf_before(w->next_d, p->d));
-		/* Who says it will sleep is given some time to do so. */
+		/* A waker that says it will sleep is given some time to do so. */
 		if (verdict.next && w->sync) {
 			verdict.preempt = eevdf_before(p->d, curr->d) && w->curr_ran_ns >= patience;
 			return verdict;
@@ -149,7 +149,7 @@ static inline struct eevdf_verdict eevdf_wakeup_7_2(const struct eevdf_params *p
 	return verdict;
 }
 
-/* Spec 3.9. */
+/* rule 3.9. */
 static inline struct eevdf_verdict
 eevdf_wakeup(const struct eevdf_params *prm, const struct eevdf_sums *s, struct eevdf_entity *curr,
 	     const struct eevdf_entity *p, const struct eevdf_wake *w)

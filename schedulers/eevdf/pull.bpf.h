@@ -8,108 +8,80 @@
 
 #include "select.bpf.h"
 
-#define BALANCE_REDO 4 /* busiest queues tried when all tasks of one are pinned */
-
-u64 balance_passes;
-
-struct busy_walk {
+struct domain_stats {
 	struct eevdf_lb lb;
-	struct eevdf_group g;
-	u64 most;
-	s32 balancer, first_idle, found;
-	s64 left;
-	s32 seen, moved;
-	bool movable, some_pinned, any_imbalanced;
+	struct eevdf_group group;
+	u64 now_ns, util;
+	bool any_imbalanced; /* of the group's CPUs */
 };
 
-struct busy_walk busy_walks[MAX_CPUS];
+#include "../lib/busiest.bpf.h"
 
-static __always_inline void busiest_next_group(struct busy_walk *w, u32 local, u32 pct, s32 group)
+static __always_inline void stats_begin(struct domain_stats *s, u32 this, u32 level, u32 local)
 {
-	if (w->g.cpus) {
-		eevdf_group_end(&w->g, pct, w->any_imbalanced && (u32)w->g.id != local);
-		w->lb.total_load += w->g.load;
-		w->lb.total_cpus += w->g.cpus;
-		if ((u32)w->g.id == local)
-			w->lb.local = w->g;
-		else if (eevdf_busier(&w->g, &w->lb.busiest))
-			w->lb.busiest = w->g;
-	}
-	eevdf_group_init(&w->g, group);
-	w->any_imbalanced = false;
-}
-
-enum { NOT_MINE = -1, BALANCED = -2 };
-
-/* The queue to pull from at one level, the amount in the walk. */
-static __noinline s32 find_busiest(u32 this, u32 level, u32 idle, u64 pass)
-{
-	u32 first = first_of(this, level), len = len_of(this, level),
-	    local = first_of(this, level - 1);
-	const struct sched_domain *sd = domain_at(level);
-	struct busy_walk *w = &busy_walks[cpu_index(this)];
-	u64 now = scx_bpf_now(), util = 0, score;
-	struct rq *rq;
-	u32 at, group;
-	s32 i;
-
-	w->lb = (struct eevdf_lb){ .busiest.id = -1 };
-	w->lb.prefer_sibling = level_exists(this, level - 1) &&
+	s->now_ns = scx_bpf_now();
+	s->util = 0;
+	s->lb = (struct eevdf_lb){ .busiest.id = -1 };
+	s->lb.prefer_sibling = level_exists(this, level - 1) &&
 			       (domain_at(level - 1)->flags & SD_PREFER_SIBLING);
-	w->lb.share_cache = sd->flags & SD_SHARE_CACHE;
-	w->balancer = w->first_idle = w->found = -1;
-	w->most = 0;
-	w->any_imbalanced = false;
-	eevdf_group_init(&w->g, local);
-	for_range(i, 0, len)
-	{
-		at = span_cpu(first, len, local, i);
-		group = first_of(at, level - 1);
-		if ((s32)group != w->g.id) {
-			if ((u32)w->g.id == local && idle != CPU_NEWLY_IDLE &&
-			    (w->first_idle >= 0 ? w->first_idle : w->balancer) != (s32)this)
-				return NOT_MINE;
-			busiest_next_group(w, local, sd->imbalance_pct, group);
-		}
-		rq = rq_of(at);
-		if (!rq->online)
-			continue;
-		/* An idle CPU's averages fade without events. */
-		if (rq->nr <= 0)
-			track(rq, now);
-		util += rq->avg.util >> EEVDF_AVG_SHIFT;
-		if (rq->excluded_by == pass)
-			continue;
-		if (group == local && w->balancer < 0)
-			w->balancer = at;
-		if (group == local && w->first_idle < 0 && rq->nr <= 0)
-			w->first_idle = at;
-		w->any_imbalanced |= state_of(at, level - 1)->imbalanced;
-		eevdf_group_feed(&w->g, &rq->avg, nr_of(rq));
-	}
-	busiest_next_group(w, local, sd->imbalance_pct, -1);
-	if (level == SD_MC)
-		scan_limit[cpu_index(first)] = eevdf_scan_limit(util, len, sd->imbalance_pct);
-	eevdf_lb_end(&w->lb, idle, sd->imbalance_pct);
-	if (w->lb.busiest.id < 0)
-		return BALANCED;
-	for_range(i, 0, len)
-	{
-		at = order[cpu_index(first + i)];
-		rq = rq_of(at);
-		if ((s32)first_of(at, level - 1) != w->lb.busiest.id || !rq->online ||
-		    rq->excluded_by == pass)
-			continue;
-		score = eevdf_lb_queue(&w->lb, &rq->avg, nr_of(rq));
-		if (score > w->most) {
-			w->most = score;
-			w->found = at;
-		}
-	}
-	return w->found >= 0 ? w->found : BALANCED;
+	s->lb.share_cache = domain_at(level)->flags & SD_SHARE_CACHE;
+	s->any_imbalanced = false;
+	eevdf_group_init(&s->group, local);
 }
 
-/* Spec 3.11: may it leave? Not if it would be as ineligible here; not if its cache is hot. */
+static __always_inline void stats_next_group(struct domain_stats *s, u32 level, u32 local,
+					     s32 group)
+{
+	bool mine = (u32)s->group.id == local;
+
+	if (s->group.cpus) {
+		eevdf_group_end(&s->group, domain_at(level)->imbalance_pct,
+				s->any_imbalanced && !mine);
+		s->lb.total_load += s->group.load;
+		s->lb.total_cpus += s->group.cpus;
+		if (mine)
+			s->lb.local = s->group;
+		else if (eevdf_busier(&s->group, &s->lb.busiest))
+			s->lb.busiest = s->group;
+	}
+	eevdf_group_init(&s->group, group);
+	s->any_imbalanced = false;
+}
+
+/* An idle CPU's averages fade without events. */
+static __always_inline void stats_visit(struct domain_stats *s, u32 cpu)
+{
+	struct rq *rq = rq_of(cpu);
+
+	if (rq->nr <= 0)
+		track(rq, s->now_ns);
+	s->util += rq->avg.util >> EEVDF_AVG_SHIFT;
+}
+
+static __always_inline void stats_feed(struct domain_stats *s, u32 cpu, u32 level, bool local,
+				       u32 idle)
+{
+	s->any_imbalanced |= state_of(cpu, level - 1)->imbalanced;
+	eevdf_group_feed(&s->group, &rq_of(cpu)->avg, nr_of(rq_of(cpu)));
+}
+
+static __always_inline s32 stats_end(struct domain_stats *s, u32 this, u32 level, u32 idle)
+{
+	u32 pct = domain_at(level)->imbalance_pct;
+
+	if (level == SD_MC)
+		scan_limit[cpu_index(first_of(this, level))] =
+			eevdf_scan_limit(s->util, len_of(this, level), pct);
+	eevdf_lb_end(&s->lb, idle, pct);
+	return s->lb.busiest.id;
+}
+
+static __always_inline u64 stats_queue(const struct domain_stats *s, u32 cpu)
+{
+	return eevdf_lb_queue(&s->lb, &rq_of(cpu)->avg, nr_of(rq_of(cpu)));
+}
+
+/* rule 3.11: may it leave? Not if it would be as ineligible here; not if its cache is hot. */
 static __always_inline bool may_leave(const struct task_struct *p, const struct task_ctx *t,
 				      u32 this, const struct rq *there, u32 level, u64 now)
 {
@@ -129,7 +101,7 @@ static __always_inline bool may_leave(const struct task_struct *p, const struct 
 /* Move tasks of one of the other's DSQs here, until the imbalance is gone. */
 static __noinline s32 move_from(u64 dsq, u32 this, u32 from, u32 level, u32 idle)
 {
-	struct busy_walk *w = &busy_walks[cpu_index(this)];
+	struct busy_walk *w = walk_of(idle);
 	struct rq *here = rq_of(this), *there = rq_of(from);
 	u64 now = scx_bpf_now();
 	struct task_struct *p;
@@ -138,7 +110,7 @@ static __noinline s32 move_from(u64 dsq, u32 this, u32 from, u32 level, u32 idle
 
 	for_each_queued(it, p, dsq)
 	{
-		if (w->seen++ >= EEVDF_NR_MIGRATE || w->left <= 0 || !room_to_leave(there))
+		if (w->looked_at++ >= EEVDF_NR_MIGRATE || w->left <= 0 || !room_to_leave(there))
 			break;
 		/* An idle CPU leaves the other something to run; a newly idle one takes one task. */
 		if (idle != CPU_NOT_IDLE && there->nr <= 1)
@@ -156,7 +128,8 @@ static __noinline s32 move_from(u64 dsq, u32 this, u32 from, u32 level, u32 idle
 		if (!may_leave(p, t, this, there, level, now))
 			continue;
 		track_task(t, now, true, false);
-		worth = eevdf_lb_fit(w->lb.move, w->left, &t->avg, state_of(this, level)->failed);
+		worth = eevdf_lb_fit(w->stats.lb.move, w->left, &t->avg,
+				     state_of(this, level)->failed);
 		if (worth < 0)
 			continue;
 		scx_bpf_dsq_move_set_vtime(it, t->e.v);
@@ -194,7 +167,7 @@ enum { LB_STOP = -1 };
 static __noinline s32 load_balance(u32 this, u32 level, u32 idle)
 {
 	const struct sched_domain *sd = domain_at(level);
-	struct busy_walk *w = &busy_walks[cpu_index(this)];
+	struct busy_walk *w = walk_of(idle);
 	struct sd_state *state = state_of(this, level);
 	u64 pass = __sync_fetch_and_add(&balance_passes, 1) + 1;
 	u32 min_ms = len_of(this, level), max_ms = 2 * min_ms;
@@ -208,11 +181,11 @@ static __noinline s32 load_balance(u32 this, u32 level, u32 idle)
 			return LB_STOP;
 		if (busiest < 0)
 			break;
-		w->left = w->lb.imbalance;
-		w->seen = 0;
+		w->left = w->stats.lb.imbalance;
+		w->looked_at = 0;
 		w->movable = w->some_pinned = false;
 		if (rq_of(busiest)->nr > 1) {
-			/* Who waits longest for its turn first: the eligible. */
+			/* Eligible tasks first, for they wait longest for their turn. */
 			move_from(eligible_dsq(busiest), this, busiest, level, idle);
 			move_from(waiting_dsq(busiest), this, busiest, level, idle);
 		}
@@ -237,13 +210,13 @@ static __noinline s32 load_balance(u32 this, u32 level, u32 idle)
 	if (idle == CPU_NEWLY_IDLE)
 		return 0;
 	state->interval_ms = min_ms;
-	if (++state->failed > sd->nice_tries + 2u && w->lb.move == EEVDF_MOVE_TASK &&
+	if (++state->failed > sd->nice_tries + 2u && w->stats.lb.move == EEVDF_MOVE_TASK &&
 	    active_balance(this, busiest))
 		state->failed = sd->nice_tries + 1;
 	return 0;
 }
 
-/* Spec 3.11: balance each domain of this CPU that is due; tasks pulled. */
+/* rule 3.11: balance each domain of this CPU that is due; tasks pulled. */
 static __noinline s32 rebalance(u32 this, u32 idle)
 {
 	struct rq *rq = rq_of(this);

@@ -2,7 +2,7 @@
 /*
  * The queue of one CPU: two DSQs, and the delayed sleepers beside them. In the
  * first wait the ineligible, by v; in the second those that were eligible, by
- * deadline. A pick first brings over who has become eligible, then takes the
+ * deadline. A pick first brings over the tasks that have become eligible, then takes the
  * first of the second; as V can fall, it looks again whether that one still is
  * eligible, and puts it back if not. So the pick is exact, and costs a few
  * moves however many wait.
@@ -29,6 +29,12 @@ static __always_inline void queue_insert(u32 cpu, struct rq *rq, struct task_str
 					 enq_flags);
 	else
 		scx_bpf_dsq_insert_vtime(p, waiting_dsq(cpu), SLICE_BACKSTOP_NS, t->e.v, enq_flags);
+}
+
+/* The task keeps counting here until it runs there. */
+static __always_inline void push_task(struct task_struct *p, struct task_ctx *t, u32 cpu)
+{
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, SLICE_BACKSTOP_NS, 0);
 }
 
 static __always_inline void note_best(struct rq *rq, s32 pid, u64 d)
@@ -96,61 +102,62 @@ static __always_inline void sort_and_find(u32 cpu, struct rq *rq)
 	}
 }
 
-/* Spec 3.8: of the delayed sleepers, the one that would be picked before the best. */
+/* rule 3.8: of the delayed sleepers, the one that would be picked before the best. */
 static __always_inline s32 delayed_first(struct rq *rq)
 {
-	struct eevdf_delayed *slot;
+	struct eevdf_delayed *entry;
 	s32 i;
 
-	rq->best_slot = -1;
+	rq->best_delayed = -1;
 	if (!rq->nr_delayed)
 		return -1;
 	for_range(i, 0, rq->delayed_top)
 	{
-		slot = slot_of(rq, i);
-		if (!slot->pid || !eevdf_eligible(&rq->sums, slot->v))
+		entry = delayed_at(rq, i);
+		if (!entry->pid || !eevdf_eligible(&rq->sums, entry->v))
 			continue;
-		if (rq->best_slot < 0 ? rq->best_pid && !eevdf_before(slot->d, rq->best_d)
-				      : !eevdf_before(slot->d, slot_of(rq, rq->best_slot)->d))
+		if (rq->best_delayed < 0
+			    ? rq->best_pid && !eevdf_before(entry->d, rq->best_d)
+			    : !eevdf_before(entry->d, delayed_at(rq, rq->best_delayed)->d))
 			continue;
-		rq->best_slot = i;
+		rq->best_delayed = i;
 	}
-	return rq->best_slot;
+	return rq->best_delayed;
 }
 
-/* Whoever gets true has to take it out of the sums. */
-static __always_inline bool claim_slot(struct rq *rq, u32 slot, s32 pid)
+/* A caller that gets true has to take the sleeper out of the sums. */
+static __always_inline bool claim_delayed(struct rq *rq, u32 index, s32 pid)
 {
-	if (!pid || __sync_val_compare_and_swap(&slot_of(rq, slot)->pid, pid, 0) != pid)
+	if (!pid || __sync_val_compare_and_swap(&delayed_at(rq, index)->pid, pid, 0) != pid)
 		return false;
 	__sync_fetch_and_add(&rq->nr_delayed, -1);
 	return true;
 }
 
-static __always_inline void drop_delayed(struct rq *rq, u32 slot)
+static __always_inline void drop_delayed(struct rq *rq, u32 index)
 {
-	struct eevdf_delayed *s = slot_of(rq, slot);
+	struct eevdf_delayed *s = delayed_at(rq, index);
 
-	if (!claim_slot(rq, slot, s->pid))
+	if (!claim_delayed(rq, index, s->pid))
 		return;
 	eevdf_leave(&rq->sums, s->v, s->weight);
 	rq->sums.v0 = eevdf_average(&rq->sums);
 }
 
-/* Spec 3.8: t, just blocked, stays in the competition if it is above its share. */
+/* rule 3.8: t, just blocked, stays in the competition if it is above its share. */
 static __always_inline bool delay(struct rq *rq, struct task_struct *p, struct task_ctx *t)
 {
-	struct eevdf_delayed *slot;
+	struct eevdf_delayed *entry;
 	s32 i, found = -1;
 
 	if (!prm.delay_dequeue || (p->flags & PF_EXITING) || eevdf_eligible(&rq->sums, t->e.v))
 		return false;
-	/* The lowest free one; what was at the top has gone by and by. */
+	/* The lowest free entry; delayed_top falls back only when all are free. */
 	if (!rq->nr_delayed)
 		rq->delayed_top = 0;
 	for_range(i, 0, NR_DELAYED)
 	{
-		if (!slot_of(rq, i)->pid) {
+		if (!delayed_at(rq, i)->pid) {
 			found = i;
 			break;
 		}
@@ -161,26 +168,26 @@ static __always_inline bool delay(struct rq *rq, struct task_struct *p, struct t
 	}
 	if ((u32)found >= rq->delayed_top)
 		rq->delayed_top = found + 1;
-	slot = slot_of(rq, found);
-	slot->v = t->e.v;
-	slot->d = t->e.d;
-	slot->weight = t->e.weight;
-	slot->pid = p->pid;
+	entry = delayed_at(rq, found);
+	entry->v = t->e.v;
+	entry->d = t->e.d;
+	entry->weight = t->e.weight;
+	entry->pid = p->pid;
 	__sync_fetch_and_add(&rq->nr_delayed, 1);
-	t->slot = found;
+	t->delayed_index = found;
 	t->delayed = true;
 	STAT_INC(delayed);
 	return true;
 }
 
-/* Spec 3.8: t wakes on the CPU where it is delayed; true: it is in the sums again. */
+/* rule 3.8: t wakes on the CPU where it is delayed; true: it is in the sums again. */
 static __always_inline bool undelay(struct rq *rq, struct task_struct *p, struct task_ctx *t,
 				    u32 cpu)
 {
 	bool mine;
 
 	t->delayed = false;
-	mine = claim_slot(rq_of(t->cpu), t->slot, p->pid);
+	mine = claim_delayed(rq_of(t->cpu), t->delayed_index, p->pid);
 	/* Picked meanwhile: its lag was positive then, and DELAY_ZERO forgets that. */
 	t->e.vlag = 0;
 	if (!mine)
@@ -210,7 +217,7 @@ static __always_inline void forget_delayed(struct task_struct *p, struct task_ct
 		return;
 	t->delayed = false;
 	t->e.vlag = 0;
-	if (!claim_slot(rq, t->slot, p->pid))
+	if (!claim_delayed(rq, t->delayed_index, p->pid))
 		return;
 	t->e.vlag = eevdf_lag(&prm, rq->sums.v0, &t->e);
 	if (t->e.vlag > 0)
@@ -218,7 +225,7 @@ static __always_inline void forget_delayed(struct task_struct *p, struct task_ct
 	leave_note(rq, t->e.v, t->e.weight);
 }
 
-/* The shortest slice of those that wait; as long as nobody asked for another, it is the base slice. */
+/* The shortest slice of those that wait; as long as no task asked for another, it is the base slice. */
 static __always_inline u64 least_slice(u32 cpu, struct rq *rq, u64 own)
 {
 	struct task_struct *p;

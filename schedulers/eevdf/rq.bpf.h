@@ -47,7 +47,7 @@ STAT(fork_moves, "new tasks placed on another CPU than their parent's");
 #define NR_DELAYED 64 /* powers of two */
 #define NR_GONE 128
 
-/* A delayed sleeper (3.8). Whoever sets pid to 0 has to take it out of the sums. */
+/* A delayed sleeper (rule 3.8). The CPU that sets pid to 0 takes it out of the sums. */
 struct eevdf_delayed {
 	u64 v, d;
 	u32 weight;
@@ -78,7 +78,7 @@ struct rq {
 	u64 next_look; /* ticks */
 	bool balance_due;
 
-	u32 nr_delayed, delayed_top; /* all slots in use are below the second */
+	u32 nr_delayed, delayed_top; /* all entries in use are below the second */
 	struct eevdf_delayed delayed[NR_DELAYED];
 	u32 gone_head, gone_tail;
 	struct eevdf_gone gone[NR_GONE];
@@ -87,15 +87,15 @@ struct rq {
 	u64 best_d;
 	s32 best_pid;
 	u32 walked;
-	s32 best_slot;
+	s32 best_delayed;
 };
 
 struct task_ctx {
 	TASK_MEMBERS
 	struct eevdf_entity e;
 	struct eevdf_avg avg;
-	u32 slot; /* while delayed */
-	bool delayed; /* asleep, and in the sums as long as its slot is its own */
+	u32 delayed_index; /* while delayed */
+	bool delayed; /* asleep, and in the sums as long as its entry is its own */
 	bool woken;
 	bool sync;
 	u64 flips_at;
@@ -106,16 +106,22 @@ struct task_ctx {
 
 #include "../lib/rq.bpf.h"
 
+/* A millisecond for each CPU of the domain. */
+static __always_inline u32 first_interval_ms(u32 cpu, u32 level)
+{
+	return len_of(cpu, level);
+}
+
 /* Not static: the compiler would take variables apart that BTF describes whole. */
 struct eevdf_params prm;
 
-static __always_inline struct eevdf_delayed *slot_of(struct rq *rq, u32 slot)
+static __always_inline struct eevdf_delayed *delayed_at(struct rq *rq, u32 index)
 {
-	barrier_var(slot);
-	return &rq->delayed[slot & (NR_DELAYED - 1)];
+	barrier_var(index);
+	return &rq->delayed[index & (NR_DELAYED - 1)];
 }
 
-/* What was pulled from here by others since. */
+/* Subtract the tasks that other CPUs have pulled from here. */
 static __always_inline void drain(struct rq *rq)
 {
 	struct eevdf_gone *note;
@@ -162,7 +168,7 @@ static __always_inline void track_task(struct task_ctx *t, u64 now, bool runnabl
 	eevdf_avg_update(&t->avg, now, runnable ? t->e.weight : 0, runnable, runs);
 }
 
-/* Spec 3.10: bring the queue up to now; true: it has to pick again. */
+/* rule 3.10: bring the queue up to now; true: it has to pick again. */
 static __always_inline bool update_curr(struct rq *rq, u64 now)
 {
 	bool ended = false;
@@ -248,7 +254,7 @@ static __always_inline u64 slice_left(const struct rq *rq, u64 now)
 	return left > ran ? left - ran : 0;
 }
 
-/* One that is due sooner will set itself again. */
+/* A timer that is due sooner sets itself again when it fires. */
 static __always_inline void set_hrtick(u32 cpu, struct rq *rq, u64 now)
 {
 	u64 left = slice_left(rq, now);

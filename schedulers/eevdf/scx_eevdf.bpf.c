@@ -2,15 +2,16 @@
 /*
  * EEVDF bound to sched_ext. ops.runnable and ops.quiescent are when a task
  * joins and leaves the competition; the running task is on no DSQ, its entity
- * is kept in its CPU's queue. The kernel's slice is only a backstop: who runs
- * on is decided at ticks, at wakeups, and whenever the CPU picks.
+ * is kept in its CPU's queue. The kernel's slice is only a backstop: whether the
+ * running task goes on is decided at ticks, at wakeups, and whenever the CPU
+ * picks.
  */
 #include <scx.h>
 #include "pull.bpf.h"
 
 #define NOHZ_LOOKS 4 /* tasks of a busy CPU that an idle one is looked for */
 
-/* Spec 3.6: a task that was picked starts running. */
+/* rule 3.6: a task that was picked starts running. */
 static __always_inline void set_current(u32 cpu, struct rq *rq, struct task_struct *p,
 					struct task_ctx *t, u64 now)
 {
@@ -30,7 +31,7 @@ static __always_inline void set_current(u32 cpu, struct rq *rq, struct task_stru
 	set_hrtick(cpu, rq, now);
 }
 
-/* Spec 3.9: p has become runnable on this CPU and counts there. */
+/* rule 3.9: p has become runnable on this CPU and counts there. */
 static __always_inline void check_preempt(u32 cpu, struct rq *rq, struct task_struct *p,
 					  struct task_ctx *t, bool selected)
 {
@@ -53,11 +54,11 @@ static __always_inline void check_preempt(u32 cpu, struct rq *rq, struct task_st
 	w.next_eligible = w.has_next && eevdf_eligible(&rq->sums, rq->next_v);
 	w.least_slice_ns = min_u64(least_slice(cpu, rq, t->e.slice_ns), t->e.slice_ns);
 	rq->best_pid = 0;
-	/* Others than these two wait. */
+	/* Tasks besides these two wait. */
 	if (rq->nr > 2)
 		look_for_best(cpu, rq);
 	if (delayed_first(rq) >= 0) {
-		rq->best_d = slot_of(rq, rq->best_slot)->d;
+		rq->best_d = delayed_at(rq, rq->best_delayed)->d;
 		rq->best_pid = -1;
 	}
 	w.has_best = rq->best_pid != 0;
@@ -88,8 +89,8 @@ s32 BPF_STRUCT_OPS(eevdf_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		cpu = select_fork(p, this);
 		if (cpu != (s32)this)
 			STAT_INC(fork_moves);
-	} else if (t->delayed && slot_of(rq_of(t->cpu), t->slot)->pid == p->pid) {
-		/* Spec 3.8: it has never left its CPU. */
+	} else if (t->delayed && delayed_at(rq_of(t->cpu), t->delayed_index)->pid == p->pid) {
+		/* rule 3.8: it has never left its CPU. */
 		cpu = prev_cpu;
 	} else {
 		cpu = select_wake(p, this, prev_cpu, t->sync);
@@ -126,12 +127,6 @@ void BPF_STRUCT_OPS(eevdf_runnable, struct task_struct *p, u64 enq_flags)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
-/* It keeps counting here until it runs there. */
-static __always_inline void push_task(struct task_struct *p, struct task_ctx *t, u32 cpu)
-{
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, SLICE_BACKSTOP_NS, 0);
-}
-
 void BPF_STRUCT_OPS(eevdf_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
@@ -160,12 +155,12 @@ void BPF_STRUCT_OPS(eevdf_enqueue, struct task_struct *p, u64 enq_flags)
 
 enum { PICK_NONE, PICK_CURR, PICK_OTHER };
 
-/* Spec 3.5: what runs next is curr, if it still wants to, or on the local DSQ. */
+/* rule 3.5: what runs next is curr, if it still wants to, or on the local DSQ. */
 static __noinline s32 pick(u32 cpu, bool curr_runs)
 {
 	struct rq *rq = rq_of(cpu);
 	struct eevdf_entity *curr = curr_runs ? &rq->curr : NULL;
-	s32 i, slot;
+	s32 i, sleeper;
 
 	if (rq->starved_pid && take(cpu, rq->starved_pid)) {
 		STAT_INC(boosts);
@@ -187,12 +182,12 @@ static __noinline s32 pick(u32 cpu, bool curr_runs)
 		if (curr_runs && eevdf_stays(&rq->sums, &rq->curr))
 			return PICK_CURR;
 		sort_and_find(cpu, rq);
-		slot = delayed_first(rq);
-		if (slot < 0)
+		sleeper = delayed_first(rq);
+		if (sleeper < 0)
 			break;
-		if (curr_runs && eevdf_wins(&rq->sums, curr, true, slot_of(rq, slot)->d))
+		if (curr_runs && eevdf_wins(&rq->sums, curr, true, delayed_at(rq, sleeper)->d))
 			return PICK_CURR;
-		drop_delayed(rq, slot);
+		drop_delayed(rq, sleeper);
 	}
 	if (curr_runs && eevdf_wins(&rq->sums, curr, rq->best_pid, rq->best_d))
 		return PICK_CURR;
@@ -204,7 +199,7 @@ static __noinline s32 pick(u32 cpu, bool curr_runs)
 	return curr_runs ? PICK_CURR : PICK_NONE;
 }
 
-/* Spec 3.11 "newidle". */
+/* rule 3.11 "newidle". */
 static __noinline s32 pull_before_idle(u32 cpu)
 {
 	struct rq *rq = rq_of(cpu);
@@ -244,7 +239,7 @@ void BPF_STRUCT_OPS(eevdf_dispatch, s32 cpu, struct task_struct *prev)
 	track(rq, now);
 	if (rq->balance_due)
 		balance_now(cpu);
-	/* Wanted elsewhere: put it back, whoever comes next. */
+	/* Another CPU wants it, so it is put back, whichever task is next. */
 	picked = pick(cpu, curr_runs && rq->push_pid != rq->curr_pid);
 	if (picked == PICK_NONE && !curr_runs && pull_before_idle(cpu) > 0)
 		picked = pick(cpu, false);
@@ -268,7 +263,7 @@ void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
 	set_current(cpu, rq, p, t, now);
 }
 
-/* Busy here, idle there: let an idle CPU that could run one of the next see what it can take. */
+/* A busy CPU kicks an idle one that may run one of its next tasks, so that it looks what it can pull. */
 static __noinline s32 wake_idle_balancer(u32 this)
 {
 	const struct cpumask *idle;
@@ -300,7 +295,8 @@ static __noinline s32 wake_idle_balancer(u32 this)
 }
 
 /*
- * Not EEVDF's: SCHED_IDLE beside many others may wait for minutes by right, but
+ * This is no rule of EEVDF, by which SCHED_IDLE beside many other tasks may wait
+ * for minutes; but
  * sched_ext ejects a scheduler that leaves a task waiting for 30 s.
  */
 static __noinline s32 look_for_starved(u32 cpu)
@@ -325,7 +321,7 @@ static __noinline s32 look_for_starved(u32 cpu)
 	return 0;
 }
 
-/* Spec 3.10. */
+/* rule 3.10. */
 void BPF_STRUCT_OPS(eevdf_tick, struct task_struct *p)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
@@ -403,7 +399,7 @@ void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
 	rq->sums.v0 = eevdf_average(&rq->sums);
 }
 
-/* Spec 3.10. */
+/* rule 3.10. */
 bool BPF_STRUCT_OPS(eevdf_yield, struct task_struct *from, struct task_struct *to)
 {
 	struct rq *rq = rq_of(scx_bpf_task_cpu(from));
@@ -418,7 +414,7 @@ bool BPF_STRUCT_OPS(eevdf_yield, struct task_struct *from, struct task_struct *t
 	return false;
 }
 
-/* Spec 3.7: the task is off its queue while the weight changes. */
+/* rule 3.7: the task is off its queue while the weight changes. */
 void BPF_STRUCT_OPS(eevdf_set_weight, struct task_struct *p, u32 weight)
 {
 	struct task_ctx *t = ctx_of(p);
@@ -431,7 +427,7 @@ void BPF_STRUCT_OPS(eevdf_set_weight, struct task_struct *p, u32 weight)
 
 s32 BPF_STRUCT_OPS(eevdf_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	struct task_ctx *t = bpf_task_storage_get(&task_ctxs, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct task_ctx *t = new_ctx(p);
 	u64 now = scx_bpf_now();
 
 	if (!t)
@@ -490,22 +486,16 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(eevdf_init)
 	const struct cpumask *online = scx_bpf_get_online_cpumask();
 	u64 now = scx_bpf_now();
 	struct rq *rq;
-	s32 cpu, level, err = 0;
+	s32 cpu, err = 0;
 
 	map_machine();
 	for_range(cpu, 0, nr_cpus)
 	{
 		rq = rq_of(cpu);
-		rq->online = bpf_cpumask_test_cpu(cpu, online);
-		nr_online += rq->online;
-		rq->next_balance = rq->next_look = now_ticks();
+		init_rq(cpu, online);
+		rq->next_look = rq->next_balance;
 		rq->avg.at_ns = now;
 		scan_limit[cpu_index(first_of(cpu, SD_MC))] = len_of(cpu, SD_MC);
-		for_range(level, SD_SMT, SD_LEVELS)
-		{
-			state_of(cpu, level)->interval_ms = len_of(cpu, level);
-			state_of(cpu, level)->last_ticks = rq->next_balance;
-		}
 		err = scx_bpf_create_dsq(waiting_dsq(cpu), -1);
 		if (err)
 			break;

@@ -104,7 +104,7 @@ static __noinline s32 search_idle(struct task_struct *p, u32 target, u32 prev,
 	return found;
 }
 
-/* Spec 3.11 "sibling search". */
+/* rule 3.11 "sibling search". */
 static __always_inline s32 select_idle_sibling(struct task_struct *p, struct task_ctx *t, u32 this,
 					       u32 prev, u32 target, const struct cpumask *idle)
 {
@@ -117,7 +117,7 @@ static __always_inline s32 select_idle_sibling(struct task_struct *p, struct tas
 	if (prev != target && in_span(prev, SD_MC, target) && cpu_is_idle(prev, idle) &&
 	    allowed(p, prev))
 		return prev;
-	/* A per-CPU kernel thread hands work back to who gave it and now sleeps. */
+	/* A per-CPU kernel thread hands work back to the task that gave it, and then sleeps. */
 	if (waker && (waker->flags & PF_KTHREAD) && waker->nr_cpus_allowed == 1 && prev == this &&
 	    rq_of(this)->nr <= 1 && allowed(p, prev))
 		return prev;
@@ -182,7 +182,7 @@ static __always_inline void fork_next_group(struct fork_walk *w, u32 local, u32 
 	w->usable = false;
 }
 
-/* Spec 3.11 "fork": the idlest group of cpu's domain; a CPU of it, or -1 to stay. */
+/* rule 3.11 "fork": the idlest group of cpu's domain; a CPU of it, or -1 to stay. */
 static __noinline s32 idlest_group(struct task_struct *p, u32 cpu, u32 level)
 {
 	u32 first = first_of(cpu, level), len = len_of(cpu, level),

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* scx_fifo: binds fifo.h to sched_ext. fifo.h says what is decided, ../line where tasks wait; here is when. */
+/* scx_fifo: binds fifo.h to sched_ext. fifo.h says what is decided and ../lib/queue.bpf.h where tasks wait; this file says when. */
 #include <scx.h>
 #include "fifo.h"
 
 CHOICE(queues, 0, "shared,percpu",
-       "one line for all CPUs, or one a CPU from which idle ones take; the kernel's own SCHED_FIFO "
-       "has one a CPU");
+       "one queue for all CPUs, or one for each, from which idle ones take; the kernel's own "
+       "SCHED_FIFO has one for each");
 TUNABLE(u64, starvation_limit_ms, 1000, 10, 10000, "ms",
-	"who has waited longer gets in at the next tick; the kernel ejects a scheduler after 30 s");
+	"a task that has waited longer runs at the next tick; the kernel ejects a scheduler after "
+	"30 s");
 
-STAT(floors, "tasks sent to the end of the line because somebody starved");
+STAT(floors, "tasks sent to the tail because another one starved");
 
 #define task_ctx fifo_task
 #include "../lib/queue.bpf.h"

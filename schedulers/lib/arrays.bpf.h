@@ -92,7 +92,7 @@ static __always_inline void set_weight(struct task_ctx *t, u32 weight)
 	t->weight = weight;
 }
 
-/* A task has come to this CPU's queue (rule 4.6, rule 5.4): strictly better lists preempt. An idle CPU is the kernel's business. */
+/* A task has come to this CPU's queue (rules 4.6, 5.4): strictly better lists preempt. An idle CPU is the kernel's business. */
 static __always_inline void check_preempt(u32 cpu, const struct task_ctx *t)
 {
 	struct rq *rq = rq_of(cpu);

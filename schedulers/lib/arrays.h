@@ -44,7 +44,7 @@ static __always_inline u64 array_key(const struct array_place *at)
 	       (at->arrival & ((1ULL << ARRAY_LEVEL_SHIFT) - 1));
 }
 
-/* In a better list, whoever came first: what preempts. */
+/* Is a in a better list than b? Then it preempts b, whichever came first. */
 static __always_inline bool array_better(const struct array_place *a, const struct array_place *b)
 {
 	return before64(a->epoch, b->epoch) || (a->epoch == b->epoch && a->level < b->level);

@@ -28,7 +28,7 @@ enum balance_era { LB_2_6_22, LB_2_6_31, LB_2_6_32, LB_3_6 };
 
 /*
  * Intervals, factors, percentages and the missing NEWIDLE of 2.6.31 are those
- * of rule 2.2.9 and rule 2.2.11, those of 2.6.22 are rule 4.10. Load indices,
+ * of rules 2.2.9 and 2.2.11, those of 2.6.22 are rule 4.10. Load indices,
  * the remaining flags and all of the NODE rows are from memory of the kernels'
  * topology.h.
  */
@@ -79,13 +79,13 @@ static inline u64 lb_nice_0(u32 era)
 	return era == LB_2_6_22 ? 128 : 1024;
 }
 
-/* Half of the imbalance that a balance needs is enough to steer a wakeup or a fork (2.2.8). */
+/* Half of the imbalance that a balance needs is enough to steer a wakeup or a fork (rule 2.2.8). */
 static inline u32 lb_half_imbalance(u32 imbalance_pct)
 {
 	return 100 + (imbalance_pct - 100) / 2;
 }
 
-#define LB_POWER 1024  /* one core */
+#define LB_POWER 1024 /* one core */
 #define LB_SMT_POWER 1178 /* a core with two or more threads */
 
 /*
@@ -126,10 +126,10 @@ static inline u64 lb_target_load(u64 weight, const u64 load[LB_LOADS], u32 idx)
 	return idx && idx <= LB_LOADS ? max_u64(load[idx - 1], weight) : weight;
 }
 
-/* rule 2.2.8, 2.2.10: all loads before the wakee is added anywhere. */
+/* rules 2.2.8, 2.2.10: all loads before the wakee is added anywhere. */
 struct lb_wake {
-	u64 this_load;  /* target load of the waker's CPU */
-	u64 prev_load;  /* source load of the wakee's last CPU */
+	u64 this_load; /* target load of the waker's CPU */
+	u64 prev_load; /* source load of the wakee's last CPU */
 	u64 prev_target; /* target load of the wakee's last CPU */
 	u64 this_per_task; /* weight per task on the waker's CPU */
 	/* 2.6.31, .32: CPU time between waking another task and sleeping, and what is much of it */
@@ -157,7 +157,7 @@ static inline bool lb_wake_affine(u32 era, const struct lb_wake *w)
 	return balanced || (here <= there && here + (s64)w->prev_target <= (s64)w->this_per_task);
 }
 
-/* rule 2.2.8, 2.6.31 only: not affine, but the waker's CPU is less loaded by the half imbalance. */
+/* rule 2.2.8 in 2.6.31 only: not affine, but the waker's CPU is less loaded by the half imbalance. */
 static inline bool lb_wake_passive(const struct lb_wake *w)
 {
 	return lb_half_imbalance(w->imbalance_pct) * w->this_load <= 100 * w->prev_load;

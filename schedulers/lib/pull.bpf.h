@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Taking tasks from other CPUs by weight (rule 2.2.9, rule 2.2.11, rule 4.10):
+ * Taking tasks from other CPUs by weight (rules 2.2.9, 2.2.11, 4.10):
  * what o1, sd and cfs share. A CPU about to go idle pulls from dispatch, every
  * CPU at its intervals from a timer that stands for the tick's softirq. Queued
  * tasks move between DSQs; a running one is asked for (active balance) and
@@ -31,9 +31,13 @@ static __always_inline bool move_queued(struct bpf_iter_scx_dsq *it, struct task
 /* A task has come from elsewhere: wake the CPU, or let the task preempt. */
 static __always_inline void notify(u32 cpu, const struct task_struct *p, const struct task_ctx *t);
 
-#define BALANCE_REDO 4 /* busiest queues tried when all tasks of one are pinned */
+struct domain_stats {
+	struct lb_stats lb;
+	struct lb_group group;
+	u64 imbalance; /* weight to pull */
+};
 
-u64 balance_passes;
+#include "busiest.bpf.h"
 
 static __always_inline u32 load_idx(const struct sched_domain *sd, u32 idle)
 {
@@ -42,97 +46,46 @@ static __always_inline u32 load_idx(const struct sched_domain *sd, u32 idle)
 				      : sd->newidle_idx;
 }
 
-/* State of a walk, in memory for the verifier. A CPU's timer and its dispatch have one each. */
-struct busy_walk {
-	struct lb_stats stats;
-	struct lb_group group;
-	u64 imbalance; /* weight to pull */
-	u64 most;
-	u64 left; /* weight still to move */
-	s32 balancer, first_idle, found;
-	s32 looked_at, moved;
-	bool movable;
-};
-
-struct busy_walk busy_walks[MAX_CPUS], newidle_walks[MAX_CPUS];
-
-static __always_inline struct busy_walk *walk_of(u32 idle)
+static __always_inline void stats_begin(struct domain_stats *s, u32 this, u32 level, u32 local)
 {
-	u32 me = cpu_index(bpf_get_smp_processor_id());
-
-	return idle == CPU_NEWLY_IDLE ? &newidle_walks[me] : &busy_walks[me];
-}
-
-static __always_inline void busiest_next_group(struct busy_walk *w, s32 group)
-{
-	if (w->group.span.cpus)
-		lb_feed(&w->stats, &w->group);
-	lb_group_init(&w->group, group, false);
-}
-
-/* What find_busiest has to say besides a CPU. */
-enum { NOT_MINE = -1, BALANCED = -2 };
-
-/*
- * The queue to pull from at one level; how much is in the walk. Only the first
- * idle, else the first CPU of a group balances for it.
- */
-__noinline s32 find_busiest(u32 this, u32 level, u32 idle, u64 pass)
-{
-	u32 first = first_of(this, level), len = len_of(this, level),
-	    local = first_of(this, level - 1);
-	const struct sched_domain *sd = domain_at(level);
-	u32 at, group, idx = load_idx(sd, idle);
-	struct busy_walk *w = walk_of(idle);
-	struct rq *rq;
-	s32 i;
-
-	w->balancer = w->first_idle = w->found = -1;
-	w->most = 0;
-	lb_init(&w->stats, balance_era(), level,
+	lb_init(&s->lb, balance_era(), level,
 		level_exists(this, level - 1) && (domain_at(level - 1)->flags & SD_PREFER_SIBLING));
-	lb_group_init(&w->group, local, true);
-	for_range(i, 0, len)
-	{
-		at = span_cpu(first, len, local, i);
-		group = first_of(at, level - 1);
-		if ((s32)group != w->group.id) {
-			if (w->group.local && idle != CPU_NEWLY_IDLE &&
-			    (w->first_idle >= 0 ? w->first_idle : w->balancer) != (s32)this)
-				return NOT_MINE;
-			busiest_next_group(w, group);
-		}
-		rq = rq_of(at);
-		if (!takes_tasks(rq) || rq->excluded_by == pass)
-			continue;
-		if (group == local && w->balancer < 0)
-			w->balancer = at;
-		if (group == local && w->first_idle < 0 && rq->nr <= 0)
-			w->first_idle = at;
-		lb_group_feed(&w->group,
-			      group == local ? target_load(at, idx) : source_load(at, idx),
-			      weight_of(rq), nr_of(rq));
-		sd_span_add(&w->group.span, first_of(at, SD_SMT), first_of(at, SD_MC));
-	}
-	busiest_next_group(w, -1);
-	w->imbalance = lb_end(&w->stats, idle, sd->imbalance_pct);
-	if (w->stats.busiest < 0)
-		return BALANCED;
+	lb_group_init(&s->group, local, true);
+}
 
-	for_range(i, 0, len)
-	{
-		at = order[cpu_index(first + i)];
-		rq = rq_of(at);
-		if ((s32)first_of(at, level - 1) != w->stats.busiest || !rq->online ||
-		    rq->excluded_by == pass)
-			continue;
-		if (lb_queue_counts(weight_of(rq), rq->nr, w->imbalance) &&
-		    weight_of(rq) > w->most) {
-			w->most = weight_of(rq);
-			w->found = at;
-		}
-	}
-	return w->found >= 0 ? w->found : BALANCED;
+static __always_inline void stats_next_group(struct domain_stats *s, u32 level, u32 local,
+					     s32 group)
+{
+	if (s->group.span.cpus)
+		lb_feed(&s->lb, &s->group);
+	lb_group_init(&s->group, group, false);
+}
+
+static __always_inline void stats_visit(struct domain_stats *s, u32 cpu)
+{
+}
+
+static __always_inline void stats_feed(struct domain_stats *s, u32 cpu, u32 level, bool local,
+				       u32 idle)
+{
+	u32 idx = load_idx(domain_at(level), idle);
+
+	lb_group_feed(&s->group, local ? target_load(cpu, idx) : source_load(cpu, idx),
+		      weight_of(rq_of(cpu)), nr_of(rq_of(cpu)));
+	sd_span_add(&s->group.span, first_of(cpu, SD_SMT), first_of(cpu, SD_MC));
+}
+
+static __always_inline s32 stats_end(struct domain_stats *s, u32 this, u32 level, u32 idle)
+{
+	s->imbalance = lb_end(&s->lb, idle, domain_at(level)->imbalance_pct);
+	return s->lb.busiest;
+}
+
+static __always_inline u64 stats_queue(const struct domain_stats *s, u32 cpu)
+{
+	struct rq *rq = rq_of(cpu);
+
+	return lb_queue_counts(weight_of(rq), nr_of(rq), s->imbalance) ? weight_of(rq) : 0;
 }
 
 /* One turn over the other queue. */
@@ -169,12 +122,12 @@ static __always_inline void walk_and_move(struct busy_walk *w, u32 this, u32 fro
 	}
 }
 
-/* Move up to the walk's imbalance; returns tasks moved, -1 when none may run here. */
+/* Move tasks until the walk's imbalance is gone; returns tasks moved, -1 when none may run here. */
 __noinline s32 move_tasks(u32 this, u32 from, u32 level, u32 idle)
 {
 	struct busy_walk *w = walk_of(idle);
 
-	w->left = w->imbalance;
+	w->left = w->stats.imbalance;
 	w->looked_at = w->moved = 0;
 	w->movable = false;
 	/* The verifier takes the timer's walks for a sleepable program's, and wants to see that they are not. */
@@ -245,7 +198,7 @@ __noinline s32 load_balance(u32 this, u32 level, u32 idle)
 	return moved ? moved : sibling_runs ? LB_NOT_IDLE : 0;
 }
 
-/* rule 2.2.9, rule 2.2.11 "newidle": nothing is left to run here; returns tasks pulled. */
+/* rules 2.2.9, 2.2.11 "newidle": nothing is left to run here; returns tasks pulled. */
 __noinline s32 newidle_balance(u32 this)
 {
 	bool old = balance_era() == LB_2_6_22;

@@ -6,7 +6,7 @@
  * Before this header a policy defines
  *	struct rq	beginning with RQ_MEMBERS
  *	struct task_ctx	beginning with TASK_MEMBERS
- * and anywhere the function that is declared here first.
+ * and anywhere the functions that are declared here first.
  *
  * A queue's own fields change under its CPU's run-queue lock, which the kernel
  * holds around every callback but the timer's; nr and weight also change from
@@ -26,6 +26,8 @@ STAT(boosts, "tasks that went first after waiting longer than the starvation lim
 
 /* Queue p, which another CPU has asked for, for that CPU. */
 static __always_inline void push_task(struct task_struct *p, struct task_ctx *t, u32 cpu);
+/* The interval of a domain before its first balance. */
+static __always_inline u32 first_interval_ms(u32 cpu, u32 level);
 
 #define SLICE_BACKSTOP_NS NSEC_PER_SEC /* slices end by the policy's rules, before the kernel's */
 
@@ -48,6 +50,12 @@ static __always_inline struct rq *rq_of(u32 cpu)
 static __always_inline struct task_ctx *ctx_of(struct task_struct *p)
 {
 	return bpf_task_storage_get(&task_ctxs, p, 0, 0);
+}
+
+/* In ops.init_task: the context, zeroed; NULL: no memory. */
+static __always_inline struct task_ctx *new_ctx(struct task_struct *p)
+{
+	return bpf_task_storage_get(&task_ctxs, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
 static __always_inline struct sd_state *state_of(u32 cpu, u32 level)
@@ -136,6 +144,22 @@ static __always_inline bool push_to_other(struct task_struct *p, struct task_ctx
 	push_task(p, t, to);
 	STAT_INC(active_balances);
 	return true;
+}
+
+/* In ops.init, of each CPU. */
+static __always_inline void init_rq(u32 cpu, const struct cpumask *online)
+{
+	struct rq *rq = rq_of(cpu);
+	s32 level;
+
+	rq->online = bpf_cpumask_test_cpu(cpu, online);
+	nr_online += rq->online;
+	rq->next_balance = now_ticks();
+	for_range(level, SD_SMT, SD_LEVELS)
+	{
+		state_of(cpu, level)->interval_ms = first_interval_ms(cpu, level);
+		state_of(cpu, level)->last_ticks = rq->next_balance;
+	}
 }
 
 static __always_inline void cpu_comes(u32 cpu)

@@ -112,26 +112,22 @@ static u64 on_timer(void)
 	return tick_ns();
 }
 
+/* As on a machine that has been up for a while: each balance that finds nothing doubles the interval. */
+static __always_inline u32 first_interval_ms(u32 cpu, u32 level)
+{
+	return domain_at(level)->max_ms;
+}
+
 /* What a policy's init does first: run queues, domains, DSQs; timer_start(tick_ns()) is what it does last. */
 static __always_inline s32 init_queues(void)
 {
 	const struct cpumask *online = scx_bpf_get_online_cpumask();
-	struct rq *rq;
-	s32 cpu, level, err = 0;
+	s32 cpu, err = 0;
 
 	map_machine();
 	for_range(cpu, 0, nr_cpus)
 	{
-		rq = rq_of(cpu);
-		rq->online = bpf_cpumask_test_cpu(cpu, online);
-		nr_online += rq->online;
-		rq->next_balance = now_ticks();
-		for_range(level, SD_SMT, SD_LEVELS)
-		{
-			/* As on a machine that has been up: each quiet balance has doubled it. */
-			state_of(cpu, level)->interval_ms = domain_at(level)->max_ms;
-			state_of(cpu, level)->last_ticks = rq->next_balance;
-		}
+		init_rq(cpu, online);
 		err = scx_bpf_create_dsq(cpu, -1);
 		if (err)
 			break;

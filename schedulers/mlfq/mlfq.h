@@ -10,18 +10,18 @@
  * reads and sleeps again after 2 ms, fifteen times: then its quantum is used
  * up, it sinks to 8 and is an equal of H until the next wake-up lifts it. L at
  * nice 19 has base 1: it never runs beside H, but for one long quantum at level
- * 15 every 4 to 5 s, because a scan once a second lifts who starves.
+ * 15 every 4 to 5 s, because a scan once a second lifts tasks that starve.
  *
- * textbook: everybody starts at the top with a short quantum; who uses it up,
- * at once or bit by bit, sinks by one level and gets a quantum twice as long;
- * who blocks before stays. Every second all go back to the top. H sinks 8, 16,
+ * textbook: all tasks start at the top with a short quantum. A task that uses it
+ * up, at once or bit by bit, sinks by one level and gets a quantum twice as long;
+ * one that blocks before stays. Every second all go back to the top. H sinks 8, 16,
  * 32, 64 ms down to the bottom within 120 ms; R, 2 ms at a time, is above it
  * from then on, and L is like H: nice levels are not heeded.
  *
- * Good at: answering who mostly sleeps without being told who that is; few
- * switches among hogs. Bad at: shares (a busy level above starves all below,
- * but for the boosts), and who sleeps in time before a quantum's end is not
- * found out in the windows rules: each sleep lifts again.
+ * Good at: answering tasks that mostly sleep, without being told which ones do;
+ * few switches among hogs. Bad at: shares (a busy level above starves all below,
+ * but for the boosts); and under the windows rules a task that sleeps shortly
+ * before its quantum ends never sinks for long, as each sleep lifts it again.
  *
  * Rule numbers are those of README.md.
  */
@@ -31,7 +31,7 @@
 
 enum mlfq_rules { MLFQ_WINDOWS, MLFQ_TEXTBOOK };
 
-/* Spec 6.2: levels 16 to 31 are real time, which here is the kernel's own class above. */
+/* rule 6.2: levels 16 to 31 are real time, which here is the kernel's own class above. */
 #define MLFQ_TOP 15
 #define MLFQ_NORMAL 8
 #define MLFQ_NICE0 120 /* static_prio */
@@ -53,7 +53,7 @@ struct mlfq_task {
 	bool asleep;
 };
 
-/* Spec 6.2, base: nice 0 is normal (8), -20 is 15, 19 is 1; SCHED_IDLE is 0. The steps between are ours. */
+/* rule 6.2, base: nice 0 is normal (8), -20 is 15, 19 is 1; SCHED_IDLE is 0. The steps between are this project's. */
 static inline u32 mlfq_base(const struct mlfq_config *cfg, u32 static_prio, bool idle_policy)
 {
 	if (cfg->rules == MLFQ_TEXTBOOK)
@@ -86,7 +86,7 @@ static inline void mlfq_start(const struct mlfq_config *cfg, struct mlfq_task *t
 	t->place.left_ns = mlfq_quantum(cfg, t);
 }
 
-/* Spec 6.2, a wait has ended: windows lifts above the base, never past the top; textbook leaves the task where it was. */
+/* rule 6.2, a wait has ended: windows lifts above the base, never past the top; textbook leaves the task where it was. */
 static inline void mlfq_wake(const struct mlfq_config *cfg, struct mlfq_task *t, u32 boost)
 {
 	u32 lifted = t->base + boost < MLFQ_TOP ? t->base + boost : MLFQ_TOP;
@@ -102,7 +102,7 @@ static inline void mlfq_sleep(struct mlfq_task *t)
 	queue_leave(&t->place);
 }
 
-/* Spec 6.2, quantum end: one level down, to the base at most; at the tail. Who starved goes back to the base at once. */
+/* rule 6.2, quantum end: one level down, to the base at most; at the tail. A task that was lifted from starving goes back to the base at once. */
 static inline void mlfq_expire(const struct mlfq_config *cfg, struct mlfq_task *t)
 {
 	if (t->starved || t->level <= t->base)
@@ -146,8 +146,8 @@ static inline void mlfq_rebase(const struct mlfq_config *cfg, struct mlfq_task *
 }
 
 /*
- * The key of a task that is queued, or asked to let others go first. Spec 6.2:
- * the highest level first; at the tail of its level, or, preempted by a higher
+ * The key of a task that is queued, or that goes on unless others are before it.
+ * rule 6.2: the highest level first; at the tail of its level, or, preempted by a higher
  * one, at the head with the rest of its quantum: it has kept its place.
  */
 static inline u64 mlfq_key(const struct mlfq_config *cfg, struct mlfq_task *t, u64 now_ns)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* scx_mlfq: binds mlfq.h to sched_ext. mlfq.h says what is decided, ../line where tasks wait; here is when. */
+/* scx_mlfq: binds mlfq.h to sched_ext. mlfq.h says what is decided and ../lib/queue.bpf.h where tasks wait; this file says when. */
 #include <scx.h>
 #include "mlfq.h"
 
@@ -13,7 +13,7 @@ TUNABLE(u32, levels, 4, 2, 8, "levels",
 TUNABLE(u64, period_ms, 1000, 100, 10000, "ms",
 	"between two looks for starved tasks (windows), or boosts of all (textbook)");
 TUNABLE(u64, starved_ms, 4000, 100, 10000, "ms",
-	"windows: who is ready for longer is lifted to the top");
+	"windows: a task that is ready for longer is lifted to the top");
 TUNABLE(u32, long_quanta, 3, 1, 12, "quanta", "windows: what a starved task gets at the top, once");
 TUNABLE(u32, wake_boost, 1, 0, 15, "levels",
 	"windows: lift when a wait ends; 1 is a disk's or an event's, 2 a network's, 6 a "
@@ -53,7 +53,7 @@ s32 BPF_STRUCT_OPS(mlfq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wak
 	return cpu;
 }
 
-/* Spec 6.2: a higher level preempts a lower one, first where the task ran last, then where the level is lowest. */
+/* rule 6.2: a higher level preempts a lower one, first where the task ran last, then where the level is lowest. */
 static __always_inline void preempt(struct task_struct *p, const struct mlfq_task *t)
 {
 	s32 own = scx_bpf_task_cpu(p), level = cpu_of(own)->level, best = -1, least = t->level;
@@ -84,7 +84,7 @@ void BPF_STRUCT_OPS(mlfq_enqueue, struct task_struct *p, u64 enq_flags)
 
 	if (queue_bypass(p, t, enq_flags))
 		return;
-	/* Not seen by select_cpu: it may run on one CPU only. */
+	/* ops.select_cpu was not called for it: it may run on one CPU only. */
 	if (t->asleep)
 		mlfq_wake(&cfg, t, wake_boost);
 	key = key_of(t, scx_bpf_now());
@@ -115,7 +115,7 @@ void BPF_STRUCT_OPS(mlfq_running, struct task_struct *p)
 	queue_runs_now(p, t, t ? t->level : 0);
 }
 
-/* A quantum ends at a tick. So does the run of who is not the highest any more: reniced, or a race was lost. */
+/* A quantum ends at a tick. So does the run of a task that is not the highest any more: it was reniced, or a race was lost. */
 void BPF_STRUCT_OPS(mlfq_tick, struct task_struct *p)
 {
 	u32 cpu = scx_bpf_task_cpu(p);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The O(1) scheduler of Linux 2.6.22: long time slices in two arrays of
- * priority lists, and a guess at who is interactive.
+ * priority lists, and a guess at which tasks are interactive.
  *
  * Each task has a time slice by its nice value (800 ms at -20, 100 at 0, 5 at
  * 19). The best non-empty list of the active array runs, first come first
- * served. Who has used up its slice gets a new one and goes to the expired
+ * served. A task that has used up its slice gets a new one and goes to the expired
  * array; when the active array is empty the two are swapped.
  *
  * The guess is sleep_avg, 0 to 1 s: sleeping adds to it, running takes from
  * it, slower the higher it is. It shifts the priority by up to 5 either way,
- * and who is far enough on the good side is "interactive" and goes back to
+ * and a task far enough on the good side is "interactive" and goes back to
  * the active array when its slice ends. An example, nice 0 (120):
  *
  *   A hog H has sleep_avg 0: priority 120 + 5 = 125. An editor E that has
@@ -49,7 +49,7 @@ struct o1_config {
 	u32 cpus; /* online */
 };
 
-/* How a task slept, and what its wait on the run queue is worth at its next pick (rule 5). */
+/* How a task slept, and what its wait on the run queue is worth at its next pick (rule 4.5). */
 enum o1_sleep {
 	O1_NORMAL, /* not woken since it ran, or paid already: nothing */
 	O1_NONINTERACTIVE, /* at its ceiling by one long sleep: nothing */
@@ -87,7 +87,7 @@ static __always_inline u64 o1_tick_ns(const struct o1_config *cfg)
 	return NSEC_PER_SEC / cfg->hz;
 }
 
-/* Rule 1: ticks. */
+/* rule 4.1: ticks. */
 static __always_inline u32 o1_timeslice(const struct o1_config *cfg, u32 static_prio)
 {
 	u32 ticks = o1_ticks(cfg, static_prio < DEFAULT_PRIO ? 400 : 100);
@@ -103,7 +103,7 @@ static __always_inline u32 o1_bonus(u64 sleep_avg_ns)
 	return sleep_avg_ns / O1_BONUS_NS;
 }
 
-/* Rule 2. */
+/* rule 4.2. */
 static __always_inline u32 o1_prio(u32 static_prio, u64 sleep_avg_ns)
 {
 	u32 prio = static_prio + O1_MAX_BONUS / 2 - o1_bonus(sleep_avg_ns);
@@ -111,7 +111,7 @@ static __always_inline u32 o1_prio(u32 static_prio, u64 sleep_avg_ns)
 	return prio < MAX_RT_PRIO ? MAX_RT_PRIO : prio < O1_MAX_PRIO ? prio : O1_MAX_PRIO - 1;
 }
 
-/* Rule 3: how far below its static priority a task of this nice value counts as interactive. */
+/* rule 4.3: how far below its static priority a task of this nice value counts as interactive. */
 static __always_inline s32 o1_delta(u32 static_prio)
 {
 	return (s32)((static_prio - MAX_RT_PRIO) * O1_MAX_BONUS / 40) - O1_MAX_BONUS / 2 +
@@ -123,7 +123,7 @@ static __always_inline bool o1_interactive(const struct o1_task *t)
 	return (s32)t->prio <= (s32)t->static_prio - o1_delta(t->static_prio);
 }
 
-/* Rule 6: what one sleep may lift sleep_avg to, one tick short of interactive by more than one step. */
+/* rule 4.6: what one sleep may lift sleep_avg to, one tick short of interactive by more than one step. */
 static __always_inline u64 o1_ceiling_ns(const struct o1_config *cfg, u32 static_prio)
 {
 	u32 steps = O1_MAX_BONUS / 2 + o1_delta(static_prio) + 1;
@@ -131,7 +131,7 @@ static __always_inline u64 o1_ceiling_ns(const struct o1_config *cfg, u32 static
 	return steps * O1_BONUS_NS - o1_tick_ns(cfg);
 }
 
-/* Rule 4: ticks that an interactive task runs before others of its list do. */
+/* rule 4.4: ticks that an interactive task runs before others of its list do. */
 static __always_inline u32 o1_granularity(const struct o1_config *cfg, u64 sleep_avg_ns)
 {
 	u32 below = O1_MAX_BONUS - o1_bonus(sleep_avg_ns);
@@ -153,7 +153,7 @@ static __always_inline void o1_to_tail(struct o1_task *t, const struct o1_queue 
 	t->at.arrival = arrival;
 }
 
-/* Rule 6: sleep counts, and the priority follows. */
+/* rule 4.6: sleep counts, and the priority follows. */
 static __always_inline u32 o1_slept(const struct o1_config *cfg, struct o1_task *t, u64 sleep_ns)
 {
 	u64 ceiling = o1_ceiling_ns(cfg, t->static_prio);
@@ -175,7 +175,7 @@ static __always_inline u64 o1_since(u64 then_ns, u64 now_ns)
 	return before64(then_ns, now_ns) ? now_ns - then_ns : 0;
 }
 
-/* Rule 6: awake. It joins the active array, a batch task the expired one. */
+/* rule 4.6: awake. It joins the active array, a batch task the expired one. */
 static __always_inline void o1_wake(const struct o1_config *cfg, struct o1_task *t,
 				    struct o1_queue *q, u64 now_ns, bool from_interrupt,
 				    u64 arrival)
@@ -188,7 +188,7 @@ static __always_inline void o1_wake(const struct o1_config *cfg, struct o1_task 
 	o1_to_tail(t, q, t->batch, arrival);
 }
 
-/* Rule 5: descheduled, or looked at and kept. The more it had slept, the less running costs it. */
+/* rule 4.5: descheduled, or looked at and kept. The more it had slept, the less running costs it. */
 static __always_inline void o1_switch_out(struct o1_task *t, u64 now_ns)
 {
 	u64 ran = min_u64(o1_since(t->timestamp_ns, now_ns), O1_MAX_SLEEP_NS);
@@ -199,7 +199,7 @@ static __always_inline void o1_switch_out(struct o1_task *t, u64 now_ns)
 	t->timestamp_ns = now_ns;
 }
 
-/* Rule 7: a task of this epoch runs. If it had expired, the active array was empty: swap. */
+/* rule 4.7: a task of this epoch runs. If it had expired, the active array was empty: swap. */
 static __always_inline bool o1_swap(struct o1_queue *q, u64 epoch)
 {
 	if (!before64(q->epoch, epoch))
@@ -210,7 +210,7 @@ static __always_inline bool o1_swap(struct o1_queue *q, u64 epoch)
 	return true;
 }
 
-/* Rule 5: picked. The wait of one that was woken counts as sleep; with a new priority it gets a new place as well. */
+/* rule 4.5: picked. The wait of one that was woken counts as sleep; with a new priority it gets a new place as well. */
 static __always_inline void o1_switch_in(const struct o1_config *cfg, struct o1_task *t, u64 now_ns,
 					 u64 arrival)
 {
@@ -230,7 +230,7 @@ static __always_inline void o1_switch_in(const struct o1_config *cfg, struct o1_
 	t->timestamp_ns = now_ns;
 }
 
-/* Rule 4: the first expired task has waited for long enough, or a better one than this has expired. */
+/* rule 4.4: the first expired task has waited for long enough, or a better one than this has expired. */
 static __always_inline bool o1_starving(const struct o1_config *cfg, const struct o1_queue *q,
 					u32 static_prio, u32 nr, u64 now_ticks)
 {
@@ -241,7 +241,7 @@ static __always_inline bool o1_starving(const struct o1_config *cfg, const struc
 
 enum o1_tick { O1_KEEP, O1_EXPIRED, O1_REINSERTED, O1_ROUND_ROBIN };
 
-/* Rule 4. All but KEEP ask for a reschedule. `arrival` is for whom goes to a tail. */
+/* rule 4.4. All but KEEP ask for a reschedule. `arrival` is the number of a task that goes to a tail. */
 static __always_inline enum o1_tick o1_tick(const struct o1_config *cfg, struct o1_task *t,
 					    struct o1_queue *q, u32 nr, u64 now_ticks, u64 arrival)
 {
@@ -273,7 +273,7 @@ static __always_inline enum o1_tick o1_tick(const struct o1_config *cfg, struct 
 	return O1_ROUND_ROBIN;
 }
 
-/* Rule 8: a new task shares what is left of its parent's slice. True: nothing is left, tick the parent now. */
+/* rule 4.8: a new task shares what is left of its parent's slice. True: nothing is left, tick the parent now. */
 static __always_inline bool o1_fork(struct o1_task *parent, struct o1_task *child, u64 now_ns)
 {
 	child->slice = (parent->slice + 1) / 2;
@@ -287,13 +287,13 @@ static __always_inline bool o1_fork(struct o1_task *parent, struct o1_task *chil
 	return true;
 }
 
-/* Rule 8: in whole steps. */
+/* rule 4.8: in whole steps. */
 static __always_inline u64 o1_forked_sleep_avg(u64 sleep_avg_ns, u32 pct)
 {
 	return o1_bonus(sleep_avg_ns) * pct / 100 * O1_BONUS_NS;
 }
 
-/* Rule 8: the new task is queued: last in its list; or before its parent (runs_first), which then has to go. */
+/* rule 4.8: the new task is queued: last in its list; or before its parent (runs_first), which then has to go. */
 static __always_inline void o1_join(struct o1_task *child, const struct o1_task *parent,
 				    bool runs_first, const struct o1_queue *q, u64 arrival)
 {
@@ -307,7 +307,7 @@ static __always_inline void o1_join(struct o1_task *child, const struct o1_task 
 	child->at.arrival = parent->at.arrival - 1;
 }
 
-/* Rule 8: a child is gone; what it had not used of its first slice is the parent's again, and hogs are charged to it. */
+/* rule 4.8: a child is gone; what it had not used of its first slice is the parent's again, and hogs are charged to it. */
 static __always_inline void o1_exit(const struct o1_config *cfg, struct o1_task *parent,
 				    const struct o1_task *child, bool same_cpu)
 {
@@ -324,7 +324,7 @@ static __always_inline void o1_exit(const struct o1_config *cfg, struct o1_task 
 			child->sleep_avg_ns / (O1_EXIT_WEIGHT + 1);
 }
 
-/* Rule 9: a new nice value: to the tail of its new list. Below 0: better than before. */
+/* rule 4.9: a new nice value: to the tail of its new list. Below 0: better than before. */
 static __always_inline s32 o1_renice(struct o1_task *t, u32 static_prio, u64 arrival)
 {
 	u32 old = t->prio;
@@ -335,7 +335,7 @@ static __always_inline s32 o1_renice(struct o1_task *t, u32 static_prio, u64 arr
 	return (s32)t->prio - (s32)old;
 }
 
-/* Rule 10: what balance weighs a task by, 128 at nice 0. */
+/* rule 4.10: what balance weighs a task by, 128 at nice 0. */
 static __always_inline u32 o1_weight(const struct o1_config *cfg, u32 static_prio)
 {
 	return o1_timeslice(cfg, static_prio) * 128 / o1_ticks(cfg, 100);

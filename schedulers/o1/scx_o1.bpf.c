@@ -7,7 +7,7 @@
 #include <scx.h>
 
 CHOICE(fork_order, 0, "rules,parent",
-       "who runs first after a fork: rules is the child, unless it shares its parent's memory");
+       "which runs first after a fork: rules is the child, unless it shares its parent's memory");
 CHOICE(wait_credit, 0, "rules,off", "whether the wait of a woken task for a CPU counts as sleep");
 CHOICE(starvation, 0, "rules,off",
        "whether interactive tasks expire when others have been expired for long");
@@ -38,7 +38,7 @@ static __always_inline void read_policy(const struct task_struct *p, struct task
 	t->a.user = p->mm != NULL;
 }
 
-/* Rule 4. */
+/* rule 4.4. */
 static __always_inline void tick_task(struct task_struct *p, struct task_ctx *t, struct rq *rq)
 {
 	u32 nr = rq->nr > 0 ? rq->nr : 0;
@@ -71,7 +71,7 @@ s32 BPF_STRUCT_OPS(o1_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_
 	return arrays_select_cpu(p, prev_cpu, wake_flags);
 }
 
-/* Rule 6. Who wakes cannot be seen; that an idle CPU does is an interrupt's work. */
+/* rule 4.6. The waker cannot be seen; a wakeup on an idle CPU is taken for an interrupt's. */
 void BPF_STRUCT_OPS(o1_runnable, struct task_struct *p, u64 enq_flags)
 {
 	struct task_struct *waker = bpf_get_current_task_btf();
@@ -91,7 +91,7 @@ void BPF_STRUCT_OPS(o1_runnable, struct task_struct *p, u64 enq_flags)
 	account_in(t, cpu);
 }
 
-/* Rule 8. True: its parent runs here and has to make room. */
+/* rule 4.8. True: its parent runs here and has to make room. */
 static __always_inline bool join(struct task_struct *p, struct task_ctx *t, struct rq *rq)
 {
 	struct task_struct *parent = bpf_get_current_task_btf();
@@ -143,7 +143,7 @@ void BPF_STRUCT_OPS(o1_enqueue, struct task_struct *p, u64 enq_flags)
 		scx_bpf_kick_cpu(cpu, 0);
 }
 
-/* Rule 7: somebody of this epoch goes on. */
+/* rule 4.7: a task of this epoch runs. */
 static __always_inline void enter_epoch(struct rq *rq, const struct task_ctx *t)
 {
 	if (o1_swap(&rq->q, t->a.at.epoch))
@@ -157,7 +157,7 @@ void BPF_STRUCT_OPS(o1_dispatch, s32 cpu, struct task_struct *prev)
 
 	if (pt) {
 		o1_switch_out(&pt->a, scx_bpf_now());
-		/* Wanted elsewhere: put it back, whoever comes next. */
+		/* Another CPU wants it, so it is put back, whichever task is next. */
 		if (rq->push_pid == prev->pid) {
 			scx_bpf_dsq_move_to_local(cpu);
 			return;
@@ -185,7 +185,7 @@ void BPF_STRUCT_OPS(o1_running, struct task_struct *p)
 	enter_epoch(rq, t);
 	o1_switch_in(&cfg, &t->a, scx_bpf_now(), next_arrival(rq));
 	set_current(rq, p, t);
-	/* Rule 9: reniced for the worse while running. */
+	/* rule 4.9: reniced for the worse while running. */
 	if (t->worsened)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	t->reniced = t->worsened = false;
@@ -201,7 +201,7 @@ void BPF_STRUCT_OPS(o1_tick_cpu, struct task_struct *p)
 		tick_task(p, t, rq);
 }
 
-/* Rule 8, of a task on its way out. */
+/* rule 4.8, of a task on its way out. */
 static __always_inline void give_back(struct task_struct *p, struct task_ctx *t)
 {
 	struct task_ctx *pt;
@@ -233,7 +233,7 @@ void BPF_STRUCT_OPS(o1_quiescent, struct task_struct *p, u64 deq_flags)
 	arrays_quiescent(p);
 }
 
-/* Rule 9: to the expired array, with its slice. */
+/* rule 4.9: to the expired array, with its slice. */
 bool BPF_STRUCT_OPS(o1_yield, struct task_struct *from, struct task_struct *to)
 {
 	struct rq *rq = rq_of(scx_bpf_task_cpu(from));
@@ -247,7 +247,7 @@ bool BPF_STRUCT_OPS(o1_yield, struct task_struct *from, struct task_struct *to)
 	return false;
 }
 
-/* Rules 9, 10: the task is off its queue while its nice value or policy changes. */
+/* rules 4.9, 4.10: the task is off its queue while its nice value or policy changes. */
 void BPF_STRUCT_OPS(o1_set_weight, struct task_struct *p, u32 weight)
 {
 	struct task_ctx *t = ctx_of(p);
@@ -267,7 +267,7 @@ s32 BPF_STRUCT_OPS(o1_init_task, struct task_struct *p, struct scx_init_task_arg
 	struct task_ctx *t, *pt = NULL;
 	u64 now = scx_bpf_now();
 
-	t = bpf_task_storage_get(&task_ctxs, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	t = new_ctx(p);
 	if (!t)
 		return -ENOMEM;
 	t->a.static_prio = p->static_prio;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Round robin: everybody takes turns of one time slice, in the order of coming.
+ * Round robin: all tasks take turns of one time slice, in the order of coming.
  *
  * An example, one CPU, slices of 100 ms. A needs 300 ms, B and C 10 ms each;
- * they come together. A runs its 100 ms and goes to the end of the line, B and
+ * they come together. A runs its 100 ms and goes to the tail of the queue, B and
  * C are done after 110 and 120 ms, A after 320 ms: 183 ms on average, where
  * fifo makes it 310. Three hogs would each wait 200 ms between two turns; in
  * general (k - 1) * 100 ms.
@@ -11,9 +11,9 @@
  * C wakes a moment after A's second turn has begun, to answer a key: it waits
  * for the rest of the slice, up to 100 ms, and with k hogs up to k slices.
  *
- * Good at: few switches and equal shares of those who never sleep. Bad at:
- * answering: who wakes has no more claim than who never slept, and who uses a
- * millisecond at a time gets a millisecond a round, the hogs 100.
+ * Good at: few switches, and equal shares of tasks that never sleep. Bad at:
+ * answering. A task that wakes has no more claim than one that never slept, and
+ * one that uses a millisecond at a time gets a millisecond a round, a hog 100.
  *
  * Rule numbers are those of README.md.
  */
@@ -26,7 +26,7 @@ struct rr_task {
 };
 
 /*
- * rule 6.1.1, rule 6.1.2: the key of a task that is queued, or that goes on
+ * rules 6.1.1, 6.1.2: the key of a task that is queued, or that goes on
  * unless others are before it. A used slice is renewed and costs the place. A
  * task that woke, was forked or yielded goes to the tail; a preempted one goes
  * where it was, with the rest of its slice.

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* scx_rr: binds rr.h to sched_ext. rr.h says what is decided, ../line where tasks wait; here is when. */
+/* scx_rr: binds rr.h to sched_ext. rr.h says what is decided and ../lib/queue.bpf.h where tasks wait; this file says when. */
 #include <scx.h>
 #include "rr.h"
 
 CHOICE(queues, 0, "shared,percpu",
-       "one line for all CPUs, or one a CPU from which idle ones take; the kernel's own SCHED_RR "
-       "has "
-       "one a CPU");
+       "one queue for all CPUs, or one for each, from which idle ones take; the kernel's own "
+       "SCHED_RR has one for each");
 TUNABLE(u64, slice_us, 100000, 1000, 1000000, "us",
 	"one turn; ends at a tick; 100 ms is SCHED_RR's of Linux");
 TUNABLE(u64, starvation_limit_ms, 10000, 100, 10000, "ms",
-	"who has waited longer, because so many are in line, ends the running task's turn at the "
+	"a task that has waited longer, because so many do, ends the running task's turn at the "
 	"next tick; the kernel ejects a scheduler after 30 s");
 
 STAT(turns, "slices used up");
-STAT(floors, "turns cut short because somebody starved");
+STAT(floors, "turns cut short because another task starved");
 
 #define task_ctx rr_task
 #include "../lib/queue.bpf.h"

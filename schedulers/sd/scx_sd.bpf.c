@@ -36,7 +36,7 @@ static __always_inline u32 nice_of(const struct task_struct *p)
 	return p->policy == SCHED_IDLE || nice >= STAIR_SLOTS ? STAIR_SLOTS - 1 : nice;
 }
 
-/* Rule 2. A call of its own, which the verifier follows once and not at every place that wants it. */
+/* rule 5.2. A call of its own, which the verifier follows once and not at every place that wants it. */
 __noinline s32 place_task(u32 cpu, struct task_ctx *t, bool tail)
 {
 	struct rq *rq = rq_of(cpu);
@@ -46,7 +46,7 @@ __noinline s32 place_task(u32 cpu, struct task_ctx *t, bool tail)
 	return 0;
 }
 
-/* Rule 3, charged: 1 asks for a reschedule. */
+/* rule 5.3, charged: 1 asks for a reschedule. */
 __noinline s32 tick_task(u32 cpu, struct task_ctx *t)
 {
 	struct rq *rq = rq_of(cpu);
@@ -86,7 +86,7 @@ void BPF_STRUCT_OPS(sd_enqueue, struct task_struct *p, u64 enq_flags)
 	if (push_to_other(p, t, rq))
 		return;
 	arrives = t->is_new || (enq_flags & SCX_ENQ_WAKEUP);
-	/* Rules 2 and 4. */
+	/* rules 5.2 and 5.4. */
 	place_task(cpu, t, arrives);
 	queue_task(p, t, cpu, enq_flags);
 	if (arrives)
@@ -97,14 +97,14 @@ void BPF_STRUCT_OPS(sd_enqueue, struct task_struct *p, u64 enq_flags)
 		scx_bpf_kick_cpu(cpu, 0);
 }
 
-/* Somebody of this rotation goes on. */
+/* A task of this rotation runs. */
 static __always_inline void enter_rotation(struct rq *rq, const struct task_ctx *t)
 {
 	if (stair_rotate(&rq->q, t->a.at.epoch))
 		STAT_INC(array_swaps);
 }
 
-/* RSDL's minor rotation, of those who come up now. */
+/* RSDL's minor rotation, of the tasks that have become first. */
 static __always_inline void walk_pushed(s32 cpu, struct rq *rq)
 {
 	struct task_struct *p;
@@ -129,7 +129,7 @@ void BPF_STRUCT_OPS(sd_dispatch, s32 cpu, struct task_struct *prev)
 	if (pt) {
 		stair_charge(&pt->a, &rq->q, scx_bpf_now());
 		place_task(cpu, pt, false);
-		/* Wanted elsewhere: put it back, whoever comes next. */
+		/* Another CPU wants it, so it is put back, whichever task is next. */
 		if (rq->push_pid == prev->pid) {
 			scx_bpf_dsq_move_to_local(cpu);
 			return;
@@ -160,7 +160,7 @@ void BPF_STRUCT_OPS(sd_running, struct task_struct *p)
 	t->worsened = false;
 }
 
-/* Rule 3. */
+/* rule 5.3. */
 void BPF_STRUCT_OPS(sd_tick, struct task_struct *p)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
@@ -196,7 +196,7 @@ void BPF_STRUCT_OPS(sd_quiescent, struct task_struct *p, u64 deq_flags)
 	arrays_quiescent(p);
 }
 
-/* Rule 4. */
+/* rule 5.4. */
 bool BPF_STRUCT_OPS(sd_yield, struct task_struct *from, struct task_struct *to)
 {
 	struct rq *rq = rq_of(scx_bpf_task_cpu(from));
@@ -234,7 +234,7 @@ s32 BPF_STRUCT_OPS(sd_init_task, struct task_struct *p, struct scx_init_task_arg
 	struct task_ctx *t, *pt = NULL;
 	u64 now = scx_bpf_now();
 
-	t = bpf_task_storage_get(&task_ctxs, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	t = new_ctx(p);
 	if (!t)
 		return -ENOMEM;
 	t->a.nice = nice_of(p);

@@ -2,14 +2,14 @@
 /*
  * The rotating staircase deadline scheduler (RSDL) and its successor, the
  * staircase deadline scheduler (SD): two arrays of lists as in O(1), and not
- * one guess about who is interactive.
+ * one guess about which tasks are interactive.
  *
  * There are 40 slots, one after the other, and a nice value says in which of
  * them a task may run, for one quota of time each. It starts in its first
  * slot, goes one slot on for every quota used, and expires after its last one.
- * When nobody is left in any slot the arrays are swapped: a rotation is over,
- * and all begin again. Who sleeps through the end of a rotation begins again
- * as well, in its best slot, in which few are: that is all that makes
+ * When no task is left in any slot the arrays are swapped: a rotation is over,
+ * and all begin again. A task that sleeps through the end of a rotation begins
+ * again as well, in its best slot, in which few are: that is all that makes
  * interactive tasks fast.
  *
  * RSDL: nice 0 starts at slot 20 and may use that one and all below, 20 of
@@ -20,16 +20,16 @@
  *   A at nice 0 and B at nice 10 on one CPU. A may use slots 2, 4, 6 .. 40, B
  *   4, 8 .. 40: A runs 10 ms in slot 2, A 10 and B 5 ms in slot 4, and so on
  *   until both have expired after 200 + 50 ms: B has a fifth. C at nice 0
- *   slept meanwhile; waking it is in slot 2, where nobody is left, preempts
+ *   slept meanwhile; waking it is in slot 2, where no other is left, preempts
  *   and has 10 ms before it competes in slot 4 and 200 before it must wait for
  *   the rest of the rotation, 250 ms less what has gone by.
  *
- * RSDL has a quota for each slot besides (the sum of those who came to it):
- * once it is used up, whoever is still there goes one slot down (the minor
+ * RSDL has a quota for each slot besides (the sum of those that came to it):
+ * once it is used up, each task still there goes one slot down (the minor
  * rotation), whatever it has left.
  *
  * Good at: shares that can be computed, bounded waits, simplicity. Bad at:
- * latency of who has used up its slots: it waits for the rest of the rotation,
+ * latency of a task that has used up its slots: it waits for the rest of the rotation,
  * which grows with the number of tasks and their nice values; X had to be
  * reniced. Rotations of different CPUs know nothing of each other: a task that
  * moves begins again.
@@ -64,10 +64,10 @@ struct stair_task {
 struct stair_queue {
 	u64 epoch; /* the rotation */
 	s64 slot_ns[2][STAIR_ROWS]; /* RSDL: quota left of each slot, in this rotation and the next */
-	u64 pushed[STAIR_ROWS]; /* RSDL: who arrived before this went down from that slot */
+	u64 pushed[STAIR_ROWS]; /* RSDL: tasks that arrived before this went down from that slot */
 };
 
-/* Rule 5: in k of 40 slots, as evenly as integers allow; the last one always. */
+/* rule 5.5: in k of 40 slots, as evenly as integers allow; the last one always. */
 static __always_inline bool stair_entitled(u32 nice, u32 slot)
 {
 	u32 k = STAIR_SLOTS - nice;
@@ -75,7 +75,7 @@ static __always_inline bool stair_entitled(u32 nice, u32 slot)
 	return (slot + 1) * k / STAIR_SLOTS > slot * k / STAIR_SLOTS;
 }
 
-/* Rules 2 and 5. Batch tasks in SD have as many slots, all at the end. */
+/* rules 5.2 and 5.5. Batch tasks in SD have as many slots, all at the end. */
 static __always_inline u64 stair_row(u32 rules, bool batch, u32 nice)
 {
 	u64 row = 0;
@@ -86,7 +86,7 @@ static __always_inline u64 stair_row(u32 rules, bool batch, u32 nice)
 	return row;
 }
 
-/* Rule 1: SD's staircase begins below -6, where the square of nice is taken for 40ths. */
+/* rule 5.1: SD's staircase begins below -6, where the square of nice is taken for 40ths. */
 static __always_inline u64 stair_quota(const struct stair_config *cfg, u32 nice)
 {
 	s32 n = (s32)nice - 20;
@@ -139,7 +139,7 @@ static __always_inline s64 *stair_slot_ns(struct stair_queue *q, u64 rotation, u
 	return &q->slot_ns[rotation & 1][stair_bounded(slot)];
 }
 
-/* Rule 2: into a slot, with a quota for the task, and for the slot. */
+/* rule 5.2: into a slot, with a quota for the task, and for the slot. */
 static __always_inline void stair_enter(const struct stair_config *cfg, struct stair_task *t,
 					struct stair_queue *q, u32 slot)
 {
@@ -155,7 +155,7 @@ static __always_inline void stair_leave(const struct stair_task *t, struct stair
 		*stair_slot_ns(q, t->at.epoch, t->at.level) -= t->left_ns;
 }
 
-/* Rule 2: a new rotation: the first slot. What was left is lost, what was taken too much is not. */
+/* rule 5.2: a new rotation: the first slot. What was left is lost, what was taken too much is not. */
 static __always_inline void stair_begin(const struct stair_config *cfg, struct stair_task *t,
 					struct stair_queue *q, u64 rotation, u64 arrival)
 {
@@ -166,7 +166,7 @@ static __always_inline void stair_begin(const struct stair_config *cfg, struct s
 	stair_enter(cfg, t, q, stair_first(stair_slots(cfg, t)));
 }
 
-/* Rules 2, 4: to the end of the expired array. */
+/* rules 5.2, 5.4: to the end of the expired array. */
 static __always_inline void stair_expire(const struct stair_config *cfg, struct stair_task *t,
 					 struct stair_queue *q, u64 arrival)
 {
@@ -176,7 +176,7 @@ static __always_inline void stair_expire(const struct stair_config *cfg, struct 
 }
 
 /*
- * Rule 2: the quota is used up: the next slot down that the task may use, or
+ * rule 5.2: the quota is used up: the next slot down that the task may use, or
  * expired. It only ever goes down, so that no slot is used twice in a rotation.
  */
 static __always_inline void stair_step(const struct stair_config *cfg, struct stair_task *t,
@@ -194,14 +194,14 @@ static __always_inline void stair_step(const struct stair_config *cfg, struct st
 	stair_enter(cfg, t, q, next);
 }
 
-/* It runs. Those who were pushed down at once have one number: who ran first stays before the others. */
+/* It runs. Tasks that were pushed down together have one number: the first of them to run stays before the others. */
 static __always_inline void stair_run(struct stair_task *t, u64 now_ns)
 {
 	t->since_ns = now_ns;
 	t->at.arrival &= ~1ULL;
 }
 
-/* Rule 3: task and slot pay for the time. */
+/* rule 5.3: task and slot pay for the time. */
 static __always_inline void stair_charge(struct stair_task *t, struct stair_queue *q, u64 now_ns)
 {
 	u64 ran = before64(t->since_ns, now_ns) ? now_ns - t->since_ns : 0;
@@ -212,9 +212,9 @@ static __always_inline void stair_charge(struct stair_task *t, struct stair_queu
 }
 
 /*
- * Rule 3, RSDL's minor rotation: a slot's quota is used up, and all who are in
- * its list go to the end of the next one, now. Who is queued is moved when it
- * comes up (stair_pushed): until then nobody asks for its place. The odd
+ * rule 5.3, RSDL's minor rotation: a slot's quota is used up, and all tasks in
+ * its list go to the end of the next one, at once. A queued task is moved when it
+ * becomes the first (stair_pushed): until then its place does not matter. The odd
  * number puts them behind the running task, if that goes to the same slot.
  */
 static __always_inline void stair_push(const struct stair_config *cfg, struct stair_queue *q,
@@ -249,9 +249,9 @@ static __always_inline bool stair_pushed(const struct stair_config *cfg, struct 
 }
 
 /*
- * Rule 2: where a runnable task is queued. `tail`: it was asleep or is new;
+ * rule 5.2: where a runnable task is queued. `tail`: it was asleep or is new;
  * else it was preempted and has its place. More than one slot at a time is
- * passed only by who overran a whole quota, as with 5 ms and ticks of 10.
+ * passed only by a task that overran a whole quota, as with 5 ms and ticks of 10.
  */
 static __always_inline void stair_place(const struct stair_config *cfg, struct stair_task *t,
 					struct stair_queue *q, bool tail, u64 arrival)
@@ -274,7 +274,7 @@ static __always_inline void stair_place(const struct stair_config *cfg, struct s
 	}
 }
 
-/* Rule 3, at a tick, charged: true asks for a reschedule. */
+/* rule 5.3, at a tick, charged: true asks for a reschedule. */
 static __always_inline bool stair_tick(const struct stair_config *cfg, struct stair_task *t,
 				       struct stair_queue *q, u64 arrival)
 {
@@ -293,7 +293,7 @@ static __always_inline bool stair_tick(const struct stair_config *cfg, struct st
 	return true;
 }
 
-/* The major rotation: somebody who had expired runs, as nobody else was left. */
+/* The major rotation: a task that had expired runs, as no other was left. */
 static __always_inline bool stair_rotate(struct stair_queue *q, u64 rotation)
 {
 	if (!before64(q->epoch, rotation))
@@ -306,7 +306,7 @@ static __always_inline bool stair_rotate(struct stair_queue *q, u64 rotation)
 	return true;
 }
 
-/* Rule 4: a child has its parent's place, and half of what is left. */
+/* rule 5.4: a child has its parent's place, and half of what is left. */
 static __always_inline void stair_fork(struct stair_task *parent, struct stair_task *child,
 				       u64 now_ns)
 {

@@ -9,7 +9,7 @@ static u64 vtime_now;
 /*
  * An idle CPU if there is one: it looks into the shared queue. The kernel's own
  * choice would also put the task into that CPU's local queue, where a pair that
- * wakes each other passes everybody in the shared one, for ever.
+ * wakes each other passes all tasks in the shared one, for ever.
  */
 s32 BPF_STRUCT_OPS(vtime_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
@@ -30,7 +30,7 @@ void BPF_STRUCT_OPS(vtime_enqueue, struct task_struct *p, u64 enq_flags)
 	s32 cpu;
 
 	scx_bpf_dsq_insert_vtime(p, SHARED, SCX_SLICE_DFL, vtime, enq_flags);
-	/* Nobody has looked for an idle CPU for who was preempted or comes from another class. */
+	/* No idle CPU has been looked for yet if the task was preempted or comes from another class. */
 	if (enq_flags & SCX_ENQ_WAKEUP)
 		return;
 	cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""BFS as plain C: its picks, pokes and rules against the published ones, on the lines that the kernel runs."""
+"""BFS as plain C: its picks, kicks and rules against the published ones, on the lines that the kernel runs."""
 
 from pathlib import Path
 

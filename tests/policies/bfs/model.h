@@ -59,7 +59,7 @@ static struct bfs_config cfg;
 #define bfs_allowed(who, cpu) (((const struct model_task *)(who))->allowed >> (cpu) & 1)
 #define bfs_cpu_idle(who, cpu) (model_idle >> (cpu) & 1)
 
-#include "bfs_preempt.h"
+#include "preempt.h"
 
 /* 4 CPUs a cache, 8 a node, 2 threads a core if smt. */
 static inline void build_machine(u32 cpus, bool smt)
@@ -160,4 +160,4 @@ static inline u64 bfs_sticky_word(u32 word)
 	return bits;
 }
 
-#include "bfs_pick.h"
+#include "pick.h"

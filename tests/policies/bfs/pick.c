@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The picks of bfs_pick.h against the published scan of one list, task by
+ * The picks of pick.h against the published scan of one list, task by
  * task, on random queues: 1-16 CPUs, mixed nices, levels and affinities (rule
  * 1.9.9).
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who is poked, against each version's own search written down as published (rules 1.4 and 1.9.6). */
+/* Who is kicked, against each version's own search written down as published (rules 1.4 and 1.9.6). */
 #include "model.h"
 
 static u32 last, idle_allowed;
@@ -220,6 +220,6 @@ int main(int argc, char **argv)
 			compare(rules);
 		}
 	}
-	printf("%lu wake-ups of each version: poked as published\n", moments);
+	printf("%lu wake-ups of each version: kicked as published\n", moments);
 	return 0;
 }

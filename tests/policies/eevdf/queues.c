@@ -123,19 +123,19 @@ static struct scx_host host = {
 	.dsq_insert_vtime = insert_vtime,
 };
 
-static struct literal literally(const struct eevdf_rq *rq)
+static struct literal literally(const struct rq *rq)
 {
 	struct literal l = { .near = rq->sums.v0 };
 
 	for (u32 i = 0; i < count; i++)
 		if (fakes[i].t.queued ||
-		    (fakes[i].t.delayed && rq->delayed[fakes[i].t.slot].pid == fakes[i].p.pid))
+		    (fakes[i].t.delayed && rq->delayed[fakes[i].t.delayed_index].pid == fakes[i].p.pid))
 			literal_add(&l, fakes[i].t.e.v, fakes[i].t.e.weight);
 	return l;
 }
 
 /* rule 3.5 over everybody who waits; 0: nobody is eligible. */
-static u64 earliest(const struct eevdf_rq *rq, bool delayed_too, bool *any)
+static u64 earliest(const struct rq *rq, bool delayed_too, bool *any)
 {
 	struct literal l = literally(rq);
 	u64 d = 0;
@@ -145,7 +145,7 @@ static u64 earliest(const struct eevdf_rq *rq, bool delayed_too, bool *any)
 		struct fake_task *f = &fakes[i];
 		bool waits = f->t.queued && f->queued;
 
-		if (delayed_too && f->t.delayed && rq->delayed[f->t.slot].pid == f->p.pid)
+		if (delayed_too && f->t.delayed && rq->delayed[f->t.delayed_index].pid == f->p.pid)
 			waits = true;
 		if (!waits || !literal_eligible(&l, f->t.e.v))
 			continue;
@@ -156,7 +156,7 @@ static u64 earliest(const struct eevdf_rq *rq, bool delayed_too, bool *any)
 	return d;
 }
 
-static void add(struct eevdf_rq *rq, struct fake_task *f, u64 around)
+static void add(struct rq *rq, struct fake_task *f, u64 around)
 {
 	f->t = (struct task_ctx){ .e.weight = eevdf_nice_weight[between(10, 30)] };
 	eevdf_request(&prm, &f->t.e, coin(3) ? between(1, 20) * NSEC_PER_MSEC / 4 : 0);
@@ -168,13 +168,13 @@ static void add(struct eevdf_rq *rq, struct fake_task *f, u64 around)
 
 static void test(void)
 {
-	struct eevdf_rq *rq = &rqs[0];
+	struct rq *rq = &rqs[0];
 	u64 base = draw(), want, got;
 	bool any;
 	u32 n;
 
 	__scx_host = &host;
-	rqs[0] = (struct eevdf_rq){ .sums.v0 = base };
+	rqs[0] = (struct rq){ .sums.v0 = base };
 	eevdf_params_init(&prm, EEVDF_7_2, between(1, 8), 250);
 	count = between(1, MOST);
 	sequence = 0;
@@ -223,10 +223,10 @@ static void test(void)
 		check(any == !!rq->best_pid && (!any || rq->best_d == want),
 		      "%llu, not %llu, from V", rq->best_d, want);
 		want = earliest(rq, true, &any);
-		got = delayed_first(rq) >= 0 ? rq->delayed[rq->best_slot].d : rq->best_d;
+		got = delayed_first(rq) >= 0 ? rq->delayed[rq->best_delayed].d : rq->best_d;
 		check(!any || got == want, "with delayed: %llu, not %llu", got, want);
 		if (delayed_first(rq) >= 0 && coin(2))
-			drop_delayed(rq, rq->best_slot);
+			drop_delayed(rq, rq->best_delayed);
 	}
 	/* Everybody who waits is found by his number, once. */
 	n = rq->nr;
@@ -242,12 +242,12 @@ static void test(void)
 /* What other CPUs took is subtracted in their order, and never more than there is room for. */
 static void test_notes(void)
 {
-	struct eevdf_rq *rq = &rqs[0];
+	struct rq *rq = &rqs[0];
 	struct eevdf_sums want;
 	u32 left = 0;
 
 	__scx_host = &host;
-	rqs[0] = (struct eevdf_rq){ .sums.v0 = draw() };
+	rqs[0] = (struct rq){ .sums.v0 = draw() };
 	for (u32 i = 0; i < 60; i++)
 		eevdf_join(&rq->sums, rq->sums.v0 + i, 1024 + i);
 	want = rq->sums;

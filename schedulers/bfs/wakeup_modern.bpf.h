@@ -71,13 +71,13 @@ static __always_inline void preempt(struct task_struct *p, struct bfs_task *t, s
 				    u64 now, u64 enq_flags)
 {
 	STAT_INC(preemptions);
-	/* Claimed: the next wake-up looks for somebody else. */
+	/* Marked as taken: the next wake-up looks for another CPU. */
 	c->key = t->key;
 	c->since_ns = now;
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, kernel_slice(t), enq_flags | SCX_ENQ_PREEMPT);
 }
 
-/* May t preempt what c runs? Not what was switched in a moment ago, and IDLEPRIO nobody (rule 1.4). */
+/* May t preempt what c runs? Not if that was switched in a moment ago; IDLEPRIO preempts no task (rule 1.4). */
 static __always_inline bool may_preempt(const struct bfs_task *t, const struct bfs_cpu *c, u64 now)
 {
 	return !t->idleprio && before64(t->key, c->key) &&
@@ -126,9 +126,9 @@ static __always_inline s32 find_latest(struct task_struct *p, const struct bfs_t
 }
 
 /*
- * A waker that says it is about to sleep (sync) is taken at its word for
- * sync_grace_us: who it wakes is handed to its CPU and runs when it blocks. If
- * it does not, a tick or an idle CPU notices.
+ * A waker that says it is about to sleep (sync) is believed for sync_grace_us:
+ * the task that it wakes is handed to its CPU and runs when the waker blocks. If
+ * the waker goes on, a tick or an idle CPU notices.
  */
 static __always_inline s32 place(struct task_struct *p, struct bfs_task *t, s32 prev_cpu, bool sync)
 {
@@ -162,7 +162,7 @@ static __always_inline s32 place(struct task_struct *p, struct bfs_task *t, s32 
 	return cpu;
 }
 
-/* For one CPU only: nobody else can take it, so the local queue is as good as any. */
+/* A task for one CPU only can be taken by no other, so the local DSQ is as good as any queue. */
 static __always_inline void enqueue_pinned(struct task_struct *p, struct bfs_task *t, u32 cpu,
 					   u64 now, u64 enq_flags)
 {
@@ -197,18 +197,18 @@ static __always_inline void enqueue_modern(struct task_struct *p, struct bfs_tas
 		return;
 	}
 	/*
-	 * Only who was interrupted sticks, for it will be back in a moment. Who
-	 * used its slice up waits for its turn, on any CPU: three equals on two
-	 * CPUs get two thirds each.
+	 * Only a task that was interrupted sticks, for it will run again in a
+	 * moment. A task that used its slice up waits for its turn, on any CPU:
+	 * three equals on two CPUs get two thirds each.
 	 */
 	if (t->descheduled && !t->renewed)
 		insert_sticky(p, t, cpu, enq_flags);
 	else
 		insert_plain(p, t, cpu, enq_flags);
-	poke_idle(p);
+	kick_idle(p);
 }
 
-/* At a tick: does somebody wait who should have preempted? The bounds may say so wrongly; the pick is exact. */
+/* At a tick: does a task wait that should have preempted? The bounds may say so wrongly; the pick is exact. */
 static __always_inline bool tick_finds_better(const struct bfs_cpu *c, u32 cpu)
 {
 	u64 own = c->own.bound, all = plain[cpu_index(cpu_llc[cpu_index(cpu)])].bound;
@@ -219,10 +219,11 @@ static __always_inline bool tick_finds_better(const struct bfs_cpu *c, u32 cpu)
 }
 
 /*
- * A CPU with nothing to do finds who waits, handed over, behind a waker that
- * went on: that waker steps back, and is then found in its CPU's slot.
+ * A CPU with nothing to do looks for a task that was handed over and waits
+ * behind a waker that went on. The waker is preempted; it sticks to its CPU,
+ * where this CPU then finds it.
  */
-static __always_inline void take_at_its_word(u32 cpu)
+static __always_inline void preempt_faithless_waker(u32 cpu)
 {
 	u32 llc = cpu_llc[cpu_index(cpu)], i = 0;
 
@@ -232,7 +233,7 @@ static __always_inline void take_at_its_word(u32 cpu)
 
 		if (other == cpu || bfs_cpu(other)->waiting_key == BFS_EMPTY)
 			continue;
-		poke_cpu(other, SCX_KICK_PREEMPT);
+		kick_cpu(other, SCX_KICK_PREEMPT);
 		return;
 	}
 }

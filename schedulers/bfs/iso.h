@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "bfs_rules.h"
+#include "rules.h"
 
 struct bfs_iso_state {
 	u64 ticks;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who is poked when a task becomes runnable (rule 1.4). BFS does not place
- * tasks: it pokes one CPU, which then picks as usual.
+ * Which CPU is kicked when a task becomes runnable (rule 1.4). BFS does not
+ * place tasks: it kicks one CPU, which then picks as usual.
  *
- * Who includes this defines the machine and the moment:
+ * Before this header a binding or a test defines the machine and the moment:
  *	cpu_llc[], cpu_node[], cpu_core[]	the machine, as policy.h has it
  *	bfs_cpu(cpu)			struct bfs_cpu *, what each CPU published
  *	bfs_allowed(who, cpu)		may the task run there, and is the CPU online
@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "bfs_cpu.h"
+#include "cpu.h"
 
 #ifndef for_range
 #define for_range(i, start, end) for ((i) = (start); (i) < (end); (i)++)
@@ -57,7 +57,7 @@ static __always_inline u32 bfs_idle_rank(u32 rules, u32 last, u32 cpu, bool cach
 struct bfs_idle_choice {
 	u32 cpu;
 	u32 rank;
-	u32 steps; /* from the last CPU upward, or from 0: who is met first */
+	u32 steps; /* from the last CPU upward, or from 0: the nearest wins */
 	bool found;
 };
 
@@ -105,7 +105,7 @@ static __always_inline s32 bfs_best_idle(const struct bfs_config *cfg, const voi
 	return best.found ? (s32)best.cpu : -1;
 }
 
-/* The CPU to poke when none is idle: the worst level, then the latest deadline less the distance. */
+/* The CPU to kick when none is idle: the worst level, then the latest deadline less the distance. */
 struct bfs_victim {
 	u32 cpu;
 	u32 level;

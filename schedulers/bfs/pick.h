@@ -3,7 +3,7 @@
  * Which queued task runs next (rule 1.5), in the forms of rule 1.7.
  *
  * BFS scans one list. The same task is found from the heads of a few ordered
- * queues, because within a queue the order cannot depend on who asks:
+ * queues, because within a queue the order cannot depend on which CPU asks:
  *
  *	232, 311	per group a queue U by deadline and a queue E by arrival:
  *			tasks move from U to E when they are overdue. A group is the
@@ -11,9 +11,9 @@
  *			those the distance to the asking CPU is the same; where all
  *			CPUs share one cache one group a level does.
  *	424, modern	plain queues by deadline (modern: one a cache domain), and
- *			for each CPU a slot that holds its sticky task.
+ *			for each CPU a queue of its own, which holds its sticky task.
  *
- * Who includes this defines the queues:
+ * Before this header a binding or a test defines the queues:
  *	bfs_first(queue, cpu, &head)	the first that may run on cpu; false: none
  *	BFS_FOR_EACH(queue, cpu, head)	walk, in order, those that may run on cpu
  *	bfs_age(from, to, limit)	move heads with key <= limit from U to E, where
@@ -21,11 +21,11 @@
  *	bfs_bound(queue)		as struct bfs_hint says
  *	bfs_groups_present(set)		bit u: group set * BFS_NICES + u may hold a task
  *	bfs_domain_cpu(domain)		a CPU of the cache domain
- *	bfs_sticky_word(word)		64 CPUs: whose slot may hold a task
+ *	bfs_sticky_word(word)		64 CPUs: to which of them a task may stick
  */
 #pragma once
 
-#include "bfs_preempt.h"
+#include "preempt.h"
 
 enum bfs_from {
 	BFS_NOTHING,
@@ -43,7 +43,7 @@ struct bfs_choice {
 	bool overdue;
 };
 
-/* Overdue before not overdue, then the key, then who came first. */
+/* Overdue tasks are before others; then the key decides, then the order of arrival. */
 static __always_inline void bfs_offer(struct bfs_choice *best, u32 from, u32 queue, bool overdue,
 				      u64 key, u64 seq)
 {
@@ -176,7 +176,7 @@ static __always_inline void bfs_offer_first(u32 queue, u32 cpu, struct bfs_choic
 		best->level = head.level;
 }
 
-/* rule 1.5, row 424, what is not sticky elsewhere: the own slot and the plain queues. */
+/* rule 1.5, row 424, what does not stick to another CPU: the own queue and the plain ones. */
 static __always_inline void bfs_pick_plain(u32 cpu, u32 llcs, struct bfs_choice *best)
 {
 	u32 llc = 0;
@@ -186,7 +186,7 @@ static __always_inline void bfs_pick_plain(u32 cpu, u32 llcs, struct bfs_choice 
 }
 
 /*
- * rule 1.5 and 1.7: `deadline << L` puts what is sticky elsewhere after every
+ * rules 1.5 and 1.7: `deadline << L` puts what is sticky elsewhere after every
  * other task of its level, and the nearest first. So it matters only when
  * there is nothing else, or nothing but worse levels; `top` is the best level
  * in use.

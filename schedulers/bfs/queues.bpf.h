@@ -35,7 +35,7 @@ static __always_inline bool is_pinned(const struct task_struct *p)
 	return p->migration_disabled && p->migration_disabled > (p == bpf_get_current_task_btf());
 }
 
-/* Is it of our class, not of a real-time one above? */
+/* Is it a task of sched_ext, not of a real-time class above? */
 static __always_inline bool is_ours(const struct task_struct *p)
 {
 	return p->prio >= MAX_RT_PRIO;
@@ -56,7 +56,7 @@ static __always_inline bool wakee_allowed(const struct wakee *w, u32 cpu)
 #define bfs_allowed(who, cpu) wakee_allowed(who, cpu)
 #define bfs_cpu_idle(who, cpu) bpf_cpumask_test_cpu(cpu, ((const struct wakee *)(who))->idle)
 
-#include "bfs_preempt.h"
+#include "preempt.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -188,9 +188,9 @@ static __always_inline void bfs_age(u32 from, u32 to, u64 limit)
 	}
 }
 
-#include "bfs_pick.h"
+#include "pick.h"
 
-/* Bring the chosen task to this CPU. False: somebody else was faster. */
+/* Bring the chosen task to this CPU. False: another CPU was faster. */
 static __always_inline bool take(const struct bfs_choice *choice, u32 cpu)
 {
 	struct task_struct *p;
@@ -207,15 +207,15 @@ static __always_inline bool take(const struct bfs_choice *choice, u32 cpu)
 	return false;
 }
 
-/* The slot of a CPU is taken over from whoever was in it. */
-static __always_inline void fill_slot(u32 cpu, u32 pid)
+/* The task sticks to the CPU, in place of the one that did so before. */
+static __always_inline void set_sticky(u32 cpu, u32 pid)
 {
 	__sync_lock_test_and_set(&bfs_cpu(cpu)->sticky, pid);
 	__sync_fetch_and_or(&bfs_sticky_word(cpu / 64), 1ULL << (cpu & 63));
 }
 
-/* ... and emptied, if it still holds that task: it may be the next one's by now. */
-static __always_inline void clear_slot(u32 cpu, u32 pid)
+/* The task does not stick to the CPU any more; another task may do so by now. */
+static __always_inline void clear_sticky(u32 cpu, u32 pid)
 {
 	u64 bit = 1ULL << (cpu & 63), *word = &bfs_sticky_word(cpu / 64);
 	struct bfs_cpu *c = bfs_cpu(cpu);
@@ -223,16 +223,16 @@ static __always_inline void clear_slot(u32 cpu, u32 pid)
 	if (__sync_val_compare_and_swap(&c->sticky, pid, 0) != pid)
 		return;
 	__sync_fetch_and_and(word, ~bit);
-	/* Filled in between. */
+	/* Another task has come to stick in between. */
 	if (__sync_fetch_and_add(&c->sticky, 0))
 		__sync_fetch_and_or(word, bit);
 }
 
-/* t is out of the slot that it was in, however it got out. */
-static __always_inline void leave_slot(const struct task_struct *p, struct bfs_task *t)
+/* The task no longer sticks to any CPU, however that came. */
+static __always_inline void leave_sticky(const struct task_struct *p, struct bfs_task *t)
 {
-	if (!t->slot)
+	if (!t->sticky_on)
 		return;
-	clear_slot(t->slot - 1, p->pid);
-	t->slot = 0;
+	clear_sticky(t->sticky_on - 1, p->pid);
+	t->sticky_on = 0;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What CPUs and queues tell about themselves to those who do not hold their lock. */
+/* What CPUs and queues publish for CPUs that do not hold their lock. */
 #pragma once
 
-#include "bfs_task.h"
+#include "task.h"
 
 /*
  * What is known of a queue without its lock: no key in it is before `bound`.
- * BFS_EMPTY: there is none. BFS_LOOK: who wants to know has to look.
+ * BFS_EMPTY: there is none. BFS_LOOK: only a look at the queue tells.
  */
 #define BFS_EMPTY (~0ULL >> 1)
 #define BFS_LOOK (BFS_EMPTY + 1)
@@ -24,10 +24,10 @@ struct bfs_cpu {
 	u64 since_ns;  /* when it was switched in */
 	u64 last_tick_ns;
 	u64 waiting_key; /* of the task handed to this CPU; BFS_EMPTY: none */
-	struct bfs_hint own; /* its own queue: pinned tasks and the slot */
+	struct bfs_hint own; /* its own queue: pinned tasks and the sticky one */
 	u32 inserting; /* the queue, + 1, of an insertion that this CPU may not have finished; 0: none */
 	u32 level; /* BFS_IDLE_CPU: idle */
-	u32 sticky; /* pid of the task in the slot; 0: none */
+	u32 sticky; /* pid of the task that sticks to this CPU (rule 1.1); 0: none */
 	bool offline;
 	bool dither;
 } __attribute__((aligned(128)));

@@ -22,7 +22,7 @@ enum bfs_level {
 
 #define BFS_NICES 40
 #define BFS_NICE0 20
-#define BFS_NICE_SLOTS 64 /* a power of two, so that a mask bounds an index */
+#define BFS_NICE_ROWS 64 /* a power of two, so that a mask bounds an index */
 
 #ifndef barrier_var
 #define barrier_var(var) ((void)0)
@@ -57,8 +57,8 @@ struct bfs_config {
 	u64 jiffy_ns; /* one tick of the emulated kernel */
 	u64 rr_ns; /* the slice, the same for every nice level (rule 1.2.4) */
 	u64 worn_ns; /* at a deschedule a slice below this is renewed (rule 1.3.3) */
-	u64 offset[BFS_NICE_SLOTS]; /* D(u), in clock units (rule 1.2.3) */
-	u64 far[BFS_NICE_SLOTS]; /* T(u), one step of cache distance, in jiffies (rule 1.5) */
+	u64 offset[BFS_NICE_ROWS]; /* D(u), in clock units (rule 1.2.3) */
+	u64 far[BFS_NICE_ROWS]; /* T(u), one step of cache distance, in jiffies (rule 1.5) */
 	u32 iso_period; /* P (rule 1.2.5) */
 };
 
@@ -103,7 +103,7 @@ static __always_inline u64 bfs_clock(const struct bfs_config *cfg, u64 now_ns)
 static __always_inline u32 bfs_nice_index(u32 u)
 {
 	barrier_var(u);
-	return u & (BFS_NICE_SLOTS - 1);
+	return u & (BFS_NICE_ROWS - 1);
 }
 
 static __always_inline u64 bfs_offset(const struct bfs_config *cfg, u32 u)

@@ -2,7 +2,7 @@
 /* One task's life: its slice, its deadline, and what each event does to them. */
 #pragma once
 
-#include "bfs_rules.h"
+#include "rules.h"
 
 struct bfs_task {
 	u64 deadline;  /* in clock units */
@@ -12,7 +12,7 @@ struct bfs_task {
 	u64 slept_ns;  /* asleep since the last refill (modern) */
 	u64 key;	 /* the key it is, or was last, queued or running with */
 	u64 seq;	 /* its place in the order of all enqueues */
-	u32 slot;  /* 1 + the CPU in whose slot it waits (rule 1.1: sticky) */
+	u32 sticky_on;  /* 1 + the CPU that it sticks to (rule 1.1); 0: none */
 	u8 u;   /* nice + 20 */
 	u8 level;  /* enum bfs_level, as of its last enqueue */
 	bool batch;
@@ -102,8 +102,8 @@ static __always_inline bool bfs_deschedule(const struct bfs_config *cfg, struct 
 }
 
 /*
- * The same for a task that stopped some time ago: nobody looks at what it has
- * left before it is asked for again. It stopped as long after it was switched
+ * The same for a task that stopped some time ago: what it has left is not looked
+ * at before it is asked for again. It stopped as long after it was switched
  * in as it ran since; returns when that was. The kernel does not count what
  * interrupts took from it.
  */
@@ -205,8 +205,8 @@ static __always_inline void bfs_yield(const struct bfs_config *cfg, struct bfs_t
  *	IDLEPRIO	max(deadline, now - 4 s) + 10 s
  *
  * Between tasks queued within 5 s of each other that is the strict order of
- * levels; who has waited longer competes with the level above, and so nobody
- * trips the kernel's watchdog. The published levels have no such floor. 232
+ * levels; a task that has waited longer competes with the level above, and so
+ * none trips the kernel's watchdog. The published levels have no such floor. 232
  * and 311 have a queue for each level and the floor in bfs_pick_fifo().
  */
 static __always_inline u64 bfs_key(const struct bfs_config *cfg, u32 level, u64 deadline, u64 now)

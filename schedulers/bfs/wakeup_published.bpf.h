@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Wake-ups of 232, 311 and 424: queue the task, then poke one CPU, which picks as usual (rule 1.3.6, 1.4). */
+/* Wake-ups of 232, 311 and 424: queue the task, then kick one CPU, which picks as usual (rules 1.3.6, 1.4). */
 #pragma once
 
-/* The poked CPU stays marked idle until it schedules, unless poke=claimed. */
-static __always_inline bool poke_best_idle(struct wakee *w, u32 last)
+/* The kicked CPU stays marked idle until it schedules, unless the tunable kick is "claimed". */
+static __always_inline bool kick_best_idle(struct wakee *w, u32 last)
 {
 	s32 cpu = bfs_best_idle(&cfg, w, last, nr_cpus, ~0u);
 
 	if (cpu < 0)
 		return false;
-	if (poke == 2)
+	if (kick == 2)
 		scx_bpf_test_and_clear_cpu_idle(cpu);
 	STAT_INC(idle_claims);
-	poke_cpu(cpu, 0);
+	kick_cpu(cpu, 0);
 	return true;
 }
 
@@ -22,14 +22,14 @@ static __always_inline void try_preempt(struct task_struct *p, struct bfs_task *
 {
 	struct wakee w = { .p = p, .idle = scx_bpf_get_idle_cpumask() };
 	struct bfs_victim victim = {};
-	bool poked = bpf_cpumask_intersects(w.idle, p->cpus_ptr) && poke_best_idle(&w, last);
+	bool kicked = bpf_cpumask_intersects(w.idle, p->cpus_ptr) && kick_best_idle(&w, last);
 
-	/* rule 1.3.6: a sync wake-up disturbs nobody who works */
-	if (!poked && !sync) {
+	/* rule 1.3.6: a sync wake-up preempts no task */
+	if (!kicked && !sync) {
 		bfs_find_victim(&cfg, t, &w, last, nr_cpus, &victim);
 		if (bfs_beats(&cfg, t, &victim)) {
 			STAT_INC(preemptions);
-			poke_cpu(victim.cpu, SCX_KICK_PREEMPT);
+			kick_cpu(victim.cpu, SCX_KICK_PREEMPT);
 		}
 	}
 	scx_bpf_put_idle_cpumask(w.idle);
@@ -73,8 +73,8 @@ static __always_inline void enqueue_published(struct task_struct *p, struct bfs_
 
 	insert_published(p, t, last, enq_flags);
 	if (t->descheduled) {
-		/* Nobody is poked for a task that was switched away from, unless a CPU went idle. */
-		poke_idle(p);
+		/* For a task that was switched away from only a CPU that went idle is kicked. */
+		kick_idle(p);
 		return;
 	}
 	if (parent_steps_back(p, t)) {
@@ -83,13 +83,13 @@ static __always_inline void enqueue_published(struct task_struct *p, struct bfs_
 
 		scx_bpf_put_idle_cpumask(idle);
 		if (!any) {
-			poke_cpu(bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);
+			kick_cpu(bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);
 			return;
 		}
 	}
 	/* rule 1.3.11: a worse nice level gives no right to preempt (232: it does) */
 	if (t->worsened && rules != BFS_232) {
-		poke_idle(p);
+		kick_idle(p);
 		return;
 	}
 	try_preempt(p, t, last, t->sync);
