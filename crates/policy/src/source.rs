@@ -211,14 +211,24 @@ mod tests {
         );
         // Each file as its name, a NUL and its bytes, in the order of the names.
         let mut whole = Sha256::new();
-        for (name, file) in names.iter().zip(["shared/a.h", "shared/b.h", "mine/mine.h", "mine/scx_mine.bpf.c"]) {
+        for (name, file) in names.iter().zip([
+            "shared/a.h",
+            "shared/b.h",
+            "mine/mine.h",
+            "mine/scx_mine.bpf.c",
+        ]) {
             whole.update(name);
             whole.update([0]);
             whole.update(std::fs::read(dir.path().join(file)).unwrap());
         }
         let before = source.digest().unwrap();
         assert_eq!(before, <[u8; 32]>::from(whole.finalize()));
-        assert!(source.id().unwrap().starts_with(&format!("{:02x}", before[0])));
+        assert!(
+            source
+                .id()
+                .unwrap()
+                .starts_with(&format!("{:02x}", before[0]))
+        );
         assert_eq!(source.id().unwrap().len(), 16);
         write("shared/other.h", "changed");
         assert_eq!(source.digest().unwrap(), before);

@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use anyhow::{Context as _, Result};
 
-use super::spawn;
+use super::fork::fork;
 
 const INTERRUPTS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
@@ -101,8 +101,7 @@ impl Family {
             before: Before::change(&set),
         };
         let (watched, lifeline) = (watched.as_raw_fd(), family.lifeline.as_raw_fd());
-        family.guardian =
-            spawn::fork(|| guard(watched, lifeline)).context("cannot start the guardian")?;
+        family.guardian = fork(|| guard(watched, lifeline)).context("cannot start the guardian")?;
         // SAFETY: no memory.
         unsafe { libc::setpgid(family.guardian, family.guardian) };
         Ok(family)
@@ -110,7 +109,7 @@ impl Family {
 
     /// Forks a member of the group.
     pub fn fork(&self, body: impl FnOnce() -> i32) -> io::Result<libc::pid_t> {
-        let child = spawn::fork(body)?;
+        let child = fork(body)?;
         // By both sides, as either may come first; the child may even be gone.
         // SAFETY: no memory.
         unsafe { libc::setpgid(child, self.guardian) };

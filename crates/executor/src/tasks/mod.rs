@@ -17,6 +17,7 @@ mod context;
 mod family;
 mod fault;
 mod files;
+mod fork;
 mod futex;
 mod image;
 mod messages;

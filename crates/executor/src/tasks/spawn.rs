@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Starting tasks: a process each, one process for a group of threads, or a thread of the process that forks it.
 
-use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::SeqCst;
 use std::thread::Scope;
 
@@ -12,29 +10,14 @@ use super::arena::FORKED;
 use super::context::Context;
 use super::family::Family;
 use super::fault::{Fault, Kind};
+use super::fork::fork;
 use super::task;
 use workload::plan::Start;
 
 /// Exit status of a task that left a fault.
 const FAULTY: i32 = 1;
-/// Exit status of a task that panicked.
-const PANICKED: i32 = 101;
 /// Interpreting needs little; what is not touched is not allocated.
 const STACK_BYTES: usize = 256 * 1024;
-
-/// Forks; the child runs `body` and exits with what it returns, without running anything of the parent's.
-pub fn fork(body: impl FnOnce() -> i32) -> io::Result<libc::pid_t> {
-    // SAFETY: the child returns to nothing of the parent's code; glibc and musl make malloc safe after fork.
-    match unsafe { libc::fork() } {
-        -1 => Err(io::Error::last_os_error()),
-        0 => {
-            let status = catch_unwind(AssertUnwindSafe(body)).unwrap_or(PANICKED);
-            // SAFETY: ends the process.
-            unsafe { libc::_exit(status) }
-        }
-        child => Ok(child),
-    }
-}
 
 /// Starts everything that waits for the start signal.
 pub fn start_all(context: &Context, family: &Family) -> Result<()> {
