@@ -35,7 +35,7 @@ impl Sim<'_> {
         self.suspend_current(cpu, id);
         self.metrics
             .weight_changes(id, &mut self.tasks, self.op_at_ns, |task| {
-                task.nice = nice.clamp(-20, 19);
+                task.nice = nice;
             });
         self.set_priorities(id);
         if self.tasks[id].enabled {

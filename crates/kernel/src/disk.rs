@@ -18,6 +18,11 @@ pub struct Disk {
 }
 
 impl Sim<'_> {
+    /// CPU time that the kernel takes for a request to the device.
+    pub(crate) fn disk_kernel_ns(&self, bytes: u64) -> u64 {
+        self.machine.costs.disk_cpu_kib_ns.saturating_mul(bytes) / 1024
+    }
+
     /// A request that its task waits for.
     pub(crate) fn disk_request(&mut self, id: TaskId, bytes: u64) {
         let costs = &self.machine.costs;

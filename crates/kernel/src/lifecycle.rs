@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use policy::abi::{ExitTaskArgs, InitTaskArgs};
+use workload::interpreter::Registers;
 use workload::plan::{Group, Policy, Start};
 
 use crate::consts::{PF_EXITING, SLICE_DFL};
@@ -73,18 +74,17 @@ impl Sim<'_> {
             slice_ns = inherited.slice * u64::from(inherited.custom_slice);
         }
         // A task that is forked again does the same again.
-        let stream = plan.stream(self.tasks[id].group, index);
+        let registers = Registers::new(&plan, self.tasks[id].group, index);
         let cpu = if parent == IDLE {
             CpuId(0)
         } else {
             self.tasks[parent].cpu
         };
-        let mut task = crate::task::Task::new(self.tasks[id].group, index, stream);
+        let mut task = crate::task::Task::new(self.tasks[id].group, index, registers);
         task.state = State::Blocked;
         task.wait = Wait::None;
         task.cpu = cpu;
         task.parent = parent;
-        task.locals = vec![0; usize::from(group.locals)].into();
         task.nice = nice;
         task.policy = policy;
         task.footprint_kib = group.footprint_kib;

@@ -9,6 +9,7 @@ use anyhow::Result;
 use machine::{Machine, RtGuard};
 use policy::Native;
 use policy::abi::{self, CpuMask, SchedExtOps, ScxHost, TaskStruct};
+use workload::interpreter::Registers;
 use workload::plan::Plan;
 
 use crate::checkers::{Bounds, Checkers};
@@ -273,7 +274,8 @@ fn tasks_of(plan: &Plan) -> (PerTask<Task>, Vec<TaskId>) {
     for (group, spec) in (0..).zip(&plan.groups) {
         group_first.push(TaskId(tasks.len() as u32));
         for index in 0..spec.count {
-            tasks.push(Task::new(group, index, plan.stream(group, index)));
+            let registers = Registers::new(plan, group, index);
+            tasks.push(Task::new(group, index, registers));
         }
     }
     (tasks, group_first)

@@ -20,6 +20,11 @@ use crate::sim::Sim;
 /// Work done per nanosecond by a full-speed core on its own.
 pub const FULL_RATE: u64 = 1024 * 100;
 
+/// The work of so many nanoseconds of an idle, full-speed core.
+pub fn work_of(ns: u64) -> u64 {
+    ns.min(u64::MAX / FULL_RATE) * FULL_RATE
+}
+
 impl Sim<'_> {
     /// Bring the work of a CPU's task up to date.
     pub(crate) fn progress(&mut self, cpu: CpuId) {

@@ -21,7 +21,7 @@
 //!   The policy has custody (ops.dequeue is owed) in Policy and in a User DSQ.
 //! ```
 
-use workload::draw::Stream;
+use workload::interpreter::Registers;
 use workload::plan::Policy;
 
 use crate::dsq;
@@ -119,21 +119,13 @@ pub struct Task {
     pub refill: u64,
     pub group: u32,
     pub index: u32,
-    pub pc: u32,
-    /// The instruction at `pc` has been begun before (it blocked).
-    pub begun: bool,
-    pub locals: Box<[i64]>,
-    pub stream: Stream,
+    /// How far it is in its program.
+    pub registers: Registers,
     pub policy: Policy,
     pub nice: i32,
     pub footprint_kib: u32,
     /// What its core's cache had been through when it last left it.
     pub cache_mark: u64,
-    pub stamp_ns: u64,
-    pub message_stamp_ns: u64,
-    pub due_ns: u64,
-    /// The last multiple of its timer.
-    pub timer_ns: Option<u64>,
     pub sleep_seq: u64,
 
     // Family.
@@ -158,7 +150,7 @@ pub struct Task {
 }
 
 impl Task {
-    pub fn new(group: u32, index: u32, stream: Stream) -> Self {
+    pub fn new(group: u32, index: u32, registers: Registers) -> Self {
         Self {
             state: State::Unborn,
             class: Class::Ext,
@@ -182,18 +174,11 @@ impl Task {
             refill: 0,
             group,
             index,
-            pc: 0,
-            begun: false,
-            locals: Box::default(),
-            stream,
+            registers,
             policy: Policy::Other,
             nice: 0,
             footprint_kib: 0,
             cache_mark: 0,
-            stamp_ns: 0,
-            message_stamp_ns: 0,
-            due_ns: 0,
-            timer_ns: None,
             sleep_seq: 0,
             parent: IDLE,
             leader: IDLE,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The workload language: one description, executed by real processes and by simulated tasks.
 //!
-//! `file` reads a TOML workload (`rtapp` makes one of rt-app's JSON), `plan` fixes it at a load and a CPU count, and
-//! what comes out, a [`plan::Plan`], is all that the simulator and the real executor see.
+//! `file` reads a TOML workload (`rtapp` makes one of rt-app's JSON) and fixes it at a load and a CPU count. What comes
+//! out is a [`plan::Plan`]. `interpreter` says what each instruction of a plan means, over what the world of a task can
+//! do: the kernel model is one such world, and the executor of real tasks is another.
 
 mod action;
 mod build;

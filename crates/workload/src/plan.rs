@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A workload fixed at one load: task groups with flat programs, queues, semaphores and locks.
 //!
-//! Both executors interpret the same instructions; neither sees the workload's name.
+//! `interpreter` says what each instruction means, for simulated and for real tasks; none of them knows the workload's
+//! name.
 
 use serde::{Deserialize, Serialize};
 

@@ -182,6 +182,25 @@ fn timers_in_their_turn_make_up_for_lost_time() {
 }
 
 #[test]
+fn a_sleep_of_no_time_is_due_at_once() {
+    let late = Inst::Log {
+        metric: 0,
+        since: Since::Due,
+        per: Value::Const(1),
+    };
+    let mut program = vec![sleep_for(MS)];
+    for _ in 0..3 {
+        program.extend([run_for(1_000 * MS), sleep_for(0), late.clone()]);
+    }
+    let mut plan = plan(vec![group("a", 1, program)], End::All);
+    plan.distributions.push("lateness_us".to_string());
+    let outcome = ok(run(&free(1), plan, "vtime"));
+    // Counted from an earlier sleep, it would hold up to 3 s of work.
+    let late = &outcome.distributions["lateness_us"];
+    assert_eq!((late.count(), late.max_ns()), (3, 0));
+}
+
+#[test]
 fn elapsed_time_and_cpu_are_locals() {
     let program = vec![
         Inst::Stamp,

@@ -6,6 +6,7 @@
 //! [`World`], with every operand evaluated and every index checked. Who runs a task calls `step` as often as the task
 //! may go on.
 
+mod elements;
 mod registers;
 mod timer;
 mod times;
@@ -16,7 +17,7 @@ pub use world::{Call, Element, Stop, World};
 
 use world::enter;
 
-use crate::plan::{Inst, Plan, QueueRef, Value};
+use crate::plan::{Inst, Plan};
 
 /// What has become of a task with one instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +100,7 @@ impl<'p> Interpreter<'p> {
 
     #[allow(clippy::too_many_lines, reason = "one arm an instruction")]
     fn carry_out<W: World>(&self, world: &mut W, inst: &Inst) -> Call<W, Flow> {
+        let plan = self.plan;
         match inst {
             Inst::Exit => return Ok(Flow::Exit),
             Inst::Jump { to } => return Ok(Flow::To(*to)),
@@ -152,41 +154,41 @@ impl<'p> Interpreter<'p> {
             }
 
             Inst::Send { queue, bytes } => {
-                let queue = self.queue(world, queue)?;
+                let queue = elements::queue(plan, world, queue)?;
                 let bytes = world.registers().eval(bytes).max(0) as u32;
                 let stamp_ns = world.registers().stamp_ns;
                 enter(world);
                 world.send(queue, bytes, stamp_ns)?;
             }
             Inst::Recv { queue } => {
-                let queue = self.queue(world, queue)?;
+                let queue = elements::queue(plan, world, queue)?;
                 enter(world);
                 let stamp_ns = world.receive(queue)?;
-                if self.plan.queues[queue.array].stamped {
+                if plan.queues[queue.array].stamped {
                     world.registers().message_ns = stamp_ns;
                 }
             }
             Inst::Poll { first, count, into } => {
-                let (first, count) = self.queues(world, first, count)?;
+                let (first, count) = elements::queues(plan, world, first, count)?;
                 enter(world);
                 let offset = world.poll(first, count)?;
                 world.registers().set(*into, i64::from(offset));
             }
 
             Inst::Lock { lock, index } => {
-                let lock = self.lock(world, *lock, index)?;
+                let lock = elements::lock(plan, world, *lock, index)?;
                 world.lock(lock)?;
             }
             Inst::Spin { lock, index } => {
-                let lock = self.lock(world, *lock, index)?;
+                let lock = elements::lock(plan, world, *lock, index)?;
                 world.spin(lock)?;
             }
             Inst::Unlock { lock, index } => {
-                let lock = self.lock(world, *lock, index)?;
+                let lock = elements::lock(plan, world, *lock, index)?;
                 world.unlock(lock)?;
             }
             Inst::Wait { sem, index } => {
-                let semaphore = self.semaphore(world, *sem, index)?;
+                let semaphore = elements::semaphore(plan, world, *sem, index)?;
                 world.registers().message_ns = world.wait(semaphore)?;
             }
             Inst::WaitAny { sem, into } => {
@@ -195,7 +197,7 @@ impl<'p> Interpreter<'p> {
                 world.registers().set(*into, i64::from(index));
             }
             Inst::Post { sem, index } => {
-                let semaphore = self.semaphore(world, *sem, index)?;
+                let semaphore = elements::semaphore(plan, world, *sem, index)?;
                 let stamp_ns = world.registers().stamp_ns;
                 world.post(semaphore, stamp_ns)?;
             }
@@ -204,9 +206,9 @@ impl<'p> Interpreter<'p> {
                 index,
                 releases,
             } => {
-                let condition = self.condition(world, *condition, index)?;
+                let condition = elements::condition(plan, world, *condition, index)?;
                 let releases = match releases {
-                    Some((lock, index)) => Some(self.lock(world, *lock, index)?),
+                    Some((lock, index)) => Some(elements::lock(plan, world, *lock, index)?),
                     None => None,
                 };
                 world.await_signal(condition, releases)?;
@@ -216,7 +218,7 @@ impl<'p> Interpreter<'p> {
                 index,
                 all,
             } => {
-                let condition = self.condition(world, *condition, index)?;
+                let condition = elements::condition(plan, world, *condition, index)?;
                 world.signal(condition, *all)?;
             }
 
@@ -227,8 +229,7 @@ impl<'p> Interpreter<'p> {
             }
 
             Inst::Fork { group, index } => {
-                let len = self.plan.groups[*group as usize].count;
-                let task = element(world, "task", *group, index, len)?;
+                let task = elements::task(plan, world, *group, index)?;
                 world.fork(task)?;
             }
             Inst::Exec => world.exec()?,
@@ -261,58 +262,4 @@ impl<'p> Interpreter<'p> {
         }
         Ok(Flow::Next)
     }
-
-    fn queue<W: World>(&self, world: &mut W, queue: &QueueRef) -> Call<W, Element> {
-        let len = self.plan.queues[queue.array as usize].count;
-        element(world, "queue", queue.array, &queue.index, len)
-    }
-
-    /// The first of a range of queues, and how many they are: at least one, all in the same array.
-    fn queues<W: World>(
-        &self,
-        world: &mut W,
-        first: &QueueRef,
-        count: &Value,
-    ) -> Call<W, (Element, u32)> {
-        let len = self.plan.queues[first.array as usize].count;
-        let first = self.queue(world, first)?;
-        let count = world.registers().eval(count);
-        let last = (first.index as i64).saturating_add(count).saturating_sub(1);
-        if count < 1 || last >= i64::from(len) {
-            Err(world.out_of_range("queue", last, len))?;
-        }
-        Ok((first, count as u32))
-    }
-
-    fn lock<W: World>(&self, world: &mut W, array: u32, index: &Value) -> Call<W, Element> {
-        let len = self.plan.locks[array as usize];
-        element(world, "lock", array, index, len)
-    }
-
-    fn semaphore<W: World>(&self, world: &mut W, array: u32, index: &Value) -> Call<W, Element> {
-        let (len, _) = self.plan.semaphores[array as usize];
-        element(world, "semaphore", array, index, len)
-    }
-
-    fn condition<W: World>(&self, world: &mut W, array: u32, index: &Value) -> Call<W, Element> {
-        let len = self.plan.conditions[array as usize];
-        element(world, "condition", array, index, len)
-    }
-}
-
-fn element<W: World>(
-    world: &mut W,
-    what: &str,
-    array: u32,
-    index: &Value,
-    len: u32,
-) -> Call<W, Element> {
-    let index = world.registers().eval(index);
-    if !(0..i64::from(len)).contains(&index) {
-        Err(world.out_of_range(what, index, len))?;
-    }
-    Ok(Element {
-        array: array as usize,
-        index: index as usize,
-    })
 }
