@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What people write: TOML (or JSON, where others wrote it) whose every value knows its file, line and key, so that each error is one line that says
-//! where, what was expected and what stood there.
+//! What people write: TOML, or JSON where others wrote it.
+//!
+//! Every value knows its file, line and key, so that an error is one line that says where it is, what was expected and
+//! what was found. `node` is such a value, `table` reads a table of them and complains about keys that nobody asked
+//! for, and `json` reads JSON into the same values.
 
 mod json;
 mod node;

@@ -3,6 +3,9 @@
 //!
 //! A machine file says how many sockets, last-level caches, cores and threads there are, how they are numbered, the
 //! tick rate, and what the kernel's and the hardware's work costs. The simulator asks; it never invents.
+//!
+//! [`topology`] is which CPUs share what, [`costs`] what their work takes, `guard` what protects ordinary tasks from
+//! real-time ones; `file` reads all of it.
 
 pub mod costs;
 mod file;
