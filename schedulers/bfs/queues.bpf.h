@@ -137,7 +137,7 @@ static __always_inline void begin_insert(u32 queue, u64 key)
 }
 
 /*
- * A bound may rise only to what a look at the queue showed, and only if nobody
+ * A bound may rise only to what a look at the queue showed, and only if no CPU
  * was inserting before or began to meanwhile: what is underway may be in the
  * queue already, or not yet.
  */

@@ -225,7 +225,7 @@ static __always_inline void unstick(u32 cpu)
 	}
 }
 
-/* The queues against the task that runs, if it may go on (rule 0): behind all that are queued at equal keys. */
+/* The queues against the task that runs, if it may go on (rule 0.4): behind all that are queued at equal keys. */
 static __always_inline void pick(u32 cpu, u64 now, const struct bfs_task *prev,
 				 struct bfs_choice *best)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Wake-ups of modern. A task that can run at once is placed where it will:
- * on an idle CPU, which is claimed, or on the CPU whose task it preempts. Only
- * who has to wait is queued.
+ * Wake-ups of modern. A task that can run at once is placed where it will: on
+ * an idle CPU, which is marked busy, or on the CPU whose task it preempts. Only a
+ * task that has to wait is queued.
  */
 #pragma once
 

@@ -178,9 +178,7 @@ void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
 	if (is_new || t->reniced || (enq_flags & SCX_ENQ_WAKEUP))
 		check_preempt(cpu, p, t);
 	t->reniced = false;
-	/* The CPU would go idle on the last task it had. */
-	if (enq_flags & SCX_ENQ_LAST)
-		scx_bpf_kick_cpu(cpu, 0);
+	kick_for_last(cpu, enq_flags);
 }
 
 static __always_inline bool feed_prev(struct rq *rq, struct task_struct *prev, struct task_ctx *pt)
@@ -399,12 +397,7 @@ void BPF_STRUCT_OPS(cfs_set_weight, struct task_struct *p, u32 weight)
 	now = cfs_weight(p->static_prio, p->policy);
 	t->reniced = now != t->weight;
 	t->worsened = now < t->weight;
-	if (t->queued) {
-		account_out(t);
-		t->weight = now;
-		account_in(t, t->cpu);
-	}
-	t->weight = now;
+	set_weight(t, now);
 }
 
 s32 BPF_STRUCT_OPS(cfs_init_task, struct task_struct *p, struct scx_init_task_args *args)
@@ -418,12 +411,10 @@ s32 BPF_STRUCT_OPS(cfs_init_task, struct task_struct *p, struct scx_init_task_ar
 	t->weight = cfs_weight(p->static_prio, p->policy);
 	t->avg_wakeup = prm.wakeup_gran_ns;
 	t->is_new = args->fork;
-	if (args->fork && parent) {
-		pt = ctx_of(parent);
-		if (pt) {
-			t->cpu = pt->cpu;
-			t->vr = pt->vr;
-		}
+	pt = parent_ctx(args, parent);
+	if (pt) {
+		t->cpu = pt->cpu;
+		t->vr = pt->vr;
 	}
 	return 0;
 }

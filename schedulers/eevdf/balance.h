@@ -2,7 +2,7 @@
 /*
  * Between CPUs, as kernels since 5.5 do it: which CPU a waking or new task
  * goes to, and what a CPU takes from others (rule 3.11). Arithmetic only;
- * whoever includes this walks the CPUs and feeds what it finds.
+ * the binding walks the CPUs and feeds what it finds.
  *
  * Groups of CPUs are told apart by what they could use. One with spare CPUs
  * takes tasks from one that is overloaded until as many CPUs are idle on both

@@ -148,9 +148,7 @@ void BPF_STRUCT_OPS(eevdf_enqueue, struct task_struct *p, u64 enq_flags)
 		check_preempt(cpu, rq, p, t, enq_cpu_selected(enq_flags));
 	t->woken = t->is_new = t->sync = false;
 	queue_insert(cpu, rq, p, t, enq_flags);
-	/* The CPU would go idle on the last task it had. */
-	if (enq_flags & SCX_ENQ_LAST)
-		scx_bpf_kick_cpu(cpu, 0);
+	kick_for_last(cpu, enq_flags);
 }
 
 enum { PICK_NONE, PICK_CURR, PICK_OTHER };

@@ -85,13 +85,6 @@ static __always_inline void change_queue(struct task_ctx *t, u32 cpu)
 		account_in(t, cpu);
 }
 
-static __always_inline void set_weight(struct task_ctx *t, u32 weight)
-{
-	if (t->queued)
-		__sync_fetch_and_add(&rq_of(t->cpu)->weight, (s64)weight - (s64)t->weight);
-	t->weight = weight;
-}
-
 /* A task has come to this CPU's queue (rules 4.6, 5.4): strictly better lists preempt. An idle CPU is the kernel's business. */
 static __always_inline void check_preempt(u32 cpu, const struct task_ctx *t)
 {
@@ -272,11 +265,32 @@ static __always_inline s32 arrays_select_cpu(struct task_struct *p, s32 prev_cpu
 	return cpu >= 0 && allowed(p, cpu) ? cpu : prev_cpu;
 }
 
+/* In ops.enqueue, first: what is not queued here. A task without a context goes past the policy, or another CPU asked for it. */
+static __always_inline bool arrays_bypass(struct task_struct *p, struct task_ctx *t, u32 cpu,
+					  u64 enq_flags)
+{
+	if (!t) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
+		return true;
+	}
+	change_queue(t, cpu);
+	return push_to_other(p, t, rq_of(cpu));
+}
+
 /* Unless the wakee stays on the CPU of a waker that is about to sleep, it preempts a worse task. */
 static __always_inline void arrays_arrived(u32 cpu, const struct task_ctx *t)
 {
 	if (!(t->sync && cpu == bpf_get_smp_processor_id()))
 		check_preempt(cpu, t);
+}
+
+/* In ops.dispatch: another CPU wants prev, so it is put back, whichever task is next. */
+static __always_inline bool arrays_gives_away(s32 cpu, const struct task_struct *prev)
+{
+	if (rq_of(cpu)->push_pid != prev->pid)
+		return false;
+	scx_bpf_dsq_move_to_local(cpu);
+	return true;
 }
 
 static __always_inline bool peek(u32 cpu, u64 *key)
@@ -315,6 +329,16 @@ static __always_inline bool arrays_pick(s32 cpu, struct task_ctx *pt)
 		return false;
 	__sync_fetch_and_add(&stat_newidle_pulls[cpu_index(cpu) * 8], got);
 	return scx_bpf_dsq_move_to_local(cpu);
+}
+
+/* In ops.running, last. */
+static __always_inline void arrays_started(u32 cpu, struct task_struct *p, struct task_ctx *t)
+{
+	set_current(rq_of(cpu), p, t);
+	/* It was reniced for the worse while it ran. */
+	if (t->worsened)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	t->reniced = t->worsened = false;
 }
 
 /* The running task stops. */

@@ -2,8 +2,8 @@
 /*
  * A queue of strict order, made of DSQs that are ordered by queue_key(): one
  * that all CPUs share, and one for each CPU with the tasks that may run only
- * there. Where the policy wants a queue for each CPU, all tasks last seen on a
- * CPU are in its own. A CPU runs the task with the least key of both.
+ * there. Where the policy wants a queue for each CPU, all tasks that ran last
+ * on a CPU are in its own. A CPU runs the task with the least key of both.
  *
  * Before this header a policy defines
  *	struct task_ctx	its context of a task, with a member struct queue_place place

@@ -58,6 +58,13 @@ static __always_inline struct task_ctx *new_ctx(struct task_struct *p)
 	return bpf_task_storage_get(&task_ctxs, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
+/* In ops.init_task: the context of the task that forks a new one; NULL if none does. */
+static __always_inline struct task_ctx *parent_ctx(const struct scx_init_task_args *args,
+						   struct task_struct *parent)
+{
+	return args->fork && parent ? ctx_of(parent) : NULL;
+}
+
 static __always_inline struct sd_state *state_of(u32 cpu, u32 level)
 {
 	return &rq_of(cpu)->sd[level_index(level)];
@@ -160,6 +167,13 @@ static __always_inline void init_rq(u32 cpu, const struct cpumask *online)
 		state_of(cpu, level)->interval_ms = first_interval_ms(cpu, level);
 		state_of(cpu, level)->last_ticks = rq->next_balance;
 	}
+}
+
+/* In ops.enqueue, last: the CPU would go idle on the only task that it has. */
+static __always_inline void kick_for_last(u32 cpu, u64 enq_flags)
+{
+	if (enq_flags & SCX_ENQ_LAST)
+		scx_bpf_kick_cpu(cpu, 0);
 }
 
 static __always_inline void cpu_comes(u32 cpu)

@@ -52,6 +52,13 @@ static __always_inline u64 target_load(u32 cpu, u32 idx)
 	return lb_target_load(weight_of(rq_of(cpu)), cpu_load[cpu_index(cpu)], idx);
 }
 
+static __always_inline void set_weight(struct task_ctx *t, u32 weight)
+{
+	if (t->queued)
+		__sync_fetch_and_add(&rq_of(t->cpu)->weight, (s64)weight - (s64)t->weight);
+	t->weight = weight;
+}
+
 /* Does the wakee go to its waker's CPU? If that is in balance or, where the level says so, clearly less loaded. */
 static __always_inline bool wants_affine(const struct task_ctx *t, u32 this, u32 prev, u32 level,
 					 bool sync)

@@ -71,7 +71,7 @@ s32 BPF_STRUCT_OPS(o1_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_
 	return arrays_select_cpu(p, prev_cpu, wake_flags);
 }
 
-/* rule 4.6. The waker cannot be seen; a wakeup on an idle CPU is taken for an interrupt's. */
+/* rule 4.6. The waker is not told; a wakeup on an idle CPU is taken for an interrupt's. */
 void BPF_STRUCT_OPS(o1_runnable, struct task_struct *p, u64 enq_flags)
 {
 	struct task_struct *waker = bpf_get_current_task_btf();
@@ -119,12 +119,7 @@ void BPF_STRUCT_OPS(o1_enqueue, struct task_struct *p, u64 enq_flags)
 	struct task_ctx *t = ctx_of(p);
 	bool arrives, first = false;
 
-	if (!t) {
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
-		return;
-	}
-	change_queue(t, cpu);
-	if (push_to_other(p, t, rq))
+	if (arrays_bypass(p, t, cpu, enq_flags))
 		return;
 	arrives = t->is_new || t->reniced || (enq_flags & SCX_ENQ_WAKEUP);
 	if (t->is_new)
@@ -138,9 +133,7 @@ void BPF_STRUCT_OPS(o1_enqueue, struct task_struct *p, u64 enq_flags)
 	else if (arrives)
 		arrays_arrived(cpu, t);
 	t->is_new = t->reniced = t->sync = false;
-	/* The CPU would go idle on the last task it had. */
-	if (enq_flags & SCX_ENQ_LAST)
-		scx_bpf_kick_cpu(cpu, 0);
+	kick_for_last(cpu, enq_flags);
 }
 
 /* rule 4.7: a task of this epoch runs. */
@@ -157,11 +150,8 @@ void BPF_STRUCT_OPS(o1_dispatch, s32 cpu, struct task_struct *prev)
 
 	if (pt) {
 		o1_switch_out(&pt->a, scx_bpf_now());
-		/* Another CPU wants it, so it is put back, whichever task is next. */
-		if (rq->push_pid == prev->pid) {
-			scx_bpf_dsq_move_to_local(cpu);
+		if (arrays_gives_away(cpu, prev))
 			return;
-		}
 	}
 	if (arrays_pick(cpu, pt))
 		return;
@@ -184,11 +174,8 @@ void BPF_STRUCT_OPS(o1_running, struct task_struct *p)
 	change_queue(t, cpu);
 	enter_epoch(rq, t);
 	o1_switch_in(&cfg, &t->a, scx_bpf_now(), next_arrival(rq));
-	set_current(rq, p, t);
-	/* rule 4.9: reniced for the worse while running. */
-	if (t->worsened)
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-	t->reniced = t->worsened = false;
+	/* rule 4.9, too: one that was reniced for the worse is rescheduled. */
+	arrays_started(cpu, p, t);
 }
 
 void BPF_STRUCT_OPS(o1_tick_cpu, struct task_struct *p)
@@ -264,7 +251,7 @@ void BPF_STRUCT_OPS(o1_set_weight, struct task_struct *p, u32 weight)
 s32 BPF_STRUCT_OPS(o1_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	struct task_struct *parent = bpf_get_current_task_btf();
-	struct task_ctx *t, *pt = NULL;
+	struct task_ctx *t, *pt;
 	u64 now = scx_bpf_now();
 
 	t = new_ctx(p);
@@ -277,8 +264,7 @@ s32 BPF_STRUCT_OPS(o1_init_task, struct task_struct *p, struct scx_init_task_arg
 	t->is_new = args->fork;
 	read_policy(p, t);
 	o1_set_prio(&t->a, o1_prio(p->static_prio, 0));
-	if (args->fork && parent)
-		pt = ctx_of(parent);
+	pt = parent_ctx(args, parent);
 	if (!pt)
 		return 0;
 	t->cpu = pt->cpu;

@@ -74,16 +74,10 @@ void BPF_STRUCT_OPS(sd_runnable, struct task_struct *p, u64 enq_flags)
 void BPF_STRUCT_OPS(sd_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
-	struct rq *rq = rq_of(cpu);
 	struct task_ctx *t = ctx_of(p);
 	bool arrives;
 
-	if (!t) {
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
-		return;
-	}
-	change_queue(t, cpu);
-	if (push_to_other(p, t, rq))
+	if (arrays_bypass(p, t, cpu, enq_flags))
 		return;
 	arrives = t->is_new || (enq_flags & SCX_ENQ_WAKEUP);
 	/* rules 5.2 and 5.4. */
@@ -92,9 +86,7 @@ void BPF_STRUCT_OPS(sd_enqueue, struct task_struct *p, u64 enq_flags)
 	if (arrives)
 		arrays_arrived(cpu, t);
 	t->is_new = t->sync = false;
-	/* The CPU would go idle on the last task it had. */
-	if (enq_flags & SCX_ENQ_LAST)
-		scx_bpf_kick_cpu(cpu, 0);
+	kick_for_last(cpu, enq_flags);
 }
 
 /* A task of this rotation runs. */
@@ -129,11 +121,8 @@ void BPF_STRUCT_OPS(sd_dispatch, s32 cpu, struct task_struct *prev)
 	if (pt) {
 		stair_charge(&pt->a, &rq->q, scx_bpf_now());
 		place_task(cpu, pt, false);
-		/* Another CPU wants it, so it is put back, whichever task is next. */
-		if (rq->push_pid == prev->pid) {
-			scx_bpf_dsq_move_to_local(cpu);
+		if (arrays_gives_away(cpu, prev))
 			return;
-		}
 	}
 	if (rules == STAIR_RSDL)
 		walk_pushed(cpu, rq);
@@ -154,10 +143,7 @@ void BPF_STRUCT_OPS(sd_running, struct task_struct *p)
 	change_queue(t, cpu);
 	enter_rotation(rq, t);
 	stair_run(&t->a, scx_bpf_now());
-	set_current(rq, p, t);
-	if (t->worsened)
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-	t->worsened = false;
+	arrays_started(cpu, p, t);
 }
 
 /* rule 5.3. */
@@ -231,7 +217,7 @@ void BPF_STRUCT_OPS(sd_set_weight, struct task_struct *p, u32 weight)
 s32 BPF_STRUCT_OPS(sd_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	struct task_struct *parent = bpf_get_current_task_btf();
-	struct task_ctx *t, *pt = NULL;
+	struct task_ctx *t, *pt;
 	u64 now = scx_bpf_now();
 
 	t = new_ctx(p);
@@ -242,8 +228,7 @@ s32 BPF_STRUCT_OPS(sd_init_task, struct task_struct *p, struct scx_init_task_arg
 	t->a.since_ns = now;
 	t->weight = stair_weight(&cfg, t->a.nice);
 	t->is_new = args->fork;
-	if (args->fork && parent)
-		pt = ctx_of(parent);
+	pt = parent_ctx(args, parent);
 	if (!pt)
 		return 0;
 	t->cpu = pt->cpu;

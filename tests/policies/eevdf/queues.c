@@ -129,7 +129,8 @@ static struct literal literally(const struct rq *rq)
 
 	for (u32 i = 0; i < count; i++)
 		if (fakes[i].t.queued ||
-		    (fakes[i].t.delayed && rq->delayed[fakes[i].t.delayed_index].pid == fakes[i].p.pid))
+		    (fakes[i].t.delayed &&
+		     rq->delayed[fakes[i].t.delayed_index].pid == fakes[i].p.pid))
 			literal_add(&l, fakes[i].t.e.v, fakes[i].t.e.weight);
 	return l;
 }
