@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What bfs.h asks for, said with dispatch queues, task storage and CPU masks. */
+/*
+ * What preempt.h and pick.h ask for, said with DSQs, task storage and CPU masks.
+ * A part of scx_bfs.bpf.c, which defines before it struct bfs_config cfg.
+ */
 #pragma once
 
 static struct bfs_cpu cpu_states[MAX_CPUS];

@@ -2,7 +2,8 @@
 /*
  * Wake-ups of modern. A task that can run at once is placed where it will: on
  * an idle CPU, which is marked busy, or on the CPU whose task it preempts. Only a
- * task that has to wait is queued.
+ * task that has to wait is queued. A part of scx_bfs.bpf.c, which defines before it
+ * what wakeup_published.bpf.h names, and arrive().
  */
 #pragma once
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Wake-ups of 232, 311 and 424: queue the task, then kick one CPU, which picks as usual (rules 1.3.6, 1.4). */
+/*
+ * Wake-ups of 232, 311 and 424: queue the task, then kick one CPU, which picks as
+ * usual (rules 1.3.6, 1.4). A part of scx_bfs.bpf.c, which defines before it its
+ * tunables, cfg, kernel_slice(), kick_cpu(), kick_idle() and the functions
+ * insert_*().
+ */
 #pragma once
 
 /* The kicked CPU stays marked idle until it schedules, unless the tunable kick is "claimed". */

@@ -26,8 +26,7 @@ CHOICE(child_runs_first, 0, "rules,off,on", "whether a forked task runs before i
 CHOICE(affine_wakeups, 0, "rules,off", "whether a waking task may move to its waker");
 CHOICE(idle_search, 0, "rules,off",
        "whether a waking task looks for an idle CPU that shares a cache; off is 2.6.32 as it was "
-       "up "
-       "to -rc6");
+       "up to -rc6");
 CHOICE(newidle, 0, "rules,off,on", "whether a CPU that goes idle pulls, on every level");
 TUNABLE(u64, starvation_limit_ms, 10000, 100, 20000, "ms",
 	"a task that waited longer goes first once, whatever its weight; the kernel ejects a "

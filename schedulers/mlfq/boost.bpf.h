@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The timer that looks at waiting tasks: it lifts those that starve (windows), or all of them (textbook). */
+/*
+ * The timer that looks at waiting tasks: it lifts those that starve (windows), or
+ * all of them (textbook). A part of scx_mlfq.bpf.c, which defines before it its
+ * counters and struct mlfq_config cfg.
+ */
 #pragma once
 
 #include "../lib/periodic.bpf.h"

@@ -6,8 +6,7 @@
 CHOICE(rules, 0, "windows,textbook", "which rules hold; README.md lists them");
 TUNABLE(u64, quantum_us, 0, 0, 1000000, "us",
 	"quantum (textbook: of the top level); ends at a tick; 0: as the rules say, 31250 in "
-	"windows "
-	"(2 clock intervals), 8000 in textbook");
+	"windows (2 clock intervals), 8000 in textbook");
 TUNABLE(u32, levels, 4, 2, 8, "levels",
 	"textbook: levels, each with twice the quantum of the one above");
 TUNABLE(u64, period_ms, 1000, 100, 10000, "ms",
@@ -17,8 +16,7 @@ TUNABLE(u64, starved_ms, 4000, 100, 10000, "ms",
 TUNABLE(u32, long_quanta, 3, 1, 12, "quanta", "windows: what a starved task gets at the top, once");
 TUNABLE(u32, wake_boost, 1, 0, 15, "levels",
 	"windows: lift when a wait ends; 1 is a disk's or an event's, 2 a network's, 6 a "
-	"keyboard's: "
-	"which device it was is not known here");
+	"keyboard's: which device it was is not known here");
 TUNABLE(u32, event_boost, 1, 0, 15, "levels",
 	"windows: lift when another task says that it hands over (a sync wake-up: pipes, sockets)");
 
