@@ -38,7 +38,7 @@
  * (modern: a queue for each); CPU shares by nice, which come out coarse (nice
  * 1 beside nice 0 gets half); many small tasks woken at once.
  *
- * Rule numbers are those of the specification that README.md follows.
+ * Rule numbers are those of docs/rules/bfs.md.
  */
 #pragma once
 

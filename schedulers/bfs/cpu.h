@@ -17,7 +17,7 @@ struct bfs_hint {
 	u64 underway; /* of them, those of which it is not known that they are done */
 };
 
-/* What a CPU publishes, read by others without a lock (rule 1.1). */
+/* What a CPU publishes, read by others without a lock (rule 1.1.4). */
 struct bfs_cpu {
 	u64 key;	 /* of the running task; BFS_EMPTY: idle */
 	u64 deadline;
@@ -27,7 +27,7 @@ struct bfs_cpu {
 	struct bfs_hint own; /* its own queue: pinned tasks and the sticky one */
 	u32 inserting; /* the queue, + 1, of an insertion that this CPU may not have finished; 0: none */
 	u32 level; /* BFS_IDLE_CPU: idle */
-	u32 sticky; /* pid of the task that sticks to this CPU (rule 1.1); 0: none */
+	u32 sticky; /* pid of the task that sticks to this CPU (rule 1.5.10); 0: none */
 	bool offline;
 	bool dither;
 } __attribute__((aligned(128)));

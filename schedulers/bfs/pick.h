@@ -65,7 +65,7 @@ static __always_inline void bfs_offer(struct bfs_choice *best, u32 from, u32 que
 	best->seq = seq;
 }
 
-/* rule 1.5: 232 compares max(deadline, now), 304-318 ask for deadline < now. */
+/* rules 1.5.1 and 1.5.3: 232 compares max(deadline, now), 304-318 ask for deadline < now. */
 static __always_inline u64 bfs_overdue_limit(const struct bfs_config *cfg, u64 now)
 {
 	return cfg->rules == BFS_232 ? now : now - 1;
@@ -76,7 +76,7 @@ static __always_inline bool bfs_is_overdue(const struct bfs_config *cfg, u64 dea
 	return !before64(bfs_overdue_limit(cfg, now), deadline);
 }
 
-/* One group of the same distance `far` (in clock units) to the asking CPU. */
+/* rules 1.7.2 and 1.7.3: one group of the same distance `far` (in clock units) to the asking CPU. */
 static __always_inline void bfs_pick_group(const struct bfs_config *cfg, u32 group, u32 cpu,
 					   u64 far, u64 now, struct bfs_choice *best)
 {
@@ -109,7 +109,7 @@ static __always_inline u32 bfs_group_set(u32 level, u32 domain, u32 domains)
 }
 
 /*
- * rule 1.5, rows 232 and 304-318: in the first level that has a task, the
+ * rules 1.5.1, 1.5.3 and 1.7.5: in the first level that has a task, the
  * overdue first in, first out; else the earliest deadline. `prev`, the task
  * that runs, is behind all others (NULL: it blocked). The floor: a level whose
  * choice has waited for 10 s goes before the better ones.
@@ -176,7 +176,7 @@ static __always_inline void bfs_offer_first(u32 queue, u32 cpu, struct bfs_choic
 		best->level = head.level;
 }
 
-/* rule 1.5, row 424, what does not stick to another CPU: the own queue and the plain ones. */
+/* rules 1.5.7 and 1.7.4, what does not stick to another CPU: the own queue and the plain ones. */
 static __always_inline void bfs_pick_plain(u32 cpu, u32 llcs, struct bfs_choice *best)
 {
 	u32 llc = 0;
@@ -186,7 +186,7 @@ static __always_inline void bfs_pick_plain(u32 cpu, u32 llcs, struct bfs_choice 
 }
 
 /*
- * rules 1.5 and 1.7: `deadline << L` puts what is sticky elsewhere after every
+ * rule 1.5.7: `deadline << L` puts what is sticky elsewhere after every
  * other task of its level, and the nearest first. So it matters only when
  * there is nothing else, or nothing but worse levels; `top` is the best level
  * in use.

@@ -18,7 +18,7 @@
 #define for_range(i, start, end) for ((i) = (start); (i) < (end); (i)++)
 #endif
 
-/* rule 1.4, 302-330: steps of cache distance; SMT siblings and cores of one cache count as one CPU. */
+/* rule 1.4.7: steps of cache distance; SMT siblings and cores of one cache count as one CPU. */
 static __always_inline u32 bfs_distance_311(u32 a, u32 b)
 {
 	if (cpu_llc[cpu_index(a)] == cpu_llc[cpu_index(b)])
@@ -26,7 +26,7 @@ static __always_inline u32 bfs_distance_311(u32 a, u32 b)
 	return cpu_node[cpu_index(a)] == cpu_node[cpu_index(b)] ? 1 : 3;
 }
 
-/* rule 1.4, 363-512 */
+/* rule 1.4.8 */
 static __always_inline u32 bfs_distance_424(u32 a, u32 b)
 {
 	if (a == b)
@@ -38,7 +38,7 @@ static __always_inline u32 bfs_distance_424(u32 a, u32 b)
 	return cpu_node[cpu_index(a)] == cpu_node[cpu_index(b)] ? 3 : 4;
 }
 
-/* rule 1.4, best idle: lower is better. */
+/* rules 1.4.5 and 1.4.6: lower is better. */
 static __always_inline u32 bfs_idle_rank(u32 rules, u32 last, u32 cpu, bool cache_busy,
 					 bool core_busy)
 {
@@ -72,7 +72,7 @@ static __always_inline void bfs_offer_idle(struct bfs_idle_choice *best, u32 cpu
 	best->steps = steps;
 }
 
-/* rule 1.4: 232 takes the first idle CPU it meets, last CPU first; later versions rank them. */
+/* rules 1.4.1, 1.4.3 and 1.4.4: 232 takes the first idle CPU it meets, last CPU first; later versions rank them. */
 static __always_inline s32 bfs_best_idle(const struct bfs_config *cfg, const void *who, u32 last,
 					 u32 cpus, u32 skip)
 {
@@ -125,7 +125,7 @@ static __always_inline void bfs_offer_victim(struct bfs_victim *worst, u32 cpu, 
 	worst->deadline = deadline;
 }
 
-/* rule 1.4: the victim among `cpus` CPUs. Ties go to the last CPU (232, 311), to the lowest number (424). */
+/* rules 1.4.1, 1.4.2 and 1.4.4: the victim. Ties go to the last CPU (232, 311), to the lowest number (424). */
 static __always_inline void bfs_find_victim(const struct bfs_config *cfg, const struct bfs_task *t,
 					    const void *who, u32 last, u32 cpus,
 					    struct bfs_victim *worst)
@@ -153,7 +153,7 @@ static __always_inline void bfs_find_victim(const struct bfs_config *cfg, const 
 	}
 }
 
-/* rule 1.4: does the task beat what the victim runs? 232 and 311: on deadlines only SCHED_NORMAL does. */
+/* rules 1.4.1, 1.4.2 and 1.4.4: does the task beat the victim's? In 232 and 311 only SCHED_NORMAL does by deadline. */
 static __always_inline bool bfs_beats(const struct bfs_config *cfg, const struct bfs_task *t,
 				      const struct bfs_victim *victim)
 {

@@ -16,7 +16,7 @@ static u64 sticky_words[MAX_CPUS / 64];
 #define bfs_sticky_word(word) (sticky_words[(word) & (MAX_CPUS / 64 - 1)])
 
 /*
- * May a queued task be moved to this CPU? A task that disabled its migration
+ * rule 0.2: may a queued task be moved to this CPU? A task that disabled its migration
  * may not, whatever its mask says.
  */
 static __always_inline bool may_run_on(const struct task_struct *p, u32 cpu)
@@ -38,7 +38,7 @@ static __always_inline bool is_pinned(const struct task_struct *p)
 	return p->migration_disabled && p->migration_disabled > (p == bpf_get_current_task_btf());
 }
 
-/* Is it a task of sched_ext, not of a real-time class above? */
+/* Is it a task of sched_ext, not of a real-time class above (rule 0.8)? */
 static __always_inline bool is_ours(const struct task_struct *p)
 {
 	return p->prio >= MAX_RT_PRIO;
@@ -175,7 +175,7 @@ static __always_inline bool bfs_first(u32 queue, u32 cpu, struct bfs_head *head)
 	return found;
 }
 
-/* rule 1.7: from U to E, each in its place among those that came before and after it. */
+/* rule 1.7.1: from U to E, each in its place among those that came before and after it. */
 static __always_inline void bfs_age(u32 from, u32 to, u64 limit)
 {
 	struct task_struct *p;

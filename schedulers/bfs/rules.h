@@ -12,12 +12,12 @@ enum bfs_rules {
 	BFS_MODERN, /* 424 with the changes that README.md lists */
 };
 
-/* Levels come before deadlines (rule 1.1: levels 100, 101, 102). */
+/* Levels come before deadlines (rule 1.1.1: levels 100, 101, 102). */
 enum bfs_level {
 	BFS_ISO,
 	BFS_NORMAL,
 	BFS_IDLEPRIO,
-	BFS_IDLE_CPU, /* what an idle CPU "runs" (rule 1.1: level 103) */
+	BFS_IDLE_CPU, /* what an idle CPU "runs" (rule 1.1.1: level 103) */
 };
 
 #define BFS_NICES 40
@@ -43,13 +43,13 @@ static const u16 bfs_ratios_128[BFS_NICES] = {
 	1787, 1965, 2161, 2377, 2614, 2875, 3162, 3478, 3825, 4207, 4627, 5089,
 };
 
-/* How long strict levels may make a task wait: bfs_key() and bfs_pick_fifo(). Below the kernel's 30 s watchdog. */
+/* How long strict levels may make a task wait: bfs_key() and bfs_pick_fifo(). Below the kernel's watchdog (rule 0.6). */
 #define BFS_FLOOR_NS (10 * NSEC_PER_SEC)
 #define BFS_CLAMP_NS (4 * NSEC_PER_SEC)
 
 /*
  * "Clock" is the unit of deadlines: jiffies in 2xx/3xx, ns from 350 on, where
- * a "ms" is 2^20 ns and a "us" 2^10 ns (rule 1.2.3).
+ * a "ms" is 2^20 ns and a "us" 2^10 ns (rules 1.1.6 and 1.2.3).
  */
 struct bfs_config {
 	u32 rules;
@@ -58,7 +58,7 @@ struct bfs_config {
 	u64 rr_ns; /* the slice, the same for every nice level (rule 1.2.4) */
 	u64 worn_ns; /* at a deschedule a slice below this is renewed (rule 1.3.3) */
 	u64 offset[BFS_NICE_ROWS]; /* D(u), in clock units (rule 1.2.3) */
-	u64 far[BFS_NICE_ROWS]; /* T(u), one step of cache distance, in jiffies (rule 1.5) */
+	u64 far[BFS_NICE_ROWS]; /* T(u), one step of cache distance, in jiffies (rule 1.5.9) */
 	u32 iso_period; /* P (rule 1.2.5) */
 };
 

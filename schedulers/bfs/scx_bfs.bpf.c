@@ -80,7 +80,7 @@ static __always_inline void set_key(const struct task_struct *p, struct bfs_task
 	t->key = bfs_key(&cfg, t->level, t->deadline, bfs_clock(&cfg, now_ns));
 }
 
-/* What the kernel counts down. The published versions end slices at ticks: bfs_tick() does, so this only has to be longer. */
+/* What the kernel counts down. The published versions end slices at ticks (rule 0.7), in bfs_tick(): this only has to be longer. */
 static __always_inline u64 kernel_slice(const struct bfs_task *t)
 {
 	if (!MODERN)
@@ -136,7 +136,7 @@ static __always_inline void insert_plain(struct task_struct *p, struct bfs_task 
 	scx_bpf_dsq_insert_vtime(p, BFS_PLAIN(llc), kernel_slice(t), t->key, enq_flags);
 }
 
-/* rules 1.3.3 and 1.5: a task that is descheduled while others wait sticks to its CPU, until another task does. */
+/* rules 1.3.3 and 1.5.10: a task that is descheduled while others wait sticks to its CPU, until another task does. */
 static __always_inline void insert_sticky(struct task_struct *p, struct bfs_task *t, u32 cpu,
 					  u64 enq_flags)
 {
@@ -205,7 +205,7 @@ void BPF_STRUCT_OPS(bfs_enqueue, struct task_struct *p, u64 enq_flags)
 	t->sync = t->forked = t->descheduled = t->worsened = false;
 }
 
-/* The task that stuck to the CPU competes everywhere from now on (rule 1.5, sticky); an idle CPU for it is kicked. */
+/* The task that stuck to the CPU competes everywhere from now on (rule 1.5.10); an idle CPU for it is kicked. */
 static __always_inline void unstick(u32 cpu)
 {
 	struct task_struct *p;
@@ -225,7 +225,7 @@ static __always_inline void unstick(u32 cpu)
 	}
 }
 
-/* The queues against the task that runs, if it may go on (rule 0.4): behind all that are queued at equal keys. */
+/* The queues against the task that runs, if it may go on: behind all that are queued at equal keys (rules 0.1 and 0.4). */
 static __always_inline void pick(u32 cpu, u64 now, const struct bfs_task *prev,
 				 struct bfs_choice *best)
 {
@@ -251,6 +251,7 @@ static __always_inline bool take_any(u32 cpu)
 	       scx_bpf_dsq_move_to_local(BFS_PLAIN(MODERN ? cpu_llc[cpu_index(cpu)] : 0));
 }
 
+/* ops.running() is not called for a task that goes on (rule 0.3). */
 static __always_inline void keep_prev(struct task_struct *prev, struct bfs_task *t,
 				      struct bfs_cpu *c, u32 cpu)
 {
@@ -275,6 +276,7 @@ static __always_inline void count_pick(u32 cpu, const struct bfs_choice *best)
 	}
 }
 
+/* rules 1.1.2 and 1.3.9: the running task is in no queue, and goes on if nothing there is before it. */
 void BPF_STRUCT_OPS(bfs_dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct bfs_cpu *c = bfs_cpu(cpu);
@@ -389,7 +391,7 @@ bool BPF_STRUCT_OPS(bfs_yield_cpu, struct task_struct *from, struct task_struct 
 	return false;
 }
 
-/* rules 1.3.11 and 1.3.12; the kernel itself queues a queued task anew. */
+/* rules 0.9, 1.3.11 and 1.3.12; the kernel itself queues a queued task anew. */
 void BPF_STRUCT_OPS(bfs_set_weight, struct task_struct *p, u32 weight)
 {
 	struct bfs_task *t = task_of(p);
@@ -409,7 +411,7 @@ void BPF_STRUCT_OPS(bfs_set_weight, struct task_struct *p, u32 weight)
 		kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
 }
 
-/* A CPU that comes or goes leaves nothing behind: a task that stuck to it competes everywhere (rule 1.3.15). */
+/* rule 1.3.15, in part: a task that stuck to a CPU that goes is taken by a CPU that has nothing else. */
 void BPF_STRUCT_OPS(bfs_cpu_online, s32 cpu)
 {
 	bfs_cpu(cpu)->own.bound = BFS_LOOK;

@@ -4,6 +4,7 @@
 
 #include "rules.h"
 
+/* rule 1.1.3, and what modern adds to it. */
 struct bfs_task {
 	u64 deadline;  /* in clock units */
 	s64 slice_ns;  /* what is left of its time slice */
@@ -12,7 +13,7 @@ struct bfs_task {
 	u64 slept_ns;  /* asleep since the last refill (modern) */
 	u64 key;	 /* the key it is, or was last, queued or running with */
 	u64 seq;	 /* its place in the order of all enqueues */
-	u32 sticky_on;  /* 1 + the CPU that it sticks to (rule 1.1); 0: none */
+	u32 sticky_on;  /* 1 + the CPU that it sticks to (rule 1.5.10); 0: none */
 	u8 u;   /* nice + 20 */
 	u8 level;  /* enum bfs_level, as of its last enqueue */
 	bool batch;

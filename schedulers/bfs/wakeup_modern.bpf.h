@@ -78,7 +78,7 @@ static __always_inline void preempt(struct task_struct *p, struct bfs_task *t, s
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, kernel_slice(t), enq_flags | SCX_ENQ_PREEMPT);
 }
 
-/* May t preempt what c runs? Not if that was switched in a moment ago; IDLEPRIO preempts no task (rule 1.4). */
+/* May t preempt what c runs? Not if that was switched in a moment ago; IDLEPRIO preempts no task (rule 1.4.4). */
 static __always_inline bool may_preempt(const struct bfs_task *t, const struct bfs_cpu *c, u64 now)
 {
 	return !t->idleprio && before64(t->key, c->key) &&
@@ -103,7 +103,7 @@ static __always_inline void hand_over(struct task_struct *p, struct bfs_task *t,
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, kernel_slice(t), enq_flags);
 }
 
-/* In p's cache, the CPU whose task has the latest key (rule 1.4, 424) of those that may be preempted by t. */
+/* In p's cache, the CPU whose task has the latest key (rule 1.4.4) of those that may be preempted by t. */
 static __always_inline s32 find_latest(struct task_struct *p, const struct bfs_task *t, u32 llc,
 				       u64 now)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Wake-ups of 232, 311 and 424: queue the task, then kick one CPU, which picks as
- * usual (rules 1.3.6, 1.4). A part of scx_bfs.bpf.c, which defines before it its
- * tunables, cfg, kernel_slice(), kick_cpu(), kick_idle() and the functions
- * insert_*().
+ * usual (rules 0.5, 1.3.6 and 1.3.8). A part of scx_bfs.bpf.c, which defines
+ * before it its tunables, cfg, kernel_slice(), kick_cpu(), kick_idle() and the
+ * functions insert_*().
  */
 #pragma once
 
-/* The kicked CPU stays marked idle until it schedules, unless the tunable kick is "claimed". */
+/* The kicked CPU stays marked idle until it schedules (rule 1.4.9), unless the tunable kick is "claimed" (rule 1.8). */
 static __always_inline bool kick_best_idle(struct wakee *w, u32 last)
 {
 	s32 cpu = bfs_best_idle(&cfg, w, last, nr_cpus, ~0u);
@@ -21,7 +21,7 @@ static __always_inline bool kick_best_idle(struct wakee *w, u32 last)
 	return true;
 }
 
-/* rule 1.4 */
+/* rules 1.3.8 and 1.4 */
 static __always_inline void try_preempt(struct task_struct *p, struct bfs_task *t, u32 last,
 					bool sync)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* CFS's parts of the balance between CPUs (rules 2.2.9, 2.2.11): what ../lib asks for, and when idle CPUs balance. */
+/* CFS's parts of the balance between CPUs (rules 2.2.9 and 2.2.11): what ../lib asks for, and when idle CPUs balance. */
 #pragma once
 
 #include "select.bpf.h"
@@ -73,7 +73,7 @@ static __always_inline void notify_boost(u32 cpu)
 {
 }
 
-/* rule 2.2.11: in 3.6 a CPU that is idle for a short time only does not pull. */
+/* rule 2.2.11.6: in 3.6 a CPU that is idle for a short time only does not pull. */
 static __always_inline bool worth_pulling(const struct rq *rq)
 {
 	return rules != CFS_3_6 || rq->avg_idle_ns >= prm.migration_cost_ns;
@@ -96,7 +96,7 @@ u64 nohz_next_balance; /* 3.6 */
 s32 nohz_owner = -1; /* 2.6.31, .32: the idle CPU that balances for all idle ones */
 
 /*
- * Balance for the CPUs that are idle, whose ticks have stopped. 2.6.31, .32:
+ * rule 2.2.11.7: balance for the CPUs that are idle, whose ticks have stopped. 2.6.31, .32:
  * one idle CPU keeps ticking and does it for all when its own balance is due.
  * 3.6: a busy CPU with something to give wakes one that does it at once.
  */

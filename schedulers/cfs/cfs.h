@@ -23,7 +23,7 @@
  * tasks wait nr * minimum), and knowing anything beyond its own CPU: balance.h
  * is what makes shares even between CPUs, and it does so late and unevenly.
  *
- * Rule numbers are those of README.md. Three published rule sets are here.
+ * Rule numbers are those of docs/rules/cfs.md. Three published rule sets are here.
  */
 #pragma once
 
@@ -31,7 +31,7 @@
 
 enum cfs_era { CFS_2_6_31, CFS_2_6_32, CFS_3_6, CFS_ERAS };
 
-/* rule 2.1: the weight of nice 0; each step of nice is worth a factor of about 1.25. */
+/* rule 2.1.1: the weight of nice 0; each step of nice is worth a factor of about 1.25. */
 #define CFS_NICE_0 1024
 #define CFS_WEIGHT_IDLE 3
 
@@ -70,7 +70,7 @@ static inline u32 cfs_weight(u32 static_prio, u32 policy)
 	return cfs_nice_weight[index < 40 ? index : 20];
 }
 
-/* The table of rule 2.1 for n CPUs. */
+/* rules 2.1.5 and 2.1.8, for n CPUs. */
 static inline void cfs_params_init(struct cfs_params *prm, u32 era, u32 n)
 {
 	bool old = era == CFS_2_6_31;
@@ -93,19 +93,19 @@ static inline void cfs_params_init(struct cfs_params *prm, u32 era, u32 n)
 	prm->affine = true;
 }
 
-/* Real time to virtual time. */
+/* rule 2.1.2: real time to virtual time. */
 static inline u64 cfs_vdelta(u64 ns, u32 weight)
 {
 	return weight == CFS_NICE_0 || !weight ? ns : ns * CFS_NICE_0 / weight;
 }
 
-/* rule 2.1: within this time each of nr tasks runs once. */
+/* rule 2.1.4: within this time each of nr tasks runs once. */
 static inline u64 cfs_period(const struct cfs_params *prm, u32 nr)
 {
 	return nr <= prm->nr_latency ? prm->latency_ns : nr * prm->min_gran_ns;
 }
 
-/* rule 2.1: a task's part of the period; total is the queue's weight, the task's own included. */
+/* rule 2.1.4: a task's part of the period; total is the queue's weight, the task's own included. */
 static inline u64 cfs_slice(const struct cfs_params *prm, u32 nr, u64 total, u32 weight)
 {
 	return total ? cfs_period(prm, nr) * weight / total : cfs_period(prm, nr);
@@ -122,7 +122,7 @@ static inline u64 cfs_later(u64 a, u64 b)
 	return before64(a, b) ? b : a;
 }
 
-/* rule 2.1: the queue's clock follows its least vruntime and never goes back. */
+/* rule 2.1.3: the queue's clock follows its least vruntime and never goes back. */
 static inline u64 cfs_min_vruntime(u64 min_vr, bool has_curr, u64 curr_vr, bool has_left,
 				   u64 left_vr)
 {
@@ -135,25 +135,25 @@ static inline u64 cfs_min_vruntime(u64 min_vr, bool has_curr, u64 curr_vr, bool 
 	return cfs_later(min_vr, least);
 }
 
-/* rule 2.1 "wake floor": some of a sleep counts, and waking never lowers a vruntime. */
+/* rule 2.1.6: some of a sleep counts, and waking never lowers a vruntime. */
 static inline u64 cfs_place_wakeup(const struct cfs_params *prm, u64 vr, u64 min_vr)
 {
 	return cfs_later(vr, min_vr - prm->sleeper_credit_ns);
 }
 
-/* rule 2.1 "new task", rule 2.2.1: the time of this period is promised to other tasks already. vr is the parent's. */
+/* rule 2.1.7: the time of this period is promised to other tasks already. vr is the parent's. */
 static inline u64 cfs_place_new(const struct cfs_params *prm, u64 vr, u64 min_vr, u64 vslice)
 {
 	return prm->era == CFS_2_6_31 ? min_vr + vslice : cfs_later(vr, min_vr + vslice);
 }
 
-/* rule 2.3: on another queue a task keeps its distance to the queue's clock. */
+/* rule 2.2.5: on another queue a task keeps its distance to the queue's clock. */
 static inline u64 cfs_move_vruntime(u64 vr, u64 from_min_vr, u64 to_min_vr)
 {
 	return vr - from_min_vr + to_min_vr;
 }
 
-/* Averages over about eight samples (rules 2.2.3, 2.2.10). */
+/* Averages over about eight samples (rules 2.2.3, 2.2.8.2 and 2.2.11.6). */
 static inline u64 cfs_avg(u64 avg, u64 sample)
 {
 	return avg + ((s64)(sample - avg) >> 3);
@@ -219,7 +219,7 @@ static inline bool cfs_preempts(const struct cfs_params *prm, const struct cfs_e
 	return ahead > (s64)gran;
 }
 
-/* rule 2.2.11: a task that has just run, or that is to be picked next, is cache-hot; SCHED_IDLE never is. */
+/* rule 2.2.11.4: a task that has just run, or that is to be picked next, is cache-hot; SCHED_IDLE never is. */
 static inline bool cfs_cache_hot(const struct cfs_params *prm, u64 since_ran_ns, bool buddy,
 				 u32 policy)
 {

@@ -63,7 +63,7 @@ struct task_ctx {
 	u32 weight;
 	u64 vr;
 	u64 sum_exec_ns, picked_exec_ns; /* CPU time ever, and when picked last */
-	u64 avg_overlap, avg_wakeup; /* 2.6.31 and .32 (rule 2.2.3) */
+	u64 avg_overlap, avg_wakeup; /* 2.6.31 and .32 (rules 2.2.3 and 2.2.8.2) */
 	u64 waker_base; /* sum_exec_ns at the last wakeup issued; 0: none since waking */
 	u64 woken_exec_ns;
 	bool reniced, worsened;
@@ -145,7 +145,7 @@ static __always_inline void charge(struct rq *rq, struct task_ctx *t, u64 now)
 	rq->curr_since_ns = now;
 }
 
-/* rule 2.3: a task's vruntime on another queue, at the same distance to its clock. */
+/* rule 2.2.5: a task's vruntime on another queue, at the same distance to its clock. */
 static __always_inline u64 vruntime_on(const struct task_ctx *t, u32 cpu)
 {
 	u64 now = scx_bpf_now();

@@ -24,7 +24,7 @@ static __always_inline void set_current(struct rq *rq, struct task_struct *p, st
 					  SLICE_BACKSTOP_NS);
 }
 
-/* rules 2.2.3, 2.2.4: p has become runnable on this CPU. */
+/* rules 2.2.3 and 2.2.4: p has become runnable on this CPU. */
 static __always_inline void check_preempt(u32 cpu, struct task_struct *p, struct task_ctx *t)
 {
 	struct rq *rq = rq_of(cpu);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which CPU a woken task goes to (rules 2.2.8, 2.2.10). */
+/* Which CPU a woken task goes to (rules 2.2.8 and 2.2.10). */
 #pragma once
 
 #include "rq.bpf.h"
@@ -48,7 +48,7 @@ static __always_inline s32 idle_in_span(const struct task_struct *p, u32 cpu, u3
 	return found;
 }
 
-/* rule 2.2.10: the first group below the cache level whose CPUs are all idle; its first allowed CPU. */
+/* rule 2.2.10.2: the first group below the cache level whose CPUs are all idle; its first allowed CPU. */
 static __always_inline s32 idle_group(const struct task_struct *p, u32 cpu, u32 level,
 				      const struct cpumask *idle)
 {
@@ -76,7 +76,7 @@ static __always_inline s32 idle_group(const struct task_struct *p, u32 cpu, u32 
 	return all ? candidate : -1;
 }
 
-/* 3.6, rule 2.2.10: this CPU or prev if it is the target and idle, else a wholly idle group. */
+/* 3.6, rule 2.2.10.2: this CPU or prev if it is the target and idle, else a wholly idle group. */
 static __always_inline s32 select_idle_sibling(const struct task_struct *p, u32 this, u32 prev,
 					       u32 target)
 {
@@ -100,6 +100,7 @@ out:
 	return found;
 }
 
+/* 3.6, rule 2.2.10.1. */
 static __noinline s32 wake_3_6(struct task_struct *p, u32 this, u32 prev, bool sync)
 {
 	u32 level, target = prev;
@@ -119,7 +120,7 @@ static __noinline s32 wake_3_6(struct task_struct *p, u32 this, u32 prev, bool s
 }
 
 /*
- * 2.6.32 (memory): on the way up to a domain that holds both CPUs, a domain
+ * 2.6.32, rule 2.2.10.3 (memory): on the way up to a domain that holds both CPUs, a domain
  * that prefers siblings offers prev if idle, else any idle CPU, and the affine
  * test is made for that one.
  */
@@ -157,7 +158,7 @@ static __noinline s32 wake_2_6_32(struct task_struct *p, u32 this, u32 prev, boo
 	return prev;
 }
 
-/* 2.6.31, rule 2.2.8: prev or the waker's CPU; no idle CPU is looked for. */
+/* 2.6.31, rules 2.2.8.1 and 2.2.8.5: prev or the waker's CPU; no idle CPU is looked for. */
 static __noinline s32 wake_2_6_31(struct task_struct *p, u32 this, u32 prev, bool sync)
 {
 	if (this == prev || !prm.affine || !allowed(p, this))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Load and utilisation as the kernel tracks them: averages in which a
- * millisecond 32 ms ago counts half. They decide where tasks are put (rule 3.11),
+ * millisecond 32 ms ago counts half. They decide where tasks are put (rule 3.11.5),
  * not which one runs.
  *
  * An example: a task of weight 1024 that runs 5 of every 10 ms and sleeps

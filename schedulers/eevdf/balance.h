@@ -59,7 +59,7 @@ static inline u64 eevdf_interval(u32 ms, bool busy, u32 online, u32 hz)
 	return max_u64(1, min_u64(ticks, max_u64((u64)hz * online / 10, 1)));
 }
 
-/* rule 3.11, wake_affine "idle": this CPU, prev, or neither says. */
+/* rule 3.11.2: this CPU, prev, or neither says. */
 enum eevdf_affine { EEVDF_THIS, EEVDF_PREV, EEVDF_UNDECIDED };
 
 struct eevdf_affinity {
@@ -90,7 +90,7 @@ static inline enum eevdf_affine eevdf_wake_affine(const struct eevdf_affinity *a
 	return here < there ? EEVDF_THIS : EEVDF_PREV;
 }
 
-/* rule 3.11, wake_wide: the tasks that one waker wakes in turn are not gathered around it. */
+/* rule 3.11.1: the tasks that one waker wakes in turn are not gathered around it. */
 static inline bool eevdf_wake_wide(u32 waker_flips, u32 wakee_flips, u32 llc_cpus)
 {
 	u32 most = waker_flips > wakee_flips ? waker_flips : wakee_flips;
@@ -99,7 +99,7 @@ static inline bool eevdf_wake_wide(u32 waker_flips, u32 wakee_flips, u32 llc_cpu
 	return least >= llc_cpus && most >= least * llc_cpus;
 }
 
-/* rule 3.11, SIS_UTIL: CPUs worth looking at in a cache of which so much is used; 0: do not look. */
+/* rule 3.11.3: CPUs worth looking at in a cache of which so much is used; 0: do not look. */
 static inline u32 eevdf_scan_limit(u64 util, u32 cpus, u32 imbalance_pct)
 {
 	u64 x, lost;
@@ -227,7 +227,7 @@ static inline void eevdf_lb_amount(struct eevdf_lb *lb, bool idle)
 	lb->imbalance = min_u64(excess, lack);
 }
 
-/* rule 3.11: all groups fed and ended; what to move from lb->busiest, its id -1 when balanced. */
+/* rule 3.11.5: all groups fed and ended; what to move from lb->busiest, its id -1 when balanced. */
 static inline void eevdf_lb_end(struct eevdf_lb *lb, enum cpu_idle_type idle, u32 pct)
 {
 	struct eevdf_group *l = &lb->local, *b = &lb->busiest;
@@ -293,7 +293,7 @@ static inline s64 eevdf_lb_fit(enum eevdf_move move, s64 left, const struct eevd
 	return load >> shift > left ? -1 : load;
 }
 
-/* rule 3.11 "fork": does the task go from its own group to the other one? */
+/* rule 3.11.4: does the task go from its own group to the other one? */
 static inline bool eevdf_idlest(const struct eevdf_group *here, const struct eevdf_group *best,
 				u32 pct)
 {

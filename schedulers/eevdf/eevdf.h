@@ -32,7 +32,7 @@
  * flickers; more switches with mixed slices; protecting the running task to
  * its deadline (run to parity) trades wakeup latency for fewer switches.
  *
- * Rule numbers are those of README.md. Three published rule sets are here.
+ * Rule numbers are those of docs/rules/eevdf.md. Three published rule sets are here.
  * pick.h has the pick and the wakeup.
  */
 #pragma once
@@ -46,7 +46,7 @@ enum eevdf_era { EEVDF_6_6, EEVDF_6_12, EEVDF_7_2, EEVDF_ERAS };
 #define EEVDF_POLICY_NORMAL 0
 #define EEVDF_POLICY_IDLE 5
 
-/* rule 3.10: what a task may ask for. */
+/* rule 3.10.3: what a task may ask for. */
 #define EEVDF_SLICE_MIN_NS (100 * NSEC_PER_USEC)
 #define EEVDF_SLICE_MAX_NS (100 * NSEC_PER_MSEC)
 
@@ -193,7 +193,7 @@ static inline s64 eevdf_scale(s64 a, u64 b, u64 c)
 	return a < 0 ? -(s64)((u64)-a * b / c) : (s64)((u64)a * b / c);
 }
 
-/* What a task asks for; 0 is nothing in particular (rule 3.10). */
+/* What a task asks for; 0 is nothing in particular (rule 3.10.3). */
 static inline void eevdf_request(const struct eevdf_params *prm, struct eevdf_entity *e, u64 ns)
 {
 	e->custom = ns && prm->era != EEVDF_6_6;
@@ -225,7 +225,7 @@ static inline void eevdf_place(const struct eevdf_params *prm, const struct eevd
 	e->d = e->v + (initial ? vslice / 2 : vslice);
 }
 
-/* rules 3.7, 3.8: e goes, s still with it. sleep: its deadline is not kept. */
+/* rules 3.7 and 3.8: e goes, s still with it. sleep: its deadline is not kept. */
 static inline void eevdf_unplace(const struct eevdf_params *prm, const struct eevdf_sums *s,
 				 struct eevdf_entity *e, bool sleep)
 {
@@ -269,7 +269,7 @@ static inline bool eevdf_charge(const struct eevdf_params *prm, struct eevdf_sum
 	return eevdf_renew(prm, curr);
 }
 
-/* rule 3.10. */
+/* rule 3.10.2 */
 static inline void eevdf_forfeit(const struct eevdf_params *prm, struct eevdf_sums *s,
 				 struct eevdf_entity *curr)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * EEVDF's decisions: which task runs, for how long undisturbed, and whether a woken
- * task takes the CPU (rules 3.5, 3.6, 3.9). The binding keeps the
+ * task takes the CPU (rules 3.5, 3.6 and 3.9). The binding keeps the
  * queue and says which task of it is the best: the earliest deadline among the
  * eligible, first come first among equals.
  */
@@ -48,7 +48,7 @@ static inline bool eevdf_protected(const struct eevdf_entity *curr)
 	return before64(curr->v, curr->vprot);
 }
 
-/* rule 3.10: after a charge, does the CPU have to pick again? ended: eevdf_charge said so. */
+/* rule 3.10.1: after a charge, does the CPU have to pick again? ended: eevdf_charge said so. */
 static inline bool eevdf_due(const struct eevdf_params *prm, const struct eevdf_sums *s,
 			     const struct eevdf_entity *curr, bool ended)
 {

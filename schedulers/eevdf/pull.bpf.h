@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Taking tasks from other CPUs (rule 3.11). All of it happens in dispatch of
+ * Taking tasks from other CPUs (rule 3.11.5). All of it happens in dispatch of
  * the CPU that takes: when it is about to go idle, when its tick said that a
  * balance is due, or when a busy CPU's tick woke it for that.
  */
@@ -81,7 +81,7 @@ static __always_inline u64 stats_queue(const struct domain_stats *s, u32 cpu)
 	return eevdf_lb_queue(&s->lb, &rq_of(cpu)->avg, nr_of(rq_of(cpu)));
 }
 
-/* rule 3.11: may it leave? Not if it would be as ineligible here; not if its cache is hot. */
+/* rule 3.11.6: may it leave? Not if it would be as ineligible here; not if its cache is hot. */
 static __always_inline bool may_leave(const struct task_struct *p, const struct task_ctx *t,
 				      u32 this, const struct rq *there, u32 level, u64 now)
 {
@@ -216,7 +216,7 @@ static __noinline s32 load_balance(u32 this, u32 level, u32 idle)
 	return 0;
 }
 
-/* rule 3.11: balance each domain of this CPU that is due; tasks pulled. */
+/* rule 3.11.5: balance each domain of this CPU that is due; tasks pulled. */
 static __noinline s32 rebalance(u32 this, u32 idle)
 {
 	struct rq *rq = rq_of(this);

@@ -168,7 +168,7 @@ static __always_inline void track_task(struct task_ctx *t, u64 now, bool runnabl
 	eevdf_avg_update(&t->avg, now, runnable ? t->e.weight : 0, runnable, runs);
 }
 
-/* rule 3.10: bring the queue up to now; true: it has to pick again. */
+/* rule 3.10.1: bring the queue up to now; true: it has to pick again. */
 static __always_inline bool update_curr(struct rq *rq, u64 now)
 {
 	bool ended = false;
@@ -230,7 +230,7 @@ static __always_inline void change_queue(struct task_ctx *t, u32 cpu)
 	enter(to, t, cpu);
 }
 
-/* A timer for each CPU that ends slices between ticks. */
+/* rule 3.10.4: a timer for each CPU that ends slices between ticks. */
 struct hrtick_timer {
 	struct bpf_timer timer;
 };

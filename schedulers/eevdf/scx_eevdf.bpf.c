@@ -197,7 +197,7 @@ static __noinline s32 pick(u32 cpu, bool curr_runs)
 	return curr_runs ? PICK_CURR : PICK_NONE;
 }
 
-/* rule 3.11 "newidle". */
+/* rule 3.11.5, before the CPU goes idle */
 static __noinline s32 pull_before_idle(u32 cpu)
 {
 	struct rq *rq = rq_of(cpu);
@@ -319,7 +319,7 @@ static __noinline s32 look_for_starved(u32 cpu)
 	return 0;
 }
 
-/* rule 3.10. */
+/* rule 3.10.1 */
 void BPF_STRUCT_OPS(eevdf_tick, struct task_struct *p)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
@@ -397,7 +397,7 @@ void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
 	rq->sums.v0 = eevdf_average(&rq->sums);
 }
 
-/* rule 3.10. */
+/* rule 3.10.2 */
 bool BPF_STRUCT_OPS(eevdf_yield, struct task_struct *from, struct task_struct *to)
 {
 	struct rq *rq = rq_of(scx_bpf_task_cpu(from));

@@ -104,7 +104,7 @@ static __noinline s32 search_idle(struct task_struct *p, u32 target, u32 prev,
 	return found;
 }
 
-/* rule 3.11 "sibling search". */
+/* rule 3.11.3 */
 static __always_inline s32 select_idle_sibling(struct task_struct *p, struct task_ctx *t, u32 this,
 					       u32 prev, u32 target, const struct cpumask *idle)
 {
@@ -182,7 +182,7 @@ static __always_inline void fork_next_group(struct fork_walk *w, u32 local, u32 
 	w->usable = false;
 }
 
-/* rule 3.11 "fork": the idlest group of cpu's domain; a CPU of it, or -1 to stay. */
+/* rule 3.11.4: the idlest group of cpu's domain; a CPU of it, or -1 to stay. */
 static __noinline s32 idlest_group(struct task_struct *p, u32 cpu, u32 level)
 {
 	u32 first = first_of(cpu, level), len = len_of(cpu, level),

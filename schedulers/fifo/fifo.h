@@ -18,7 +18,7 @@
  * next tick, and the task that ran goes to the tail. With k tasks in the queue of
  * one CPU none waits longer than that second and k ticks.
  *
- * Rule numbers are those of README.md.
+ * Rule numbers are those of docs/rules/rt-and-mlfq.md.
  */
 #pragma once
 

@@ -85,7 +85,7 @@ static __always_inline void change_queue(struct task_ctx *t, u32 cpu)
 		account_in(t, cpu);
 }
 
-/* A task has come to this CPU's queue (rules 4.6, 5.4): strictly better lists preempt. An idle CPU is the kernel's business. */
+/* A task has come to this CPU's queue (rules 4.6 and 5.4): strictly better lists preempt. An idle CPU is the kernel's business. */
 static __always_inline void check_preempt(u32 cpu, const struct task_ctx *t)
 {
 	struct rq *rq = rq_of(cpu);
@@ -138,7 +138,7 @@ static __always_inline void describe_waker(struct lb_wake *wake, const struct ta
 	wake->sync = wake->sync && rq_of(this)->curr_pid;
 }
 
-/* rule 4.10, wake_idle: beside a busy thread, an idle one of the same core. */
+/* rule 4.10.5: beside a busy thread, an idle one of the same core. */
 static __always_inline u32 wake_idle(const struct task_struct *p, u32 cpu)
 {
 	const struct cpumask *idle = scx_bpf_get_idle_cpumask();

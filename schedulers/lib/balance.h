@@ -28,7 +28,7 @@ enum balance_era { LB_2_6_22, LB_2_6_31, LB_2_6_32, LB_3_6 };
 
 /*
  * Intervals, factors, percentages and the missing NEWIDLE of 2.6.31 are those
- * of rules 2.2.9 and 2.2.11, those of 2.6.22 are rule 4.10. Load indices,
+ * of rules 2.2.9, 2.2.11.1 and 2.2.11.3, those of 2.6.22 of rule 4.10.2. Load indices,
  * the remaining flags and all of the NODE rows are from memory of the kernels'
  * topology.h.
  */
@@ -79,7 +79,7 @@ static inline u64 lb_nice_0(u32 era)
 	return era == LB_2_6_22 ? 128 : 1024;
 }
 
-/* Half of the imbalance that a balance needs is enough to steer a wakeup or a fork (rule 2.2.8). */
+/* Half of the imbalance that a balance needs steers a wakeup or a fork (rules 2.2.8.2, 2.2.8.3 and 2.2.8.4). */
 static inline u32 lb_half_imbalance(u32 imbalance_pct)
 {
 	return 100 + (imbalance_pct - 100) / 2;
@@ -126,7 +126,7 @@ static inline u64 lb_target_load(u64 weight, const u64 load[LB_LOADS], u32 idx)
 	return idx && idx <= LB_LOADS ? max_u64(load[idx - 1], weight) : weight;
 }
 
-/* rules 2.2.8, 2.2.10: all loads before the wakee is added anywhere. */
+/* rules 2.2.8.2, 2.2.10.1 and 4.10.4: all loads before the wakee is added anywhere. */
 struct lb_wake {
 	u64 this_load; /* target load of the waker's CPU */
 	u64 prev_load; /* source load of the wakee's last CPU */
@@ -157,13 +157,13 @@ static inline bool lb_wake_affine(u32 era, const struct lb_wake *w)
 	return balanced || (here <= there && here + (s64)w->prev_target <= (s64)w->this_per_task);
 }
 
-/* rule 2.2.8 in 2.6.31 only: not affine, but the waker's CPU is less loaded by the half imbalance. */
+/* rule 2.2.8.3: not affine, but the waker's CPU is less loaded by the half imbalance. */
 static inline bool lb_wake_passive(const struct lb_wake *w)
 {
 	return lb_half_imbalance(w->imbalance_pct) * w->this_load <= 100 * w->prev_load;
 }
 
-/* rule 2.2.8 "idlest group": feed every group's load per power, then ask. */
+/* rule 2.2.8.4: feed every group's load per power, then ask. */
 struct lb_idlest {
 	u64 here, least;
 	s32 group; /* -1: none but the local one */
@@ -296,7 +296,7 @@ static inline void lb_feed(struct lb_stats *lb, const struct lb_group *g)
 }
 
 /*
- * The imbalance is smaller than a task. A whole one moves if that helps, and
+ * rule 4.10.3: the imbalance is smaller than a task. A whole one moves if that helps, and
  * since 2.6.31 also if it does no harm. Differences wrap as they do in the
  * kernels: a forced 3.6 balance towards a group with more load than the busiest
  * moves a task as well.
@@ -330,7 +330,7 @@ static inline u64 lb_fix_small(const struct lb_stats *lb)
 }
 
 /*
- * rule 2.2.11, all groups fed: the weight to pull from lb->busiest; 0 and
+ * rule 2.2.11.3, all groups fed: the weight to pull from lb->busiest; 0 and
  * busiest -1 when balanced. Since 2.6.31 an imbalance that no task fits into is
  * 0 with a busiest group, and counts as a failed balance.
  */
@@ -381,19 +381,19 @@ balanced:
 	return 0;
 }
 
-/* rule 2.2.11, the queue to pull from: one task that is more than the imbalance cannot be split. */
+/* rule 2.2.11.3, the queue to pull from: one task that is more than the imbalance cannot be split. */
 static inline bool lb_queue_counts(u64 weight, u32 nr, u64 imbalance)
 {
 	return nr && !(nr == 1 && weight > imbalance);
 }
 
-/* rule 2.2.11: a task of this weight still fits; since 2.6.31 half of it is enough. */
+/* rule 2.2.11.4: a task of this weight still fits; since 2.6.31 half of it is enough. */
 static inline bool lb_fits(u32 era, u64 weight, u64 left)
 {
 	return (era == LB_2_6_22 ? weight : weight >> 1) <= left;
 }
 
-/* rule 2.2.11: a task whose cache is hot stays until balances have failed often enough. */
+/* rule 2.2.11.4: a task whose cache is hot stays until balances have failed often enough. */
 static inline bool lb_stays(bool hot, u32 failed, u32 nice_tries)
 {
 	return hot && failed <= nice_tries;
@@ -405,7 +405,7 @@ static inline u64 lb_ticks(u64 ms, u32 hz)
 	return max_u64((ms * hz + 999) / 1000, 1);
 }
 
-/* rule 2.2.11: ticks between two balances of a domain. */
+/* rule 2.2.11.1: ticks between two balances of a domain. */
 static inline u64 lb_interval(u32 era, const struct sched_domain *sd, u32 interval_ms,
 			      enum cpu_idle_type idle, u32 online, u32 hz)
 {

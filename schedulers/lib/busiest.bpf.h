@@ -55,7 +55,7 @@ enum { NOT_MINE = -1, BALANCED = -2 };
 
 /*
  * The queue to pull from at one level; how much is in the walk's statistics.
- * Only the first idle, else the first CPU of a group balances for it.
+ * Only the first idle, else the first CPU of a group balances for it (rule 2.2.11.2).
  */
 __noinline s32 find_busiest(u32 this, u32 level, u32 idle, u64 pass)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where a new task begins (rules 2.2.8, 3.11, 4.10). Before this
+ * Where a new task begins (rules 2.2.8.4, 3.11.4 and 4.10.8). Before this
  * header a policy defines
  *	domain_at(level)	its struct sched_domain of that level
  *	idlest_group(p, cpu, level)	a CPU of the idlest group, or -1 to stay in cpu's

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Taking tasks from other CPUs by weight (rules 2.2.9, 2.2.11, 4.10):
+ * Taking tasks from other CPUs by weight (rules 2.2.9, 2.2.11 and 4.10):
  * what o1, sd and cfs share. A CPU about to go idle pulls from dispatch, every
  * CPU at its intervals from a timer that stands for the tick's softirq. Queued
  * tasks move between DSQs; a running one is asked for (active balance) and
@@ -198,7 +198,7 @@ __noinline s32 load_balance(u32 this, u32 level, u32 idle)
 	return moved ? moved : sibling_runs ? LB_NOT_IDLE : 0;
 }
 
-/* rules 2.2.9, 2.2.11 "newidle": nothing is left to run here; returns tasks pulled. */
+/* rules 2.2.9, 2.2.11.6 and 4.10.6: nothing is left to run here; returns tasks pulled. */
 __noinline s32 newidle_balance(u32 this)
 {
 	bool old = balance_era() == LB_2_6_22;
@@ -232,7 +232,7 @@ __noinline s32 newidle_balance(u32 this)
 	return pulled;
 }
 
-/* rule 2.2.11: balance each domain of this CPU that is due. */
+/* rule 2.2.11.1: balance each domain of this CPU that is due. */
 __noinline s32 rebalance_domains(u32 this, u32 idle)
 {
 	struct rq *rq = rq_of(this);

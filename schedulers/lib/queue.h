@@ -4,7 +4,7 @@
  * A task that becomes runnable goes to the tail of the queue. It keeps its
  * place, also while it runs, until it sleeps or is sent to the tail again. So a
  * preempted task is back at the head of its equals without being put there, as
- * rules 6.1.2 and 6.2 want it.
+ * rules 6.1.2 and 6.2.6 want it.
  *
  * An example, one CPU: A comes at 10, B at 20, C at 30. A runs. At 40 a kernel
  * thread preempts it; A waits with its 10, the least, and goes on at 41. At 50
@@ -68,7 +68,7 @@ static inline void queue_charge(struct queue_place *place, u64 ran_ns)
 	place->left_ns -= min_u64(place->left_ns, ran_ns);
 }
 
-/* Slices are counted in ticks (rules 6.1.1, 6.2): at one of them, less than half a tick is nothing. */
+/* Slices are counted in ticks (rules 6.1.1 and 6.2.4): at one of them, less than half a tick is nothing. */
 static inline bool queue_slice_over(struct queue_place *place, u64 tick_ns)
 {
 	if (2 * place->left_ns < tick_ns)

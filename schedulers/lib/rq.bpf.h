@@ -125,7 +125,7 @@ static __always_inline struct task_ctx *running_ctx(const struct rq *rq, struct 
 	return t && t->queued ? t : NULL;
 }
 
-/* Active balance: ask for the running task of the busiest queue, which has nothing else to give. */
+/* Active balance (rule 2.2.11.5): ask for the running task of the busiest queue, which has nothing else to give. */
 static __always_inline bool active_balance(u32 this, u32 from)
 {
 	struct rq *there = rq_of(from);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which CPU a woken or a new task goes to, by weight (rules 2.2.8, 4.10):
+ * Which CPU a woken or a new task goes to, by weight (rules 2.2.8 and 4.10):
  * what o1, sd and cfs share. Before this header a policy defines what rq.bpf.h
  * asks for; its struct task_ctx has a member u32 weight. Anywhere it defines
  * the functions that are declared here first.

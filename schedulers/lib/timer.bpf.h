@@ -27,7 +27,8 @@ u64 next_starvation_scan; /* ticks */
 
 /*
  * This is none of the published rules. By those a task may wait for minutes,
- * but sched_ext ejects a scheduler that leaves a task waiting for 30 s.
+ * but sched_ext ejects a scheduler that leaves a task waiting for 30 s (rule
+ * 0.6).
  */
 static __always_inline void walk_and_boost(u32 cpu)
 {

@@ -23,7 +23,7 @@
  * but for the boosts); and under the windows rules a task that sleeps shortly
  * before its quantum ends never sinks for long, as each sleep lifts it again.
  *
- * Rule numbers are those of README.md.
+ * Rule numbers are those of docs/rules/rt-and-mlfq.md.
  */
 #pragma once
 
@@ -31,7 +31,7 @@
 
 enum mlfq_rules { MLFQ_WINDOWS, MLFQ_TEXTBOOK };
 
-/* rule 6.2: levels 16 to 31 are real time, which here is the kernel's own class above. */
+/* rule 6.2.1: levels 16 to 31 are real time, which here is the kernel's own class above. */
 #define MLFQ_TOP 15
 #define MLFQ_NORMAL 8
 #define MLFQ_NICE0 120 /* static_prio */
@@ -53,7 +53,7 @@ struct mlfq_task {
 	bool asleep;
 };
 
-/* rule 6.2, base: nice 0 is normal (8), -20 is 15, 19 is 1; SCHED_IDLE is 0. The steps between are this project's. */
+/* rule 6.2.1: nice 0 is normal (8), -20 is 15, 19 is 1; SCHED_IDLE is 0. The steps between are this project's. */
 static inline u32 mlfq_base(const struct mlfq_config *cfg, u32 static_prio, bool idle_policy)
 {
 	if (cfg->rules == MLFQ_TEXTBOOK)
@@ -65,6 +65,7 @@ static inline u32 mlfq_base(const struct mlfq_config *cfg, u32 static_prio, bool
 	return MLFQ_NORMAL + (MLFQ_NICE0 - static_prio) * 7 / 20;
 }
 
+/* rules 6.2.4 and 6.2.7 */
 static inline u64 mlfq_quantum(const struct mlfq_config *cfg, const struct mlfq_task *t)
 {
 	if (cfg->rules == MLFQ_TEXTBOOK)
@@ -77,7 +78,7 @@ static inline u64 mlfq_period(const struct mlfq_config *cfg, u64 now_ns)
 	return now_ns / (cfg->period_ns ? cfg->period_ns : NSEC_PER_SEC);
 }
 
-/* A new task: windows at its base, textbook at the top. */
+/* rule 6.2.7, a new task: windows at its base, textbook at the top. */
 static inline void mlfq_start(const struct mlfq_config *cfg, struct mlfq_task *t, u64 now_ns)
 {
 	t->level = cfg->rules == MLFQ_TEXTBOOK ? MLFQ_TOP : t->base;
@@ -86,7 +87,7 @@ static inline void mlfq_start(const struct mlfq_config *cfg, struct mlfq_task *t
 	t->place.left_ns = mlfq_quantum(cfg, t);
 }
 
-/* rule 6.2, a wait has ended: windows lifts above the base, never past the top; textbook leaves the task where it was. */
+/* rule 6.2.3, a wait has ended: windows lifts above the base, never past the top; textbook leaves the task where it was. */
 static inline void mlfq_wake(const struct mlfq_config *cfg, struct mlfq_task *t, u32 boost)
 {
 	u32 lifted = t->base + boost < MLFQ_TOP ? t->base + boost : MLFQ_TOP;
@@ -102,7 +103,7 @@ static inline void mlfq_sleep(struct mlfq_task *t)
 	queue_leave(&t->place);
 }
 
-/* rule 6.2, quantum end: one level down, to the base at most; at the tail. A task that was lifted from starving goes back to the base at once. */
+/* rules 6.2.2 and 6.2.7, quantum end: one level down, to the base at most; at the tail. A task that was lifted from starving goes back to the base at once. */
 static inline void mlfq_expire(const struct mlfq_config *cfg, struct mlfq_task *t)
 {
 	if (t->starved || t->level <= t->base)
@@ -114,7 +115,7 @@ static inline void mlfq_expire(const struct mlfq_config *cfg, struct mlfq_task *
 	queue_leave(&t->place);
 }
 
-/* Textbook: the boost of all, carried out when the task is next looked at. */
+/* rule 6.2.7, textbook: the boost of all, carried out when the task is next looked at. */
 static inline bool mlfq_refresh(const struct mlfq_config *cfg, struct mlfq_task *t, u64 now_ns)
 {
 	if (cfg->rules != MLFQ_TEXTBOOK || t->period == mlfq_period(cfg, now_ns))
@@ -123,7 +124,7 @@ static inline bool mlfq_refresh(const struct mlfq_config *cfg, struct mlfq_task 
 	return true;
 }
 
-/* Windows: ready for too long: the top, for one long quantum. Its place is its old one. */
+/* rule 6.2.5, windows, ready for too long: the top, for one long quantum. Its place is its old one. */
 static inline bool mlfq_starve(const struct mlfq_config *cfg, struct mlfq_task *t, u64 now_ns)
 {
 	if (cfg->rules != MLFQ_WINDOWS || t->starved ||
@@ -147,7 +148,7 @@ static inline void mlfq_rebase(const struct mlfq_config *cfg, struct mlfq_task *
 
 /*
  * The key of a task that is queued, or that goes on unless others are before it.
- * rule 6.2: the highest level first; at the tail of its level, or, preempted by a higher
+ * rule 6.2.6: the highest level first; at the tail of its level, or, preempted by a higher
  * one, at the head with the rest of its quantum: it has kept its place.
  */
 static inline u64 mlfq_key(const struct mlfq_config *cfg, struct mlfq_task *t, u64 now_ns)

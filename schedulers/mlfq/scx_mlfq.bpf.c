@@ -51,7 +51,7 @@ s32 BPF_STRUCT_OPS(mlfq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wak
 	return cpu;
 }
 
-/* rule 6.2: a higher level preempts a lower one, first where the task ran last, then where the level is lowest. */
+/* rule 6.2.6: a higher level preempts a lower one, first where the task ran last, then where the level is lowest. */
 static __always_inline void preempt(struct task_struct *p, const struct mlfq_task *t)
 {
 	s32 own = scx_bpf_task_cpu(p), level = cpu_of(own)->level, best = -1, least = t->level;
@@ -148,7 +148,7 @@ void BPF_STRUCT_OPS(mlfq_quiescent, struct task_struct *p, u64 deq_flags)
 		mlfq_sleep(t);
 }
 
-/* rule 6.2: to the tail of its level, with the rest of its quantum. */
+/* rule 6.2.6: to the tail of its level, with the rest of its quantum. */
 bool BPF_STRUCT_OPS(mlfq_yield, struct task_struct *from, struct task_struct *to)
 {
 	return queue_yield(from);

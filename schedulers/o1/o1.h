@@ -29,7 +29,7 @@
  * and X count as hogs when busy), expired tasks beside many interactive ones,
  * and evenness at negative nice, where slices are 400 ms and more.
  *
- * Rule numbers are those of README.md.
+ * Rule numbers are those of docs/rules/o1.md.
  */
 #pragma once
 
@@ -131,7 +131,7 @@ static __always_inline u64 o1_ceiling_ns(const struct o1_config *cfg, u32 static
 	return steps * O1_BONUS_NS - o1_tick_ns(cfg);
 }
 
-/* rule 4.4: ticks that an interactive task runs before others of its list do. */
+/* rule 4.4.3: ticks that an interactive task runs before others of its list do. */
 static __always_inline u32 o1_granularity(const struct o1_config *cfg, u64 sleep_avg_ns)
 {
 	u32 below = O1_MAX_BONUS - o1_bonus(sleep_avg_ns);
@@ -230,7 +230,7 @@ static __always_inline void o1_switch_in(const struct o1_config *cfg, struct o1_
 	t->timestamp_ns = now_ns;
 }
 
-/* rule 4.4: the first expired task has waited for long enough, or a better one than this has expired. */
+/* rule 4.4.2: the first expired task has waited for long enough, or a better one than this has expired. */
 static __always_inline bool o1_starving(const struct o1_config *cfg, const struct o1_queue *q,
 					u32 static_prio, u32 nr, u64 now_ticks)
 {
@@ -241,7 +241,7 @@ static __always_inline bool o1_starving(const struct o1_config *cfg, const struc
 
 enum o1_tick { O1_KEEP, O1_EXPIRED, O1_REINSERTED, O1_ROUND_ROBIN };
 
-/* rule 4.4. All but KEEP ask for a reschedule. `arrival` is the number of a task that goes to a tail. */
+/* rules 4.4.1, 4.4.2 and 4.4.3. All but KEEP ask for a reschedule. `arrival` is the number of a task that goes to a tail. */
 static __always_inline enum o1_tick o1_tick(const struct o1_config *cfg, struct o1_task *t,
 					    struct o1_queue *q, u32 nr, u64 now_ticks, u64 arrival)
 {
@@ -335,7 +335,7 @@ static __always_inline s32 o1_renice(struct o1_task *t, u32 static_prio, u64 arr
 	return (s32)t->prio - (s32)old;
 }
 
-/* rule 4.10: what balance weighs a task by, 128 at nice 0. */
+/* rule 4.10.1: what balance weighs a task by, 128 at nice 0. */
 static __always_inline u32 o1_weight(const struct o1_config *cfg, u32 static_prio)
 {
 	return o1_timeslice(cfg, static_prio) * 128 / o1_ticks(cfg, 100);

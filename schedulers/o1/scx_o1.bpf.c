@@ -234,7 +234,7 @@ bool BPF_STRUCT_OPS(o1_yield, struct task_struct *from, struct task_struct *to)
 	return false;
 }
 
-/* rules 4.9, 4.10: the task is off its queue while its nice value or policy changes. */
+/* rules 4.9 and 4.10.1: the task is off its queue while its nice value or policy changes. */
 void BPF_STRUCT_OPS(o1_set_weight, struct task_struct *p, u32 weight)
 {
 	struct task_ctx *t = ctx_of(p);

@@ -15,7 +15,7 @@
  * answering. A task that wakes has no more claim than one that never slept, and
  * one that uses a millisecond at a time gets a millisecond a round, a hog 100.
  *
- * Rule numbers are those of README.md.
+ * Rule numbers are those of docs/rules/rt-and-mlfq.md.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ struct rr_task {
 };
 
 /*
- * rules 6.1.1, 6.1.2: the key of a task that is queued, or that goes on
+ * rules 6.1.1 and 6.1.2: the key of a task that is queued, or that goes on
  * unless others are before it. A used slice is renewed and costs the place. A
  * task that woke, was forked or yielded goes to the tail; a preempted one goes
  * where it was, with the rest of its slice.

@@ -96,7 +96,7 @@ static __always_inline void enter_rotation(struct rq *rq, const struct task_ctx 
 		STAT_INC(array_swaps);
 }
 
-/* RSDL's minor rotation, of the tasks that have become first. */
+/* rule 5.3.2, of the tasks that have become first. */
 static __always_inline void walk_pushed(s32 cpu, struct rq *rq)
 {
 	struct task_struct *p;

@@ -34,8 +34,8 @@
  * reniced. Rotations of different CPUs know nothing of each other: a task that
  * moves begins again.
  *
- * No source of either is at hand: much here is from memory. README.md says
- * what, and numbers the rules. Names begin with stair, as sd_ is for domains.
+ * No source of either is at hand: much here is from memory. docs/rules/sd.md
+ * says what, and numbers the rules. Names begin with stair, as sd_ is for domains.
  */
 #pragma once
 
@@ -166,7 +166,7 @@ static __always_inline void stair_begin(const struct stair_config *cfg, struct s
 	stair_enter(cfg, t, q, stair_first(stair_slots(cfg, t)));
 }
 
-/* rules 5.2, 5.4: to the end of the expired array. */
+/* rules 5.2 and 5.4: to the end of the expired array. */
 static __always_inline void stair_expire(const struct stair_config *cfg, struct stair_task *t,
 					 struct stair_queue *q, u64 arrival)
 {
@@ -201,7 +201,7 @@ static __always_inline void stair_run(struct stair_task *t, u64 now_ns)
 	t->at.arrival &= ~1ULL;
 }
 
-/* rule 5.3: task and slot pay for the time. */
+/* rule 5.3.1: task and slot pay for the time. */
 static __always_inline void stair_charge(struct stair_task *t, struct stair_queue *q, u64 now_ns)
 {
 	u64 ran = before64(t->since_ns, now_ns) ? now_ns - t->since_ns : 0;
@@ -212,7 +212,7 @@ static __always_inline void stair_charge(struct stair_task *t, struct stair_queu
 }
 
 /*
- * rule 5.3, RSDL's minor rotation: a slot's quota is used up, and all tasks in
+ * rule 5.3.2, RSDL's minor rotation: a slot's quota is used up, and all tasks in
  * its list go to the end of the next one, at once. A queued task is moved when it
  * becomes the first (stair_pushed): until then its place does not matter. The odd
  * number puts them behind the running task, if that goes to the same slot.
@@ -274,7 +274,7 @@ static __always_inline void stair_place(const struct stair_config *cfg, struct s
 	}
 }
 
-/* rule 5.3, at a tick, charged: true asks for a reschedule. */
+/* rules 5.3.1 and 5.3.2, at a tick, charged: true asks for a reschedule. */
 static __always_inline bool stair_tick(const struct stair_config *cfg, struct stair_task *t,
 				       struct stair_queue *q, u64 arrival)
 {
@@ -293,7 +293,7 @@ static __always_inline bool stair_tick(const struct stair_config *cfg, struct st
 	return true;
 }
 
-/* The major rotation: a task that had expired runs, as no other was left. */
+/* rule 5.3.3, the major rotation: a task that had expired runs, as no other was left. */
 static __always_inline bool stair_rotate(struct stair_queue *q, u64 rotation)
 {
 	if (!before64(q->epoch, rotation))
