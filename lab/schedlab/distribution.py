@@ -13,6 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+TABLE = Path(__file__).with_name("packages.tsv")
+INSTALL = {
+    "debian": "apt-get install -y",
+    "ubuntu": "apt-get install -y",
+    "fedora": "dnf install -y",
+    "arch": "pacman -S --needed",
+    "opensuse": "zypper install -y",
+}
+
 
 @dataclass(frozen=True)
 class System:
@@ -78,17 +87,6 @@ class System:
     def _status(self, key: str) -> str:
         found = re.search(rf"^{key}:\s*(.*)$", self.read("/proc/self/status"), re.MULTILINE)
         return found[1] if found else ""
-
-
-TABLE = Path(__file__).with_name("packages.tsv")
-
-INSTALL = {
-    "debian": "apt-get install -y",
-    "ubuntu": "apt-get install -y",
-    "fedora": "dnf install -y",
-    "arch": "pacman -S --needed",
-    "opensuse": "zypper install -y",
-}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from lab.tests.cost import seconds
-from schedlab.statistics import dunnett, tukey
+from schedlab.statistics import multiple_comparisons
 from schedlab.statistics.blocks import additive, paired_t
 from schedlab.statistics.oneway import GAMES_HOWELL, TUKEY_KRAMER, OneWay, omega_squared, oneway
 
@@ -137,8 +137,12 @@ def test_two_groups_f_is_t_squared_and_tukey_is_t() -> None:
     ends = t.confidence_interval()
     assert (only.low, only.high) == pytest.approx((ends.low, ends.high))
     # The shortcut for two groups is the integral's own value.
-    assert tukey.p_value(only.t, 2, 15) == pytest.approx(stats.studentized_range.sf(abs(only.t) * math.sqrt(2), 2, 15))
-    assert tukey.critical(2, 15, 0.95) == pytest.approx(stats.studentized_range.ppf(0.95, 2, 15) / math.sqrt(2))
+    assert multiple_comparisons.tukey_p(only.t, 2, 15) == pytest.approx(
+        stats.studentized_range.sf(abs(only.t) * math.sqrt(2), 2, 15)
+    )
+    assert multiple_comparisons.tukey_critical(2, 15, 0.95) == pytest.approx(
+        stats.studentized_range.ppf(0.95, 2, 15) / math.sqrt(2)
+    )
 
 
 def test_two_groups_welch_is_t_squared_too() -> None:
@@ -207,7 +211,7 @@ def test_dunnett_s_own_example() -> None:
     found = oneway(BLOOD)
     t = [pair(found, "a", other).t for other in "bc"]
     assert t == pytest.approx([0.85703, 3.69375], abs=5e-6)
-    p = dunnett.p_values(t, 12, [4, 5], 6)
+    p = multiple_comparisons.dunnett_p(t, 12, [4, 5], 6)
     assert p == pytest.approx([0.6201020, 0.0058254], rel=1e-4)
     theirs = stats.dunnett(BLOOD["b"], BLOOD["c"], control=BLOOD["a"], rng=np.random.default_rng(1))
     assert p == pytest.approx(theirs.pvalue, rel=0.01)
@@ -225,7 +229,7 @@ def test_dunnett_is_the_integral_that_scipy_takes_by_lot(n: list[int], control: 
             stats.multivariate_t.cdf([v] * len(n), shape=correlation, df=df, lower_limit=[-v] * len(n), **drawn)
             for v in t
         ]
-        assert dunnett.p_values(t, df, n, control) == pytest.approx(1 - np.array(inside), abs=2e-5)
+        assert multiple_comparisons.dunnett_p(t, df, n, control) == pytest.approx(1 - np.array(inside), abs=2e-5)
 
 
 @pytest.mark.parametrize("groups", [3, 5, 20])
@@ -233,15 +237,15 @@ def test_the_studentized_range_is_scipy_s(groups: int) -> None:
     """Also where degrees of freedom are a fraction, as Games and Howell's are."""
     for df, t in itertools.product((1.3, 2.0, 7.5, 1996.0), (0.5, 2.0, 6.0)):
         theirs = stats.studentized_range.sf(t * math.sqrt(2), groups, df)
-        assert tukey.p_value(t, groups, df) == pytest.approx(theirs, abs=1e-8)
+        assert multiple_comparisons.tukey_p(t, groups, df) == pytest.approx(theirs, abs=1e-8)
     for df in (1, 10):
         theirs = stats.studentized_range.ppf(0.95, groups, df)
-        assert tukey.critical(groups, df, 0.95) == pytest.approx(theirs / math.sqrt(2), rel=1e-8)
+        assert multiple_comparisons.tukey_critical(groups, df, 0.95) == pytest.approx(theirs / math.sqrt(2), rel=1e-8)
 
 
 def test_a_tiny_p_of_the_studentized_range_is_told_from_none() -> None:
     """Nearly Bonferroni's there, of which SciPy's rounding leaves nothing."""
-    p = tukey.p_value(9.0, 4, 500)
+    p = multiple_comparisons.tukey_p(9.0, 4, 500)
     assert p == pytest.approx(6 * 2 * stats.t.sf(9.0, 500), rel=0.05)
 
 
@@ -253,11 +257,11 @@ _PLACES = 333
 
 def test_scipy_s_studentized_range_would_be_felt() -> None:
     theirs = seconds(lambda: stats.studentized_range.sf(3.1, 3, 27))
-    ours = seconds(lambda: [tukey.p_value(2.2, 3, 27) for _ in range(10)]) / 10
+    ours = seconds(lambda: [multiple_comparisons.tukey_p(2.2, 3, 27) for _ in range(10)]) / 10
     assert theirs * 3 * _PLACES > 1
     assert ours < theirs / 10
     theirs = seconds(lambda: stats.studentized_range.ppf(0.95, 3, 27))
-    ours = seconds(lambda: tukey._critical.__wrapped__(3, 27, 0.95))
+    ours = seconds(lambda: multiple_comparisons._critical.__wrapped__(3, 27, 0.95))
     # Each is computed once; a page has some ten different degrees of freedom.
     assert theirs * 10 > 0.5
     assert ours < theirs / 10
@@ -272,16 +276,16 @@ def test_scipy_s_dunnett_would_be_felt_where_its_digits_hold() -> None:
         drawn = {"maxpts": points, "random_state": np.random.default_rng(seed)}
         return 1 - stats.multivariate_t.cdf([t] * 4, shape=correlation, df=df, lower_limit=[-t] * 4, **drawn)
 
-    (p,) = {round(p, 12) for p in dunnett.p_values([t] * 4, df, [10] * 4, 10)}
+    (p,) = {round(p, 12) for p in multiple_comparisons.dunnett_p([t] * 4, df, [10] * 4, 10)}
     assert max(abs(theirs(4_000, seed) / p - 1) for seed in range(10)) > 0.01
     assert all(theirs(100_000, seed) == pytest.approx(p, rel=0.01) for seed in range(3))
     four = seconds(lambda: theirs(100_000, 1)) * 4
     assert four * _PLACES > 10
-    assert seconds(lambda: dunnett.p_values([0.3, 1.0, 2.5, 4.0], df, [10] * 4, 10)) < four / 10
+    assert seconds(lambda: multiple_comparisons.dunnett_p([0.3, 1.0, 2.5, 4.0], df, [10] * 4, 10)) < four / 10
 
 
 def test_dunnett_with_one_treatment_is_t() -> None:
-    assert dunnett.p_values([2.5], 9, [6], 5) == pytest.approx([2 * stats.t.sf(2.5, 9)])
+    assert multiple_comparisons.dunnett_p([2.5], 9, [6], 5) == pytest.approx([2 * stats.t.sf(2.5, 9)])
 
 
 def test_omega_squared_from_f_is_that_from_sums_of_squares() -> None:

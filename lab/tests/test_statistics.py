@@ -13,12 +13,20 @@ from scipy import stats
 from lab.tests.cost import seconds
 from schedlab.collect.histogram import EMPTY, Histogram
 from schedlab.statistics import verdict
+from schedlab.statistics.bootstrap import (
+    BCA,
+    CONSTANT,
+    NO_INTERVAL,
+    NONE,
+    PERCENTILE,
+    Interval,
+    interval,
+    reach_of,
+    resamples,
+)
 from schedlab.statistics.estimates import Change, changes, values
-from schedlab.statistics.interval import BCA, CONSTANT, NO_INTERVAL, NONE, PERCENTILE, Interval, interval, reach_of
-from schedlab.statistics.replicates import replicates
-from schedlab.statistics.resampling import resamples
 from schedlab.statistics.runs import quantile_table
-from schedlab.statistics.samples import Distributions, Scalars
+from schedlab.statistics.samples import Distributions, Scalars, replicates
 
 SKEWED = [1.02, 1.05, 0.98, 1.31, 1.11, 1.00, 1.75, 1.08, 1.20, 0.99]
 OTHER = [1.22, 1.19, 1.28, 1.41, 1.35, 1.18, 2.05, 1.33, 1.38, 1.27]

@@ -13,7 +13,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
     TrackEvent,
 )
 
-from schedlab.trace import ftrace, perfetto
+from schedlab.trace import perfetto, simulated
 from schedlab.trace.schedule import Wanted, schedule
 
 COUNTER, INSTANT = TrackEvent.TYPE_COUNTER, TrackEvent.TYPE_INSTANT
@@ -82,7 +82,7 @@ def test_text_is_what_the_simulator_wrote(lab: Callable, checkout: Path) -> None
     assert lab("trace", "bfs", "-w", "latt", "-o", "out.data", "--format", "ftrace").returncode == 0
     text = (checkout / "out.data").read_text()
     assert text.startswith("# tracer: nop\n#\n")
-    events = list(ftrace.events(text.splitlines()))
+    events = list(simulated.events(text.splitlines()))
     assert len(events) == len(text.splitlines()) - 2
     assert list(checkout.glob(".out*")) == []
 
@@ -110,10 +110,10 @@ def _line(time_ns: int, rest: str, cpu: int = 0) -> str:
 
 def test_names_may_hold_spaces_and_what_is_no_trace_is_said() -> None:
     line = _line(5, "sched_wakeup: comm=a b-c pid=1000 prio=120 target_cpu=001")
-    (event,) = ftrace.events([line])
+    (event,) = simulated.events([line])
     assert (event.time_ns, event.comm(), event.pid()) == (5, "a b-c", 1000)
     with pytest.raises(ValueError, match="line 2 of the trace"):
-        list(ftrace.events([line, "something: else"]))
+        list(simulated.events([line, "something: else"]))
 
 
 def test_an_insertion_dated_after_its_switch_is_in_no_queue() -> None:
@@ -127,7 +127,7 @@ def test_an_insertion_dated_after_its_switch_is_in_no_queue() -> None:
         ),
         _line(25, "scx_insert: comm=one pid=1000 prio=120 dsq=local cpu=0 slice_ns=5"),
     ]
-    packets = decoded(b"".join(perfetto.encode(ftrace.events(lines))))
+    packets = decoded(b"".join(perfetto.encode(simulated.events(lines))))
     names = {p.track_descriptor.name for p in packets if p.track_descriptor.HasField("counter")}
     assert names == {"tasks waiting", "queue 0x7"}
     assert [p.track_event.counter_value for p in packets if p.track_event.type == COUNTER] == [
@@ -146,10 +146,10 @@ def test_a_schedule_is_cut_at_the_windows_edges() -> None:
         _line(80, f"sched_switch: prev_{one.format('prev_')} prev_state=S ==> next_{idle.format('next_')}"),
         _line(90, "sched_wakeup: comm=one pid=1000 prio=120 target_cpu=000"),
     ]
-    found = schedule(ftrace.events(lines), Wanted(15, 50, 100))
+    found = schedule(simulated.events(lines), Wanted(15, 50, 100))
     assert found
     assert [(run.cpu, run.start_ns, run.end_ns) for run in found.runs] == [(0, 20, 50)]
     assert [(wait.pid, wait.start_ns, wait.end_ns) for wait in found.waits] == [(1000, 15, 20)]
     assert found.names == {1000: "one"}
     # A wait as short as that is the way to the CPU: nobody queues.
-    assert schedule(ftrace.events(lines), Wanted(0, 50, 100, somebody_waits=True)) is None
+    assert schedule(simulated.events(lines), Wanted(0, 50, 100, somebody_waits=True)) is None

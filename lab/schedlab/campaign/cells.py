@@ -21,12 +21,10 @@ _STRIDE = 1000
 _ROLES = [MEASURED, CONTROL, WARM_UP, FIRST, LAST]
 MAX_REPETITIONS = _STRIDE
 
+_encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 def repetition(role: str, block: int) -> int:
     return _ROLES.index(role) * _STRIDE + block
-
-
-_encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def canonical(data: dict[str, Any]) -> bytes:

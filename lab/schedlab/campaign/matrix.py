@@ -21,6 +21,9 @@ from schedlab.catalogue.workloads import Workload
 T = TypeVar("T")
 
 
+CONTROL_LABEL = "default (again)"
+
+
 def shuffled(items: Sequence[T], *seed: object) -> list[T]:
     """Sort by a hash of seed and position: needs no generator whose stream may change between versions."""
     text = "\0".join(map(str, seed))
@@ -29,9 +32,6 @@ def shuffled(items: Sequence[T], *seed: object) -> list[T]:
         return hashlib.sha256(f"{text}\0{index}".encode()).digest()
 
     return [items[index] for index in sorted(range(len(items)), key=key)]
-
-
-CONTROL_LABEL = "default (again)"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,14 @@ from schedlab.catalogue.machines import Machine
 from schedlab.catalogue.workloads import Workload
 from schedlab.errors import InputError, unknown
 
+PLACES = ["sim", "vm", "host"]
+TIERS = ["exact", "virtual", "emulated"]
+DEFAULT_WORKLOADS = "latt,pipe,hackbench,counter"
+DEFAULT_MACHINE = {"sim": "desktop-4", "vm": "2", "host": "host"}
+DEFAULT_REPETITIONS = 10
+MAX_LOAD = 1_000_000
+MAX_VCPUS = 64
+
 
 def assign_params(given: list[str], workloads: list[Workload]) -> dict[str, dict[str, str]]:
     """For each workload the parameters meant for it."""
@@ -31,15 +39,6 @@ def assign_params(given: list[str], workloads: list[Workload]) -> dict[str, dict
                 raise InputError(f"--param '{text}': '{bare}' is the load of {workload.name}: use --load")
             assigned[workload.name][bare] = value
     return assigned
-
-
-PLACES = ["sim", "vm", "host"]
-TIERS = ["exact", "virtual", "emulated"]
-DEFAULT_WORKLOADS = "latt,pipe,hackbench,counter"
-DEFAULT_MACHINE = {"sim": "desktop-4", "vm": "2", "host": "host"}
-DEFAULT_REPETITIONS = 10
-MAX_LOAD = 1_000_000
-MAX_VCPUS = 64
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,15 @@ _ROWS = 20
 _LAST_ROWS = 5
 
 
+_ABOUT = {
+    "cpu": "CPU time of a whole task",
+    "run": "CPU time between two blocks",
+    "sleep": "blocked until something outside came",
+    "wait": "blocked until another task came",
+    "blocked": "blocked, for whatever came",
+}
+
+
 @dataclass(frozen=True)
 class Distribution:
     """Durations in nanoseconds, sorted; the longest can be told from a table only if it is alone in its row."""
@@ -99,15 +108,6 @@ def kinds(tasks: Iterable[Task]) -> dict[str, Kind]:
         kind.cpu.append(total_ns)
         kind.blocks.append(sum(isinstance(step, Sleep | Wait) for step in task.steps))
     return dict(sorted(found.items(), key=lambda item: (-sum(item[1].cpu), item[0])))
-
-
-_ABOUT = {
-    "cpu": "CPU time of a whole task",
-    "run": "CPU time between two blocks",
-    "sleep": "blocked until something outside came",
-    "wait": "blocked until another task came",
-    "blocked": "blocked, for whatever came",
-}
 
 
 def text(made: Mapping[str, str | int], kinds: Mapping[str, Kind], remarks: list[str]) -> str:

@@ -24,6 +24,23 @@ _WIDTH = 120
 _BOUND = re.compile(r"/(\d+)(?::|$)")
 
 
+_MACHINE = """\
+name = "recorded-on"
+title = "as many CPUs as the recording had, in one cache domain"
+source = "the recording"
+hz = {hz}
+
+[topology]
+sockets = 1
+llcs_per_socket = 1
+cores_per_llc = {cpus}
+threads_per_core = 1
+
+[costs]
+exit_ns = {exit_ns}
+"""
+
+
 def text(recording: Recording, name: str, command: str) -> str:
     """The workload file called `name`; `command` is what people know the recorded program by."""
     names = {id(task): _name(task) for task in recording.tasks}
@@ -182,23 +199,6 @@ def _name(task: Task) -> str:
 def _quoted(text: str) -> str:
     escaped = "".join(c if c.isprintable() else " " for c in text).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
-
-
-_MACHINE = """\
-name = "recorded-on"
-title = "as many CPUs as the recording had, in one cache domain"
-source = "the recording"
-hz = {hz}
-
-[topology]
-sockets = 1
-llcs_per_socket = 1
-cores_per_llc = {cpus}
-threads_per_core = 1
-
-[costs]
-exit_ns = {exit_ns}
-"""
 
 
 def write_machine(folder: Path, cpus: int | str, hz: int | str = 250, exit_ns: int = EXIT_NS) -> Path:

@@ -15,6 +15,37 @@ _WIDTH = 88
 _COLUMN = 26
 
 
+COMMANDS = {
+    "measure": {
+        "compare": "compare schedulers",
+        "run": "compare schedulers as a campaign file says",
+        "study": "run a published study again and lay its claims beside ours",
+        "report": "make tables and report again from the records in a directory",
+        "trace": "write down all that one simulated cell decides, for Perfetto or as ftrace text",
+    },
+    "bring your own work": {
+        "record": "record a program's scheduling as a workload",
+        "calibrate": "measure how long a workload's tasks run and block, into a profile",
+    },
+    "write a scheduler": {
+        "check": "try a policy on a real kernel, then on random simulated machines under checkers",
+    },
+    "find out": {
+        "list": "list schedulers, workloads, machines or studies",
+        "doctor": "what this machine can do, and the command that mends each gap",
+    },
+    "this machine's scheduler": {
+        "load": "run this machine under a scheduler",
+        "status": "say which scheduler runs",
+        "unload": "go back to the kernel's own scheduler",
+    },
+    "virtual machine": {
+        "vm": "set up a guest with a sched_ext kernel, run a command or a shell in it",
+    },
+}
+_ABOUT = {name: about for group in COMMANDS.values() for name, about in group.items()}
+
+
 class Parser(argparse.ArgumentParser):
     """Errors are one line; no abbreviations, so that a new option breaks no script."""
 
@@ -61,37 +92,6 @@ def groups(commands: dict[str, dict[str, str]]) -> str:
         lines = [f"  {name:<{_COLUMN - 4}}  {about}" for name, about in group.items()]
         parts.append("\n".join([f"{title}:", *lines]))
     return "\n\n".join(parts)
-
-
-COMMANDS = {
-    "measure": {
-        "compare": "compare schedulers",
-        "run": "compare schedulers as a campaign file says",
-        "study": "run a published study again and lay its claims beside ours",
-        "report": "make tables and report again from the records in a directory",
-        "trace": "write down all that one simulated cell decides, for Perfetto or as ftrace text",
-    },
-    "bring your own work": {
-        "record": "record a program's scheduling as a workload",
-        "calibrate": "measure how long a workload's tasks run and block, into a profile",
-    },
-    "write a scheduler": {
-        "check": "try a policy on a real kernel, then on random simulated machines under checkers",
-    },
-    "find out": {
-        "list": "list schedulers, workloads, machines or studies",
-        "doctor": "what this machine can do, and the command that mends each gap",
-    },
-    "this machine's scheduler": {
-        "load": "run this machine under a scheduler",
-        "status": "say which scheduler runs",
-        "unload": "go back to the kernel's own scheduler",
-    },
-    "virtual machine": {
-        "vm": "set up a guest with a sched_ext kernel, run a command or a shell in it",
-    },
-}
-_ABOUT = {name: about for group in COMMANDS.values() for name, about in group.items()}
 
 
 def add(commands: argparse._SubParsersAction, name: str, function: str, **more: str) -> argparse.ArgumentParser:

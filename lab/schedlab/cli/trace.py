@@ -11,7 +11,7 @@ from schedlab.campaign import arms, request
 from schedlab.campaign.request import MAX_LOAD
 from schedlab.catalogue import machines, workloads
 from schedlab.errors import InputError
-from schedlab.trace import ftrace, simulated
+from schedlab.trace import simulated
 
 PERFETTO, FTRACE = "perfetto", "ftrace"
 _SUFFIXES = {
@@ -39,7 +39,7 @@ def trace(options: argparse.Namespace) -> int:
                 else:
                     from schedlab.trace import perfetto
 
-                    out.writelines(perfetto.encode(ftrace.events(lines)))
+                    out.writelines(perfetto.encode(simulated.events(lines)))
             temporary.replace(path)
         except FileNotFoundError as error:
             raise InputError(f"-o {path}: there is no folder {path.parent}") from error

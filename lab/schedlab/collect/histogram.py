@@ -11,6 +11,9 @@ from typing import Any
 
 from schedlab.metrics import metric
 
+# Histograms hold nanoseconds; their metrics are named in other units.
+NS_PER_UNIT = {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}
+
 
 @dataclass(frozen=True)
 class Histogram:
@@ -77,10 +80,6 @@ def merge(histograms: Iterable[Histogram]) -> Histogram:
         sum(h.sum_ns for h in filled),
         sorted(total.items()),
     )
-
-
-# Histograms hold nanoseconds; their metrics are named in other units.
-NS_PER_UNIT = {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
 
 def ns_per_unit(name: str) -> float:

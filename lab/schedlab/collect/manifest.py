@@ -25,6 +25,9 @@ FORMAT = 1
 NAME = "manifest.json"
 
 
+GUESTS = "guests.json"
+
+
 @dataclass(frozen=True)
 class Manifest:
     data: dict[str, Any]
@@ -112,9 +115,6 @@ def _cpu_model() -> str:
     except OSError:
         return ""
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
-
-
-GUESTS = "guests.json"
 
 
 def note_guest(store: Store, result: "Result") -> None:

@@ -22,6 +22,18 @@ RUNNER = "schedlab-sim"
 SMALL = {"scheduler": "vtime", "workload": "pipe.toml", "machine": "desktop-4.toml"}
 
 
+SYSFS = "/sys/kernel/sched_ext"
+# What a loader of sched_ext policies needs besides root's CAP_SYS_ADMIN: the bits of CAP_PERFMON and CAP_BPF.
+CAPABILITIES = {"CAP_SYS_ADMIN": 21, "CAP_PERFMON": 38, "CAP_BPF": 39}
+# Services that load schedulers of their own, and put them back after a change.
+SERVICES = ("scx.service", "scx_loader.service")
+# What installs QEMU and fetches a kernel; on Debian it needs no package of another name or suite.
+SETUP = "./schedlab vm setup"
+QEMU = "qemu-system-x86_64"
+# 7.2 crashed guests while they patched their own code.
+QEMU_MIN = (10,)
+
+
 def of_sim(system: System) -> Iterator[Requirement]:
     path = checkout.find_binary(RUNNER)
     if path is None:
@@ -37,15 +49,6 @@ def of_sim(system: System) -> Iterator[Requirement]:
     command = (str(path), "cell", *sources, "--param=trips=10")
     fault = system.fault(*command)
     yield Requirement("sim", "simulation", not fault, fault or "pipe under vtime ran", "make build" if fault else "")
-
-
-SYSFS = "/sys/kernel/sched_ext"
-
-# What a loader of sched_ext policies needs besides root's CAP_SYS_ADMIN: the bits of CAP_PERFMON and CAP_BPF.
-CAPABILITIES = {"CAP_SYS_ADMIN": 21, "CAP_PERFMON": 38, "CAP_BPF": 39}
-
-# Services that load schedulers of their own, and put them back after a change.
-SERVICES = ("scx.service", "scx_loader.service")
 
 
 def of_host(system: System, distribution: Distribution) -> Iterator[Requirement]:
@@ -106,14 +109,6 @@ def _service(system: System, distribution: Distribution, service: str) -> Requir
         return Requirement("host", service, True, "not running")
     mend = f"{distribution.sudo()}systemctl stop {service}"
     return Requirement("host", service, False, "running: it would load its own scheduler in between", mend)
-
-
-# What installs QEMU and fetches a kernel; on Debian it needs no package of another name or suite.
-SETUP = "./schedlab vm setup"
-
-QEMU = "qemu-system-x86_64"
-# 7.2 crashed guests while they patched their own code.
-QEMU_MIN = (10,)
 
 
 class Guest(Protocol):

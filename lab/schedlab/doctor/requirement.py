@@ -11,6 +11,17 @@ from schedlab.distribution import Distribution
 PLACES = ("build", "sim", "vm", "host", "applications")
 
 
+TITLES = {
+    "build": "build and run",
+    "sim": "simulator",
+    "vm": "real kernel in a virtual machine",
+    "host": "this machine's own kernel",
+    "applications": "real applications, on a real kernel",
+}
+# What the simulator uses of what the checkout is built with.
+SIM_USES = ("clang", "python")
+
+
 @dataclass(frozen=True)
 class Requirement:
     """One line of the doctor: `mend` is the one command that mends a gap, empty where there is none or no gap.
@@ -24,18 +35,6 @@ class Requirement:
     detail: str
     mend: str = ""
     optional: bool = False
-
-
-TITLES = {
-    "build": "build and run",
-    "sim": "simulator",
-    "vm": "real kernel in a virtual machine",
-    "host": "this machine's own kernel",
-    "applications": "real applications, on a real kernel",
-}
-
-# What the simulator uses of what the checkout is built with.
-SIM_USES = ("clang", "python")
 
 
 def places(checks: Sequence[Requirement]) -> dict[str, bool]:

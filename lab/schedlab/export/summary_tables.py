@@ -46,36 +46,6 @@ GROUP_COLUMNS = {
 }
 
 
-def write_groups(summary: Summary, store: Store) -> bool:
-    return write_table(store, "groups", GROUP_COLUMNS, [csv_lines(GROUP_COLUMNS, _group_rows(summary))])
-
-
-def _group_rows(summary: Summary) -> Iterator[dict[str, Any]]:
-    for row in summary.rows:
-        against = row.against
-        for label, value in row.values.items():
-            line: dict[str, Any] = row.key() | {
-                "label": label,
-                "n": value.n,
-                "value": finite(value.value),
-                "low": finite(value.interval.low),
-                "high": finite(value.interval.high),
-            }
-            if label in against:
-                c = against[label]
-                line |= {
-                    "change_pct": finite(c.change.pct),
-                    "change_low_pct": finite(c.change.interval.low),
-                    "change_high_pct": finite(c.change.interval.high),
-                    "verdict": c.verdict,
-                }
-            found = row.runs[label]
-            quantiles = found.quantiles
-            if quantiles:
-                line |= dict(zip(_QUANTILES, [quantiles[name] for name in SHARES], strict=True))
-            yield line | {"runs_outliers": " ".join(map(str, found.outlier_seeds))}
-
-
 COMPARISON_COLUMNS = {
     **KEY,
     "better": "VARCHAR",
@@ -112,6 +82,36 @@ COMPARISON_COLUMNS = {
     "levene_p": "DOUBLE",
     "note": "VARCHAR",
 }
+
+
+def write_groups(summary: Summary, store: Store) -> bool:
+    return write_table(store, "groups", GROUP_COLUMNS, [csv_lines(GROUP_COLUMNS, _group_rows(summary))])
+
+
+def _group_rows(summary: Summary) -> Iterator[dict[str, Any]]:
+    for row in summary.rows:
+        against = row.against
+        for label, value in row.values.items():
+            line: dict[str, Any] = row.key() | {
+                "label": label,
+                "n": value.n,
+                "value": finite(value.value),
+                "low": finite(value.interval.low),
+                "high": finite(value.interval.high),
+            }
+            if label in against:
+                c = against[label]
+                line |= {
+                    "change_pct": finite(c.change.pct),
+                    "change_low_pct": finite(c.change.interval.low),
+                    "change_high_pct": finite(c.change.interval.high),
+                    "verdict": c.verdict,
+                }
+            found = row.runs[label]
+            quantiles = found.quantiles
+            if quantiles:
+                line |= dict(zip(_QUANTILES, [quantiles[name] for name in SHARES], strict=True))
+            yield line | {"runs_outliers": " ".join(map(str, found.outlier_seeds))}
 
 
 def write_comparisons(summary: Summary, store: Store) -> bool:

@@ -24,6 +24,9 @@ TRIES = 3
 _ENDS = {cells.WARM_UP, cells.FIRST, cells.LAST}
 
 
+_COMPILER = "schedlab-sim"
+
+
 def unfinished(campaign: Campaign, store: Store, todo: set[str]) -> Iterator[tuple[Block, list[PlannedCell]]]:
     """Blocks with cells to run. One that was cut off warms up and measures its ends anew."""
     for block in campaign.blocks:
@@ -50,9 +53,6 @@ def until_not_void(
             for cell in cells:
                 store.drop(cell.id)
     return status
-
-
-_COMPILER = "schedlab-sim"
 
 
 def objects(engine: Path, campaign: Campaign, folder: Path) -> dict[str, Path]:

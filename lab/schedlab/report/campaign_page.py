@@ -22,6 +22,9 @@ from schedlab.statistics.summary import MIXED, Measure, Summary, measures
 _MOST_CELLS = 3_000
 
 
+_MOST_TROUBLES = 50
+
+
 def write(summary: Summary, found: dict[str, Record], store: Store) -> None:
     booted = manifest.read_guests(store)
     whole = len(summary.manifest.cells) <= _MOST_CELLS
@@ -152,9 +155,6 @@ def _cell(line: Measure, label: str) -> Markup:
     if word == verdict.SAME:
         span = f"smaller than {number(line.smaller_than_pct(label), 1)} %"
     return element("td", text, where, Markup("<br>"), element("small", span), class_=tables.style(word))
-
-
-_MOST_TROUBLES = 50
 
 
 def _provenance(summary: Summary, found: dict[str, Record], guests: list[dict[str, Any]]) -> Markup:

@@ -22,6 +22,12 @@ _MOST_PLAIN_BYTES = 600_000
 _LEVEL = 6
 
 
+MOST_BYTES = 5_000_000
+_HERE = Path(__file__).parent
+# What the page asks of the browser: itself, and nothing from anywhere. Vega compiles its expressions.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; img-src data: blob:"
+
+
 def raw_data(content: dict[str, Any], what: str) -> Markup:
     text = json_text(content)
     note = f"{what} are in this file as JSON, in the element with the id “data”"
@@ -50,12 +56,6 @@ def _charts_script() -> str:
     except Exception:  # a cache that cannot be written costs time, not the report
         return text
     return text
-
-
-MOST_BYTES = 5_000_000
-_HERE = Path(__file__).parent
-# What the page asks of the browser: itself, and nothing from anywhere. Vega compiles its expressions.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; img-src data: blob:"
 
 
 def document(title: str, body: list[Markup], with_charts: bool = True) -> str:

@@ -27,6 +27,17 @@ _LETTER_PX = 6.5
 _INK, _SOFT, _LINE = palette.INK[0], palette.SOFT[0], palette.LINE[0]
 
 
+_QUANTILES = {
+    "min": "min",
+    "q10": "10 %",
+    "q25": "25 %",
+    "median": "median",
+    "q75": "75 %",
+    "q90": "90 %",
+    "max": "max",
+}
+
+
 def draw(rows: list[Row], labels: list[str], load_name: str) -> Markup:
     """A figure per load at which runs differ from each other."""
     figures = [_figure(row, labels, load_name) for row in rows if _spread(row)]
@@ -137,17 +148,6 @@ def _runs(
             },
         ],
     }
-
-
-_QUANTILES = {
-    "min": "min",
-    "q10": "10 %",
-    "q25": "25 %",
-    "median": "median",
-    "q75": "75 %",
-    "q90": "90 %",
-    "max": "max",
-}
 
 
 def _name(pair: Pair) -> str:

@@ -24,6 +24,16 @@ SOFT = ("#5a6068", "#a4abb3")
 LINE = ("#d4d8dc", "#3a4047")
 
 
+_OUTLINES = {
+    "circle": '<circle cx="6" cy="6" r="4.5" fill="{0}"/>',
+    "square": '<rect x="2" y="2" width="8" height="8" fill="{0}"/>',
+    "triangle-up": '<path d="M6 1.5 11 10.5H1z" fill="{0}"/>',
+    "diamond": '<path d="M6 .5 11 6 6 11.5 1 6z" fill="{0}"/>',
+    "cross": '<path d="M4 1h4v3h3v4H8v3H4V8H1V4h3z" fill="{0}"/>',
+    "triangle-down": '<path d="M6 10.5 11 1.5H1z" fill="{0}"/>',
+}
+
+
 def colour(index: int) -> str:
     return SERIES[index % len(SERIES)][0]
 
@@ -53,16 +63,6 @@ def legend(labels: list[str], names: dict[str, str] | None = None) -> Markup:
 
 def _boxed(drawn: str) -> Markup:
     return Markup(f'<svg viewBox="0 0 12 12" aria-hidden="true">{drawn}</svg>')
-
-
-_OUTLINES = {
-    "circle": '<circle cx="6" cy="6" r="4.5" fill="{0}"/>',
-    "square": '<rect x="2" y="2" width="8" height="8" fill="{0}"/>',
-    "triangle-up": '<path d="M6 1.5 11 10.5H1z" fill="{0}"/>',
-    "diamond": '<path d="M6 .5 11 6 6 11.5 1 6z" fill="{0}"/>',
-    "cross": '<path d="M4 1h4v3h3v4H8v3H4V8H1V4h3z" fill="{0}"/>',
-    "triangle-down": '<path d="M6 10.5 11 1.5H1z" fill="{0}"/>',
-}
 
 
 def swatch(index: int) -> str:

@@ -18,7 +18,7 @@ from schedlab.report import palette
 from schedlab.report.figure import json_text
 from schedlab.report.html import Markup, element, escape, join
 from schedlab.statistics.summary import Summary
-from schedlab.trace import ftrace, simulated
+from schedlab.trace import simulated
 from schedlab.trace.schedule import Schedule, Stretch, Wanted, schedule
 
 # Past the start-up, and no longer than what can be told apart after some zooming.
@@ -89,7 +89,7 @@ def _panels(cells: dict[str, PlannedCell]) -> list[Panel]:
 
 def _trace(cell: PlannedCell, wanted: Wanted) -> Schedule | None:
     with simulated.lines(_traced(cell.data)) as lines:
-        return schedule(ftrace.events(lines, "sched_"), wanted)
+        return schedule(simulated.events(lines, "sched_"), wanted)
 
 
 def _traced(data: dict[str, Any]) -> simulated.Traced:

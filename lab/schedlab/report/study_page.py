@@ -22,6 +22,9 @@ from schedlab.studies import experiments
 from schedlab.studies.score import Score, Verdict, cells
 from schedlab.studies.study_file import Experiment, Study
 
+# Units of published/claims.csv that ours call otherwise.
+_OURS = {"us": "µs"}
+
 
 @dataclass(frozen=True)
 class Found:
@@ -208,9 +211,6 @@ def _data(everything: list[Found], whole: bool) -> dict[str, Any]:
         for one in everything
     }
 
-
-# Units of published/claims.csv that ours call otherwise.
-_OURS = {"us": "µs"}
 
 # our metric, the study's scheduler, load
 Points = dict[tuple[str, str, int], float]

@@ -25,6 +25,9 @@ FOLDER = Path("/run/schedlab")
 _PATIENCE_S = 60.0
 
 
+_SERVICE = "scx.service"
+
+
 @dataclass(frozen=True)
 class Loaded:
     name: str
@@ -100,9 +103,6 @@ def _start_time(pid: int) -> str:
     except OSError:
         return ""
     return "" if fields[0] == "Z" else fields[19]
-
-
-_SERVICE = "scx.service"
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 from scipy import special
 
-from schedlab.statistics import tukey
+from schedlab.statistics import multiple_comparisons
 from schedlab.statistics.effect import negligible
 from schedlab.statistics.oneway import Omnibus, omega_squared
 
@@ -75,7 +75,7 @@ def additive(table: np.ndarray, labels: list[str], why: str = "") -> Blocks:
     )
     se = math.sqrt(2 * error / n)
     t = {(labels[i], labels[j]): float(columns[j] - columns[i]) / se for i, j in combinations(range(k), 2)}
-    within = {key: tukey.p_value(value, k, df) for key, value in t.items()}
+    within = {key: multiple_comparisons.tukey_p(value, k, df) for key, value in t.items()}
     return Blocks(n, omnibus, block_f, float(special.fdtrc(n - 1, df, block_f)), error, df, within, t, "")
 
 

@@ -19,6 +19,13 @@ INDEPENDENT = "independent"
 PAIRED_TEST = {SEEDS: "paired t over seeds", BLOCKS: "paired t over blocks"}
 
 
+ALPHA = 0.05
+POWER = 0.8
+TARGET_PCT = 1.0
+# Beyond this nobody runs them: "more than".
+MOST_RUNS = 1000
+
+
 def of_place(place: str) -> str:
     return SEEDS if place == "sim" else BLOCKS
 
@@ -27,13 +34,6 @@ def of_pair(planned: str, reference: Collection[int], other: Collection[int]) ->
     """Paired as planned, unless more than half of the smaller group has lost its partner."""
     shared = len(set(reference) & set(other))
     return planned if shared and 2 * shared >= min(len(reference), len(other)) else INDEPENDENT
-
-
-ALPHA = 0.05
-POWER = 0.8
-TARGET_PCT = 1.0
-# Beyond this nobody runs them: "more than".
-MOST_RUNS = 1000
 
 
 def detectable_pct(se_pct: float, n: int, paired: bool) -> float:

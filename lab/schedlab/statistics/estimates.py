@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schedlab.statistics.interval import NO_INTERVAL, Interval, interval
-from schedlab.statistics.replicates import Replicates, replicates
-from schedlab.statistics.samples import Sample
+from schedlab.statistics.bootstrap import NO_INTERVAL, Interval, interval
+from schedlab.statistics.samples import Replicates, Sample, replicates
 
 
 @dataclass(frozen=True)

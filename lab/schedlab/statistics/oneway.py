@@ -12,8 +12,13 @@ from itertools import combinations
 import numpy as np
 from scipy import special, stats
 
-from schedlab.statistics import tukey
+from schedlab.statistics import multiple_comparisons
 from schedlab.statistics.effect import negligible
+
+LEVEL = 0.95
+ALPHA = 0.05
+TUKEY_KRAMER = "Tukey–Kramer"
+GAMES_HOWELL = "Games–Howell"
 
 
 @dataclass(frozen=True)
@@ -35,12 +40,6 @@ def omega_squared(f: float, df_between: float, n: int) -> float:
         return 1.0
     gain = df_between * (f - 1)
     return max(0.0, gain / (gain + n))
-
-
-LEVEL = 0.95
-ALPHA = 0.05
-TUKEY_KRAMER = "Tukey–Kramer"
-GAMES_HOWELL = "Games–Howell"
 
 
 @dataclass(frozen=True)
@@ -128,9 +127,9 @@ def _pair(one: str, two: str, difference: float, se: float, df: float, groups: i
     if not se > 0:
         return Pair(one, two, difference, math.nan, math.nan, math.nan, df, math.nan, math.nan)
     t = difference / se
-    half = tukey.critical(groups, df, LEVEL) * se
+    half = multiple_comparisons.tukey_critical(groups, df, LEVEL) * se
     alone = float(2 * special.stdtr(df, -abs(t)))
-    within = tukey.p_value(t, groups, df) if with_p_within else math.nan
+    within = multiple_comparisons.tukey_p(t, groups, df) if with_p_within else math.nan
     return Pair(one, two, difference, difference - half, difference + half, t, df, alone, within)
 
 

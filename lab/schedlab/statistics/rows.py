@@ -13,14 +13,13 @@ import numpy as np
 
 from schedlab.campaign.matrix import CONTROL_LABEL
 from schedlab.metrics import metric
-from schedlab.statistics import design, dunnett, verdict
+from schedlab.statistics import design, multiple_comparisons, verdict
 from schedlab.statistics.blocks import Blocks, additive
 from schedlab.statistics.comparison import Comparison, compare, missing
 from schedlab.statistics.estimates import MISSING, Change, Value, changes, changes_of_pairs, values
 from schedlab.statistics.oneway import TUKEY_KRAMER, Omnibus, OneWay, oneway
-from schedlab.statistics.replicates import Replicates, replicates
 from schedlab.statistics.runs import Runs, runs
-from schedlab.statistics.samples import MEAN, Distributions, Group, Sample
+from schedlab.statistics.samples import MEAN, Distributions, Group, Replicates, Sample, replicates
 from schedlab.statistics.stability import Drift, Key, drift
 
 
@@ -186,7 +185,9 @@ def _within(row: Row, whole: dict[str, Runs], blocks: Blocks | None, groups: One
     others = [label for label in whole if (row.reference, label) in t]
     against: dict[str, float] = {}
     if others:
-        found = dunnett.p_values([t[row.reference, x] for x in others], df, [n[x] for x in others], n[row.reference])
+        found = multiple_comparisons.dunnett_p(
+            [t[row.reference, x] for x in others], df, [n[x] for x in others], n[row.reference]
+        )
         against = dict(zip(others, found, strict=True))
     return [
         replace(

@@ -18,13 +18,13 @@ from schedlab.statistics.samples import Sample
 SHARES = {"min": 0.0, "10 %": 0.1, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "90 %": 0.9, "max": 1.0}
 
 
+FEWEST = 5
+_FENCE = 1.5
+
+
 def quantile_table(values: list[float]) -> dict[str, float]:
     found = np.quantile(np.asarray(values, dtype=float), list(SHARES.values()), method="weibull")
     return dict(zip(SHARES, map(float, found), strict=True))
-
-
-FEWEST = 5
-_FENCE = 1.5
 
 
 def outliers(values: np.ndarray) -> list[int]:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The groups of a campaign, workload × machine × load × metric, and each scheduler's repetitions in one: its sample.
 
-A statistic of a sample is evaluated on weights, which say how often each repetition counts.
+A statistic of a sample is evaluated on weights, which say how often each repetition counts. Its replicates, the
+statistics on every resample, are computed once and used for its values and for all its changes: two samples with the
+same seeds are drawn together, row for row, which is what keeps them paired.
 """
 
 from collections import defaultdict
@@ -17,7 +19,7 @@ from schedlab.collect.histogram import Histogram, ns_per_unit
 from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import OK, Record
 from schedlab.metrics import sort_key
-from schedlab.statistics.resampling import Weights
+from schedlab.statistics.bootstrap import Weights, resamples
 
 MEAN = "mean"
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99.9": 99.9}
@@ -177,3 +179,22 @@ def _sample(name: str, pairs: list[tuple[int, Record]]) -> Sample | None:
         return Distributions([seed for seed, _ in spread], [h for _, h in spread], ns_per_unit(name))
     plain = [(seed, r.metrics[name]) for seed, r in pairs if name in r.metrics]
     return Scalars([seed for seed, _ in plain], [v for _, v in plain]) if plain else None
+
+
+@dataclass(frozen=True)
+class Replicates:
+    """By statistic. `drawn` and `left_out` are empty for a single repetition."""
+
+    seeds: list[int]
+    full: dict[str, float]
+    drawn: dict[str, np.ndarray]  # bootstrap
+    left_out: dict[str, np.ndarray]  # jackknife, in the order of the seeds
+
+
+def replicates(sample: Sample, stream: int = 0) -> Replicates:
+    n = len(sample.seeds)
+    full = {name: float(found[0]) for name, found in sample.evaluate(np.ones((1, n))).items()}
+    if n < 2:
+        return Replicates(sample.seeds, full, {}, {})
+    drawn = sample.evaluate(resamples(n, sample.resample_count, stream))
+    return Replicates(sample.seeds, full, drawn, sample.without_each())

@@ -25,6 +25,12 @@ from schedlab.statistics.estimates import Change
 Key = tuple[str, str, str, str]  # workload, machine, metric, statistic
 
 
+FEWEST_BLOCKS = 5
+_ALL_ORDERS = 7
+_ORDERS = 9_999
+_SEED = 19041
+
+
 @dataclass(frozen=True)
 class Noise:
     """Over the headlines of a report."""
@@ -47,12 +53,6 @@ def noise(controls: Iterable[Change | None]) -> Noise | None:
     if not found:
         return None
     return Noise(len(found), median(abs(c.pct) for c in found), max(found, key=lambda c: abs(c.pct)))
-
-
-FEWEST_BLOCKS = 5
-_ALL_ORDERS = 7
-_ORDERS = 9_999
-_SEED = 19041
 
 
 @dataclass(frozen=True)

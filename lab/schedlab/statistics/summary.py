@@ -26,6 +26,11 @@ _SHOWN = {"p50", "p99"}
 _MOST_HEADLINES = 3
 
 
+MIXED = "mixed"
+# Where no load carries a claim, the first of these that one does.
+_WEAKER = [OPEN, NOISE, SAME]
+
+
 @dataclass(frozen=True)
 class Trouble:
     """A cell without a value: what happened, and the line that reproduces it."""
@@ -172,11 +177,6 @@ def _judged(record: Record) -> float:
         if name in record.metrics:
             return record.metrics[name]
     return 0.0
-
-
-MIXED = "mixed"
-# Where no load carries a claim, the first of these that one does.
-_WEAKER = [OPEN, NOISE, SAME]
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,23 @@ import math
 
 import numpy as np
 
+from schedlab.statistics.bootstrap import NONE
 from schedlab.statistics.estimates import Change
-from schedlab.statistics.interval import NONE
+
+BETTER = "better"
+WORSE = "worse"
+MORE = "more"
+LESS = "less"
+SAME = "no difference found"
+OPEN = "open"
+NOISE = "within noise"
+UNKNOWN = "unknown"
+CLAIMS = {BETTER, WORSE, MORE, LESS}
+# Below this the bootstrap's interval is far too narrow to carry a claim.
+FEWEST = 5
+# A simulator shows differences that nobody could notice, and that its costs do not warrant.
+NEGLIGIBLE_PCT = 0.1
+ALPHA = 0.05
 
 
 def holm(p: list[float]) -> list[float]:
@@ -23,24 +38,6 @@ def holm(p: list[float]) -> list[float]:
     factors = len(order) - np.arange(len(order))
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(raw[order] * factors)) if len(order) else []
     return adjusted.tolist()
-
-
-BETTER = "better"
-WORSE = "worse"
-MORE = "more"
-LESS = "less"
-SAME = "no difference found"
-OPEN = "open"
-NOISE = "within noise"
-UNKNOWN = "unknown"
-
-CLAIMS = {BETTER, WORSE, MORE, LESS}
-
-# Below this the bootstrap's interval is far too narrow to carry a claim.
-FEWEST = 5
-# A simulator shows differences that nobody could notice, and that its costs do not warrant.
-NEGLIGIBLE_PCT = 0.1
-ALPHA = 0.05
 
 
 def verdict(change: Change, better: str, p_adjusted: float = math.nan, floor_pct: float = 0.0) -> str:

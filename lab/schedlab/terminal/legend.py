@@ -9,8 +9,8 @@ from rich.text import Text
 from schedlab.format.numbers import number
 from schedlab.format.sentences import certainty, repetitions, where
 from schedlab.statistics import design
+from schedlab.statistics.bootstrap import CONSTANT
 from schedlab.statistics.design import MOST_RUNS
-from schedlab.statistics.interval import CONSTANT
 from schedlab.statistics.summary import Summary
 from schedlab.statistics.verdict import ALPHA, CLAIMS, FEWEST, NOISE, OPEN, SAME
 

@@ -25,6 +25,12 @@ from schedlab.statistics.summary import Summary
 _STYLE = {"good": "green", "bad": "red"}
 
 
+# Two spaces between columns.
+_GAP = 2
+# The same scheduler twice: what a difference looks like where there is none.
+CONTROL = "A/A"
+
+
 def _heading(row: Row, unit: str) -> str:
     """wake-up latency, p99 (ms), lower is better"""
     words = row.title + (f" ({unit})" if unit else "")
@@ -61,12 +67,6 @@ def _control(found: Change) -> Text:
     if not math.isfinite(found.pct):
         return Text("–")
     return Text(percent(found.pct) + interval(found.interval.low, found.interval.high), style="dim")
-
-
-# Two spaces between columns.
-_GAP = 2
-# The same scheduler twice: what a difference looks like where there is none.
-CONTROL = "A/A"
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
     TrackEvent,
 )
 
-from schedlab.trace.ftrace import IDLE, Event
+from schedlab.trace.simulated import IDLE, Event
 
 _RUNNABLE = GenericKernelTaskStateEvent.TASK_STATE_RUNNABLE
 _RUNNING = GenericKernelTaskStateEvent.TASK_STATE_RUNNING

@@ -4,7 +4,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from schedlab.trace.ftrace import IDLE, Event
+from schedlab.trace.simulated import IDLE, Event
 
 _WAKING = {"sched_wakeup", "sched_wakeup_new"}
 

@@ -28,6 +28,14 @@ KFUNC_TWINS = (
 ).split()
 
 
+# trixie-backports outlives sid's daily changes, so it is asked first.
+SUITES = ("trixie-backports", "sid")
+_BINARY = "linux-binary-"
+_FLAVOUR = "-cloud-amd64"
+BOOT = Path("/boot")
+MODULES = Path("/lib/modules")
+
+
 class Unfit(PlaceError):
     """This kernel will not do; another one may."""
 
@@ -64,12 +72,6 @@ def check_types(release: str, elf: bytes) -> None:
 def numbers(release: str) -> list[int]:
     """Sorts releases by their numbers: 7.2.9 before 7.2.12."""
     return [int(number) for number in re.findall(r"\d+", release)]
-
-
-# trixie-backports outlives sid's daily changes, so it is asked first.
-SUITES = ("trixie-backports", "sid")
-_BINARY = "linux-binary-"
-_FLAVOUR = "-cloud-amd64"
 
 
 def debian_is_reachable() -> bool:
@@ -110,10 +112,6 @@ def _fetch_from_debian(archive: apt.Apt, release: str, folder: Path) -> tuple[Pa
     archive.unpack([f"{_BINARY}{release}", f"linux-base-{release}"], folder)
     modules = folder / "usr/lib/modules" / release
     return modules / "vmlinuz", modules / "config"
-
-
-BOOT = Path("/boot")
-MODULES = Path("/lib/modules")
 
 
 def installed_kernels() -> Iterator[Candidate]:

@@ -24,6 +24,9 @@ DEVICE = Path("/dev/kvm")
 LIMIT_S = 10.0
 
 
+DEFAULT_LIMIT_S = 600.0
+
+
 def choose_tier(tier: str, emulator: Qemu, kernel: Kernel) -> str:
     """The tier that `auto` means here; any other as it is, if it can run.
 
@@ -62,9 +65,6 @@ def _try(emulator: Qemu, kernel: Kernel) -> str:
     except LabError as error:
         return f"no guest boots with KVM: {error}"
     return "" if result.exit_code == 0 else f"`true` ended with status {result.exit_code} under KVM"
-
-
-DEFAULT_LIMIT_S = 600.0
 
 
 def prepare(

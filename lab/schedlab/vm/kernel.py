@@ -32,6 +32,11 @@ _SECTOR_BYTES = 512
 _PVH_NOTES = [struct.pack("<III4s", 4, size, 18, b"Xen\0") for size in (4, 8)]
 
 
+# The series that the project's numbers were made with; another one is an option.
+SERIES = "7.2"
+HOST = "host"
+
+
 class NotAKernel(LabError):
     """The image is no bzImage that this module can read."""
 
@@ -63,11 +68,6 @@ def _unpack(packed: bytes) -> bytes:
     if packed[:6] == b"\xfd7zXZ\0":
         return lzma.decompress(packed)
     raise NotAKernel(f"unknown compression {packed[:4].hex()}")
-
-
-# The series that the project's numbers were made with; another one is an option.
-SERIES = "7.2"
-HOST = "host"
 
 
 @dataclass(frozen=True)

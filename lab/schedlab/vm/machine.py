@@ -22,6 +22,11 @@ from schedlab.vm.kernel import Kernel
 from schedlab.vm.qemu import Qemu
 from schedlab.vm.tiers import Shape
 
+_POLL_S = 0.01
+_KILL_S = 5.0
+_KEPT_LOGS = 50
+_PORTS = ("out", "err", "control")
+
 
 class Lines:
     """Hands each whole line of a growing file to `on_line`, without its end."""
@@ -47,11 +52,6 @@ class Lines:
 
 
 OnLine = Callable[[str], None]
-
-_POLL_S = 0.01
-_KILL_S = 5.0
-_KEPT_LOGS = 50
-_PORTS = ("out", "err", "control")
 
 
 class GuestFailed(LabError):
