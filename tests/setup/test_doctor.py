@@ -12,7 +12,7 @@ import pytest
 from schedlab import doctor
 from schedlab.cli import main
 from schedlab.distribution import System, detect
-from schedlab.doctor import places, programs, requirement
+from schedlab.doctor import place_requirements, programs, requirement
 from schedlab.doctor.programs import COMMANDS, HEADERS
 from schedlab.doctor.requirement import Requirement
 
@@ -97,7 +97,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
     runner = tmp_path / "schedlab-sim"
     runner.write_text("#!/bin/sh\necho schedlab-sim 0.1.0\n")
     runner.chmod(0o755)
-    monkeypatch.setattr(places.checkout, "find_binary", lambda _name: runner)
+    monkeypatch.setattr(place_requirements.checkout, "find_binary", lambda _name: runner)
     return lambda release: Machine(tmp_path, release)
 
 
@@ -270,8 +270,8 @@ def test_a_kernel_that_has_it_built_in_needs_no_other(machine: Callable[[str], M
 def test_kvm_without_permission(machine: Callable[[str], Machine], monkeypatch: pytest.MonkeyPatch) -> None:
     made = machine("fedora")
     made.complete()
-    monkeypatch.setattr(places.os, "access", lambda *_: False)
-    check = places._kvm(System(made.root, str(made.bin)), detect(System(made.root)), made)
+    monkeypatch.setattr(place_requirements.os, "access", lambda *_: False)
+    check = place_requirements._kvm(System(made.root, str(made.bin)), detect(System(made.root)), made)
     assert (check.ok, check.optional, check.mend) == (False, True, "usermod -aG kvm $USER")
 
 
@@ -307,7 +307,7 @@ def test_kvm_without_its_module(machine: Callable[[str], Machine], flag: str, me
 def test_a_simulator_that_is_not_built(machine: Callable[[str], Machine], monkeypatch: pytest.MonkeyPatch) -> None:
     made = machine("debian 12")
     made.complete()
-    monkeypatch.setattr(places.checkout, "find_binary", lambda _name: None)
+    monkeypatch.setattr(place_requirements.checkout, "find_binary", lambda _name: None)
     checks = made.examine()
     assert mends(checks) == {"schedlab-sim": "make build"}
     assert not requirement.places(list(checks.values()))["sim"]

@@ -15,7 +15,7 @@ from schedlab.capture.profile import Kind, kinds
 from schedlab.capture.tracing import Guest
 from schedlab.catalogue import toml, workloads
 from schedlab.catalogue.workloads import Workload
-from schedlab.cli.vm import guest
+from schedlab.cli.guest import guest
 from schedlab.errors import InputError, LabError
 from schedlab.places import applications
 

@@ -81,7 +81,7 @@ The first use fetches QEMU and a kernel; lab/schedlab/vm/README.md says what a g
 
 
 def _vm(commands: argparse._SubParsersAction) -> None:
-    parser = add(commands, "vm", "vm.vm", usage="schedlab vm setup|exec|shell [options]", epilog=_VM_EPILOG)
+    parser = add(commands, "vm", "guest.vm", usage="schedlab vm setup|exec|shell [options]", epilog=_VM_EPILOG)
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
     setup = _vm_action(actions, "setup", "[--refresh]", "install QEMU, fetch the kernel; nothing the second time")
     setup.add_argument("--refresh", action="store_true", help="look for a newer kernel")

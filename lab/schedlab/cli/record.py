@@ -10,7 +10,7 @@ from pathlib import Path
 from schedlab import atomic
 from schedlab.capture import process_tree, replay, trace_file, tracing, workload_file
 from schedlab.capture.tasks import Post, Recording, Sleep, Wait
-from schedlab.cli.vm import guest
+from schedlab.cli.guest import guest
 from schedlab.errors import CHECK_FAILED, InputError
 
 

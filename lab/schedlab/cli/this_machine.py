@@ -9,7 +9,7 @@ from schedlab import checkout
 from schedlab.catalogue import schedulers
 from schedlab.distribution import System
 from schedlab.doctor import examine, requirement
-from schedlab.doctor.places import LabGuest
+from schedlab.doctor.place_requirements import LabGuest
 from schedlab.errors import NO_PLACE, InputError, LabError, PlaceError, unknown
 from schedlab.sched_ext import attached, sysfs
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from schedlab import atomic, checkout
 from schedlab.campaign.matrix import Campaign, PlannedCell
 from schedlab.collect.store import Store
-from schedlab.places import Done, Say, real_kernel
+from schedlab.places import real_kernel
+from schedlab.places.place import Done, Say
 from schedlab.places.runner import drive
 from schedlab.sched_ext import sysfs
 from schedlab.sched_ext.attached import put_back

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from schedlab.errors import InputError, InterruptedRun, LabError, PlaceError
-from schedlab.places import Done, Say
+from schedlab.places.place import Done, Say
 
 # A runner finishes the cells it is at and leaves; one that does not is ended.
 _PATIENCE_S = 10.0

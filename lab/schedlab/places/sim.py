@@ -7,7 +7,7 @@ from pathlib import Path
 from schedlab import atomic, checkout
 from schedlab.campaign.matrix import Campaign
 from schedlab.collect.store import Store
-from schedlab.places import Done, Say
+from schedlab.places.place import Done, Say
 from schedlab.places.runner import drive
 
 RUNNER = "schedlab-sim"

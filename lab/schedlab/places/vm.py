@@ -11,7 +11,8 @@ from schedlab.collect import manifest, records
 from schedlab.collect.records import CorruptRecord
 from schedlab.collect.store import Store
 from schedlab.errors import LabError
-from schedlab.places import Done, Say, applications, real_kernel
+from schedlab.places import applications, real_kernel
+from schedlab.places.place import Done, Say
 from schedlab.places.runner import judge
 
 RUNNER = "schedlab-host"

@@ -6,7 +6,6 @@ same information for print. Charts are drawn in these exact values, and the page
 where the background is dark.
 """
 
-from schedlab.report import palette
 from schedlab.report.html import Markup, element
 
 # On white, on near-black.
@@ -67,4 +66,4 @@ def _boxed(drawn: str) -> Markup:
 
 def swatch(index: int) -> str:
     """A scheduler's sign, twelve units wide and high."""
-    return _OUTLINES[palette.shape(index)].format(palette.colour(index))
+    return _OUTLINES[shape(index)].format(colour(index))

@@ -7,7 +7,6 @@ from itertools import groupby
 from schedlab.format.numbers import decimals, interval, number, p_value, percent, scale, spread
 from schedlab.format.sentences import WORDS, repetitions
 from schedlab.metrics import metric, sort_key
-from schedlab.report import tables
 from schedlab.report.html import Markup, element, join, table
 from schedlab.statistics import verdict
 from schedlab.statistics.comparison import Comparison
@@ -89,17 +88,17 @@ def numbers(rows: list[Row], labels: list[str], load_name: str, where: str = "")
     factor, unit = scale(metric(rows[0].metric).unit, [v.value for row in rows for v in row.values.values()])
     header: list[object] = [load_name, *labels]
     body: list[list[object]] = [
-        [str(row.load), *[tables.cell(row.values.get(x), row.against.get(x), factor) for x in labels]] for row in rows
+        [str(row.load), *[cell(row.values.get(x), row.against.get(x), factor) for x in labels]] for row in rows
     ]
     if any(row.control for row in rows):
         header.append("default against itself")
         for line, row in zip(body, rows, strict=True):
-            line.append(tables.control(row.control))
+            line.append(control(row.control))
     if len(labels) > 2 and any(row.omnibus for row in rows):
         header.append("all together")
         for line, row in zip(body, rows, strict=True):
-            line.append(tables.together(row.omnibus))
+            line.append(together(row.omnibus))
     title = rows[0].title + (f" ({unit})" if unit else "") + f"{where}, n = {repetitions(rows)}"
-    tested = tables.method(rows)
+    tested = method(rows)
     title += f"; p: {tested}, Holm" if tested else ""
     return table(header, body, title, class_="numbers", data_measure=f"{rows[0].metric} {rows[0].statistic}")

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from schedlab import atomic
 from schedlab.errors import LabError, PlaceError
-from schedlab.sched_ext import attached, sysfs
+from schedlab.sched_ext import sysfs
 
 FOLDER = Path("/run/schedlab")
 # Loading verifies the policy and switches every task over; a software-emulated machine takes its time.
@@ -112,14 +112,14 @@ def put_back(say: Callable[[str], None]) -> Iterator[None]:
     if not state.enabled:
         yield
         return
-    ours = attached.find()
+    ours = find()
     if ours:
         say(f"stopping {ours.name}; it is put back at the end")
-        attached.stop(ours)
+        stop(ours)
         try:
             yield
         finally:
-            attached.start(ours.name, ours.command)
+            start(ours.name, ours.command)
             say(f"{ours.name} runs again")
     elif _service("is-active"):
         say(f"stopping {_SERVICE} ({state.ops}); it is put back at the end")

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a place is to those who run a campaign in it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from schedlab.campaign.matrix import Campaign
+from schedlab.collect.store import Store
+
+Done = Callable[[str, str], None]  # a cell's id, its status
+Say = Callable[[str], None]
+
+
+class Place(Protocol):
+    """Each place is a module of this package with these functions."""
+
+    def engine(self) -> Path:
+        """The runner's binary: another build makes other cells."""
+
+    def run(self, campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done: Done, say: Say) -> int:
+        """Runs the cells of these ids, puts their records into the store, and returns the worst exit status."""
