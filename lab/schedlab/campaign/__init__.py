@@ -1,2 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From a request to the cells that answer it."""
+"""Campaigns: from a request to the cells that answer it.
+
+Imports: catalogue.
+
+request        what the user asked for, checked
+campaign_file  the same as a TOML file
+arms           the columns of a comparison: schedulers with their tunables
+matrix         all cells of a request in the order in which they run, blocks, shards
+cells          a cell's identity, its digests, and what it is measured for
+"""

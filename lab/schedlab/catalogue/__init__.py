@@ -1,2 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What there is to choose from: schedulers, workloads, machines and studies, read from their folders."""
+"""What there is to choose from: schedulers, workloads and machines, read from their folders.
+
+Imports: none.
+
+schedulers  a folder NAME with scx_NAME.bpf.c each
+workloads   a TOML file each, or rt-app's JSON
+machines    a TOML file each
+loads       load levels that count in a machine's CPUs
+toml        reads such a file and its keys
+"""

@@ -1,5 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The command line."""
+"""The command line. A command calls one stage after the other; no stage calls the next by itself.
+
+Imports: campaign, capture, catalogue, collect, doctor, export, places, report, sched_ext, statistics, studies,
+terminal, trace, vm.
+
+program           entry point: parses, runs one command, turns errors into one line and an exit status
+commands          the commands in their groups, and how --help looks
+measure_options   options of compare, run, study, report, trace
+workload_options  options of record, calibrate
+machine_options   options of check, list, doctor, vm, load, status, unload
+compare           compare, run: a campaign from the request to its files
+outcome           the end of these, and report: from records to files and a summary
+study             study: published studies again, their claims beside ours
+trace             trace: a simulated cell's decisions as a file
+record            record: a program's scheduling as a workload
+calibrate         calibrate: a workload's real tasks as a profile
+check             check: a policy on a real kernel, then in the simulator's swarm
+listing           list
+this_machine      doctor, load, status, unload
+guest             vm, and the options by which record and calibrate name a guest
+"""
 
 from schedlab.cli.program import main
 

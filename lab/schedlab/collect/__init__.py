@@ -1,2 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From cell records to tables."""
+"""The results directory: the records of cells, and the manifest that says what they answer.
+
+Imports: campaign, vm.
+
+store      the directory: which cells have a record, and what is in the way of the others
+records    a cell's record, read with suspicion
+histogram  a record's distributions, merged by adding bucket counts
+manifest   manifest.json and guests.json
+"""

@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""schedlab doctor: what this machine can do, one line a check, and the one command that mends each gap."""
+"""What this machine can do: one line a requirement, and the one command that mends each gap.
+
+Imports: catalogue, vm.
+
+requirement         what is required, whether it is there, and how that is told
+programs            programs, headers and packages, of the build and of real applications
+place_requirements  what the simulator, the virtual machine and the host require
+"""
 
 from schedlab.distribution import Distribution, System, detect
 from schedlab.doctor import place_requirements, programs

@@ -1,2 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a campaign found, as files and plain data for other programs."""
+"""What a campaign found, as files and plain data for other programs.
+
+Imports: campaign, collect, statistics.
+
+results         results.csv and .parquet: a row per cell and metric
+summary_tables  groups.* and comparisons.*: a row per group, and per pair of schedulers
+plain           the summary as plain data, for --json and for the page
+"""

@@ -1,2 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Numbers and sentences for people, the same in the terminal and on the page."""
+"""Numbers and sentences for people, the same in the terminal and on the page.
+
+Imports: statistics.
+
+numbers    a readable unit, and no more digits than were measured
+sentences  what is said in words about a result
+"""

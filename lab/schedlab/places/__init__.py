@@ -1,5 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where cells run: the simulator, a virtual machine, the host."""
+"""Where cells run: the simulator, a virtual machine, the host.
+
+Imports: campaign, catalogue, collect, sched_ext, vm.
+
+place         the protocol that every place keeps
+sim           the simulator
+vm            the virtual machine, a guest per block (guest.sh runs in it)
+host          the running kernel
+real_kernel   what vm and host have in common: blocks, and the policies' objects
+runner        drives a runner, which prints a line per finished cell
+applications  the programs and inputs that real applications need in a guest
+trial         whether a real kernel takes a policy and keeps it under stress (stress.sh)
+"""
 
 from schedlab.campaign.request import Request
 from schedlab.places.place import Place

@@ -1,2 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Values with intervals, differences with intervals, and verdicts on them."""
+"""Values with intervals, changes with intervals, and verdicts on them.
+
+It is read from the bottom up: samples, their numbers, the tests on plain arrays, what is said about a pair, and the
+rows of every table. docs/statistics.md has the methods and how to read them.
+
+Imports: campaign, collect.
+
+bootstrap             resamples, and the BCa interval
+samples               each scheduler's repetitions in a group, and their statistics on every resample
+estimates             a value and a change, each with its interval
+runs                  one number a repetition, its quantile table and outliers
+design                how repetitions are paired, and the power they have
+effect                Hedges g
+oneway                independent groups: analysis of variance and all pairs
+blocks                randomised blocks: paired t, two-way analysis of variance
+multiple_comparisons  Tukey's and Dunnett's methods
+stability             noise floor of the A/A control, and drift
+verdict               better, worse or neither, and Holm's adjustment
+comparison            all that is said about a pair of schedulers
+rows                  a line of any table, and how a group's samples become its rows
+summary               all rows of a campaign, and the verdict over all loads
+"""

@@ -1,2 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Published studies, run again: their experiments, their numbers, and how well ours agree."""
+"""Published studies, run again: their experiments, their claims, and how well ours agree.
+
+Imports: campaign, catalogue, collect, export, format.
+
+study_file      a study's file: experiments with our schedulers, workloads and machines
+published       the published claims
+experiments     what is asked of a place for a study, and what its records gave
+calibration     finds a parameter on the study's baseline scheduler
+score           each claim beside ours, and how many agree
+contradictions  why a claim is contradicted: the counters that differ most
+"""

@@ -1,2 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is seen while it runs, and at the end."""
+"""What is seen while a campaign runs, and at its end.
+
+Imports: format, statistics, studies.
+
+progress  the progress bar
+table     the result tables
+legend    what stands under them: how to read them, how sure they are, what is missing
+scores    a study's claims and scores
+"""
