@@ -71,8 +71,8 @@ def test_committed_studies_reach_every_claim_that_counts(name: str):
         for metrics in e.metrics.values()
         for metric in metrics
     }
-    verdicts = score.judge(found, published.claims(found.seed), Measured(values))
-    assert [v.claim.id for v in verdicts if v.claim.points > 0 and v.pct is None] == []
+    reproductions = score.reproduce(found, published.claims(found.seed), Measured(values))
+    assert [v.claim.id for v in reproductions if v.claim.points > 0 and v.pct is None] == []
 
 
 def test_calibration_is_of_one_scheduler_a_study():
@@ -146,20 +146,20 @@ def measured(bfs: float, cfs: float, load: int = 3) -> Measured:
 
 
 def test_agreement_is_of_sign_and_error_of_ratio(study: Study):
-    (verdict,) = score.judge(study, [claim()], measured(0.1, 0.2))
-    assert verdict.agrees is True
-    assert verdict.pct == pytest.approx(50)
-    assert verdict.ratio_error == pytest.approx(abs(0.5 / (0.2 / 0.3) - 1))
-    (other,) = score.judge(study, [claim()], measured(0.3, 0.2))
+    (reproduction,) = score.reproduce(study, [claim()], measured(0.1, 0.2))
+    assert reproduction.agrees is True
+    assert reproduction.pct == pytest.approx(50)
+    assert reproduction.ratio_error == pytest.approx(abs(0.5 / (0.2 / 0.3) - 1))
+    (other,) = score.reproduce(study, [claim()], measured(0.3, 0.2))
     assert other.agrees is False
-    (higher,) = score.judge(study, [claim(lower_is_better=False)], measured(0.3, 0.2))
+    (higher,) = score.reproduce(study, [claim(lower_is_better=False)], measured(0.3, 0.2))
     assert higher.agrees is True
 
 
 def test_a_claim_looks_at_its_own_load(study: Study):
-    (verdict,) = score.judge(study, [claim()], measured(0.1, 0.2, load=1))
-    assert verdict.agrees is None
-    (everywhere,) = score.judge(study, [claim(level="all process counts")], measured(0.1, 0.2, load=1))
+    (reproduction,) = score.reproduce(study, [claim()], measured(0.1, 0.2, load=1))
+    assert reproduction.agrees is None
+    (everywhere,) = score.reproduce(study, [claim(level="all process counts")], measured(0.1, 0.2, load=1))
     assert everywhere.agrees is True
 
 
@@ -173,25 +173,25 @@ def test_metrics_are_added_up(study: Study):
             ("CFS", "involuntary", 5.0),
         )
     }
-    (verdict,) = score.judge(study, [claim(metric="switches")], Measured(values))
-    assert (verdict.a, verdict.b, verdict.pct) == (3.0, 6.0, pytest.approx(50))
+    (reproduction,) = score.reproduce(study, [claim(metric="switches")], Measured(values))
+    assert (reproduction.a, reproduction.b, reproduction.pct) == (3.0, 6.0, pytest.approx(50))
 
 
 def test_the_fair_score_weighs_within_groups_first(study: Study):
     right, wrong = measured(0.1, 0.2), measured(0.2, 0.1)
-    verdicts = [
-        *score.judge(study, [claim(id="1", group="a"), claim(id="2", group="a", weight="weak")], right),
-        *score.judge(study, [claim(id="3", group="a")], wrong),
-        *score.judge(study, [claim(id="4", group="b")], right),
+    reproductions = [
+        *score.reproduce(study, [claim(id="1", group="a"), claim(id="2", group="a", weight="weak")], right),
+        *score.reproduce(study, [claim(id="3", group="a")], wrong),
+        *score.reproduce(study, [claim(id="4", group="b")], right),
         # None of these count: a tie, a summary, one family, FIFO that was none.
-        *score.judge(
+        *score.reproduce(
             study, [claim(id="5", group="c", weight="tie?"), claim(id="6", group="c", scope="summary")], wrong
         ),
-        *score.judge(study, [claim(id="6", group="c", scope="summary")], wrong),
-        *score.judge(study, [claim(id="7", group="c", family_b="BFS")], wrong),
-        *score.judge(study, [claim(id="8", group="c", b="FIFO on BFS kernel", family_b="FIFO")], wrong),
+        *score.reproduce(study, [claim(id="6", group="c", scope="summary")], wrong),
+        *score.reproduce(study, [claim(id="7", group="c", family_b="BFS")], wrong),
+        *score.reproduce(study, [claim(id="8", group="c", b="FIFO on BFS kernel", family_b="FIFO")], wrong),
     ]
-    found = score.score(verdicts)
+    found = score.score(reproductions)
     # Group a: 1 + 0.5 of 2.5; group b: all.
     assert found.agreement == pytest.approx((1.5 / 2.5 + 1) / 2)
     assert found.strong_and_medium == (2, 3)
@@ -199,12 +199,12 @@ def test_the_fair_score_weighs_within_groups_first(study: Study):
 
 
 def test_what_was_not_measured_does_not_agree(study: Study):
-    found = score.score(score.judge(study, [claim()], Measured({})))
+    found = score.score(score.reproduce(study, [claim()], Measured({})))
     assert (found.agreement, found.unmeasured) == (0.0, 1)
 
 
 def test_nothing_dropped_is_no_division_by_zero(study: Study):
-    both, one = (score.judge(study, [claim()], measured(*pair))[0] for pair in ((0.0, 0.0), (0.0, 4.0)))
+    both, one = (score.reproduce(study, [claim()], measured(*pair))[0] for pair in ((0.0, 0.0), (0.0, 4.0)))
     assert (both.pct, both.agrees) == (0.0, False)
     assert one.agrees is True
 
@@ -222,24 +222,24 @@ def test_a_contradicted_claim_says_where_our_runs_differ(study: Study):
     cfs |= {"switches_involuntary": 7.0, "waiting_us": 30.0}
     bfs |= {"switches_involuntary": 7.0, "waiting_us": 10.0}
     found = counters(bfs, cfs)
-    verdicts = score.judge(study, [claim(), claim(id="right", sign=-1)], found)
-    assert contradictions.contradicted(study, verdicts, found) == {
+    reproductions = score.reproduce(study, [claim(), claim(id="right", sign=-1)], found)
+    assert contradictions.contradicted(study, reproductions, found) == {
         "c": "BFS : CFS in our runs: CPU time 404 : 400 ms (+1.0 %), CPU usage 150 : 200 % of one CPU (−25.0 %), "
         "migrations 0 : 8.00, waiting 10.0 : 30.0 µs (−66.7 %)"
     }
     # What kept CPUs from being busy comes before the rest, if it took any time worth telling.
     idle = {"idle_while_waiting_pct": 49.5, "disk_wait_s": 0.0201}
     found = counters(bfs | idle, cfs | {"idle_while_waiting_pct": 0.2, "disk_wait_s": 0.02})
-    assert contradictions.contradicted(study, verdicts, found)["c"].startswith(
+    assert contradictions.contradicted(study, reproductions, found)["c"].startswith(
         "BFS : CFS in our runs: CPU time 404 : 400 ms (+1.0 %), CPU usage 150 : 200 % of one CPU (−25.0 %), "
         "idle beside waiting tasks 49.5 : 0.200 % of one CPU (×248), migrations"
     )
     found = counters(bfs | idle, cfs | {"idle_while_waiting_pct": 49.1, "disk_wait_s": 0.01})
-    assert "idle beside" not in contradictions.contradicted(study, verdicts, found)["c"]
-    assert "waits for the disk 20.1 : 10.0 ms (+101 %)" in contradictions.contradicted(study, verdicts, found)["c"]
+    assert "idle beside" not in contradictions.contradicted(study, reproductions, found)["c"]
+    assert "waits for the disk 20.1 : 10.0 ms (+101 %)" in contradictions.contradicted(study, reproductions, found)["c"]
     # Nothing to tell is told, too.
     found = counters({"elapsed_s": 0.3, "cpu_s": 0.4}, {"elapsed_s": 0.2, "cpu_s": 0.4001})
-    verdicts = score.judge(study, [claim()], found)
-    assert contradictions.contradicted(study, verdicts, found) == {
+    reproductions = score.reproduce(study, [claim()], found)
+    assert contradictions.contradicted(study, reproductions, found) == {
         "c": "our runs of BFS and CFS differ in no counter by 0.5 %"
     }

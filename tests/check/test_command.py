@@ -113,15 +113,15 @@ def test_what_the_kernel_did_is_told() -> None:
         "scx_x: cannot load x: the kernel's verifier refused x_dispatch: infinite loop detected at insn 3",
         "    at x.bpf.c:4: while (1) {",
     ]
-    refused = trial.judge("vm", said(False), log)
+    refused = trial.outcome_of("vm", said(False), log)
     assert not refused.good
     assert refused.summary.splitlines()[0].startswith("cannot load x: the kernel's verifier refused x_dispatch")
     assert refused.summary.splitlines()[1] == "    at x.bpf.c:4: while (1) {"
     assert refused.log == ("0: R1=ctx()",)
-    assert trial.judge("vm", said(True), []).good
+    assert trial.outcome_of("vm", said(True), []).good
     ends = ["scx_x: EXIT: runnable task stall (a[7] failed to run for 30.1s)"]
-    stalled = trial.judge("vm", said(True, ended=True, state="disabled"), ends)
+    stalled = trial.outcome_of("vm", said(True, ended=True, state="disabled"), ends)
     assert not stalled.good
     assert stalled.summary == "the kernel threw it out under stress: runnable task stall (a[7] failed to run for 30.1s)"
-    assert "stress itself" in trial.judge("vm", said(True, stress=2), []).summary
-    assert "does not schedule any more" in trial.judge("vm", said(True, state="disabled"), []).summary
+    assert "stress itself" in trial.outcome_of("vm", said(True, stress=2), []).summary
+    assert "does not schedule any more" in trial.outcome_of("vm", said(True, state="disabled"), []).summary

@@ -59,7 +59,9 @@ class Machine:
         (self.bin / name).chmod(0o755)
 
     def examine(self) -> dict[str, Requirement]:
-        return {check.name: check for check in doctor.examine(System(self.root, str(self.bin)), self)[1]}
+        return {
+            requirement.name: requirement for requirement in doctor.examine(System(self.root, str(self.bin)), self)[1]
+        }
 
     def kernel(self) -> str:
         return self.guest_kernel

@@ -25,15 +25,15 @@ def check(options: argparse.Namespace) -> int:
     command = [str(runner), "check", options.policy if source is None else str(source)]
     if options.replay:
         return _simulate([*command, "--replay", options.replay], options.json, None)
-    verdict = _try_kernel(runner, command[2], options)
+    outcome = _try_kernel(runner, command[2], options)
     for value in options.set:
         command += ["-o", value]
     for name in _PASSED_ON:
         value = getattr(options, name)
         if value is not None:
             command += [f"--{name.replace('_', '-')}", str(value)]
-    status = _simulate(command, options.json, verdict)
-    if verdict and not verdict.good:
+    status = _simulate(command, options.json, outcome)
+    if outcome and not outcome.good:
         return status or CHECK_FAILED
     return status
 
@@ -50,7 +50,7 @@ def _source(name: str) -> Path | None:
     return None
 
 
-def _try_kernel(runner: Path, policy: str, options: argparse.Namespace) -> trial.Verdict | None:
+def _try_kernel(runner: Path, policy: str, options: argparse.Namespace) -> trial.Outcome | None:
     place = options.kernel
     with tempfile.TemporaryDirectory(prefix="schedlab-check-") as folder:
         name = Path(policy).name.removesuffix(".bpf.c").removeprefix("scx_")
@@ -66,9 +66,9 @@ def _try_kernel(runner: Path, policy: str, options: argparse.Namespace) -> trial
             return None
         where = "this machine" if place == "host" else "a guest"
         _say(f"built for the kernel; loading it in {where}, {options.stress_s} s of stress")
-        verdict = trial.try_out("vm" if place == "auto" else place, built, _tunables(options.set), options.stress_s)
-    _show(verdict, sys.stderr if options.json else sys.stdout)
-    return verdict
+        outcome = trial.try_out("vm" if place == "auto" else place, built, _tunables(options.set), options.stress_s)
+    _show(outcome, sys.stderr if options.json else sys.stdout)
+    return outcome
 
 
 def _build(runner: Path, policy: str, built: Path, tunables: list[str]) -> None:
@@ -89,15 +89,15 @@ def _tunables(pairs: list[str]) -> dict[str, str]:
     return tunables
 
 
-def _show(verdict: trial.Verdict, out: Any) -> None:
-    if not verdict.good:
-        for line in verdict.log:
+def _show(outcome: trial.Outcome, out: Any) -> None:
+    if not outcome.good:
+        for line in outcome.log:
             print(line, file=out)
-    word = "good" if verdict.good else ("lost" if verdict.loaded else "refused")
-    print(f"Linux {verdict.kernel}: {word}: {verdict.summary}", file=out, flush=True)
+    word = "good" if outcome.good else ("lost" if outcome.loaded else "refused")
+    print(f"Linux {outcome.kernel}: {word}: {outcome.summary}", file=out, flush=True)
 
 
-def _simulate(command: list[str], as_json: bool, verdict: trial.Verdict | None) -> int:
+def _simulate(command: list[str], as_json: bool, outcome: trial.Outcome | None) -> int:
     """Ctrl-C reaches the simulator too: it ends in order, and says what it has."""
     if as_json:
         command = [*command, "--json"]
@@ -112,13 +112,13 @@ def _simulate(command: list[str], as_json: bool, verdict: trial.Verdict | None) 
         for line in (output or "").splitlines():
             data = json.loads(line)
             data["kernel"] = None
-            if verdict:
+            if outcome:
                 data["kernel"] = {
-                    "place": verdict.place,
-                    "release": verdict.kernel,
-                    "loaded": verdict.loaded,
-                    "kept": verdict.kept,
-                    "summary": verdict.summary,
+                    "place": outcome.place,
+                    "release": outcome.kernel,
+                    "loaded": outcome.loaded,
+                    "kept": outcome.kept,
+                    "summary": outcome.summary,
                 }
             print(json.dumps(data, ensure_ascii=False))
     return child.returncode if child.returncode >= 0 else CHECK_FAILED

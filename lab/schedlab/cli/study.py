@@ -18,7 +18,7 @@ from schedlab.cli.compare import execute
 from schedlab.errors import CHECK_FAILED, InputError
 from schedlab.studies import contradictions, experiments, published, score, study_file
 from schedlab.studies.experiments import collect
-from schedlab.studies.score import Score, Verdict
+from schedlab.studies.score import Reproduction, Score
 from schedlab.studies.study_file import Study
 from schedlab.terminal import scores as terminal
 
@@ -35,7 +35,7 @@ def study(options: argparse.Namespace) -> int:
     if options.calibrate:
         return _calibrate(chosen)
     status = 0
-    verdicts: dict[str, list[Verdict]] = {}
+    reproductions: dict[str, list[Reproduction]] = {}
     reasons: dict[str, str] = {}
     pages = []
     root = Path(options.output or f"results/studies/{options.on}")
@@ -44,26 +44,26 @@ def study(options: argparse.Namespace) -> int:
         if not options.no_run:
             status = max(status, _run(one, base, options))
         found = collect(one, base, options.on)
-        verdicts[one.name] = score.judge(one, published.claims(one.seed), found)
-        reasons |= contradictions.contradicted(one, verdicts[one.name], found)
-        _write(base, verdicts[one.name], reasons)
+        reproductions[one.name] = score.reproduce(one, published.claims(one.seed), found)
+        reasons |= contradictions.contradicted(one, reproductions[one.name], found)
+        _write(base, reproductions[one.name], reasons)
         if not options.no_report:
-            pages.append(_report(one, verdicts[one.name], reasons, base))
-    _show(verdicts, reasons, options)
-    _say_where(pages, verdicts, root, options)
+            pages.append(_report(one, reproductions[one.name], reasons, base))
+    _show(reproductions, reasons, options)
+    _say_where(pages, reproductions, root, options)
     return status
 
 
-def _report(one: Study, verdicts: list[Verdict], reasons: dict[str, str], base: Path) -> "page.Found":
+def _report(one: Study, reproductions: list[Reproduction], reasons: dict[str, str], base: Path) -> "page.Found":
     from schedlab.report import study_page as page
 
-    found = page.found(one, verdicts, [_row(v, reasons) for v in verdicts], score.score(verdicts), base)
+    found = page.found(one, reproductions, [_row(v, reasons) for v in reproductions], score.score(reproductions), base)
     page.write([found], None, base / "report.html", shlex.join(["schedlab", *sys.argv[1:]]))
     return found
 
 
 def _say_where(
-    pages: "list[page.Found]", verdicts: dict[str, list[Verdict]], root: Path, options: argparse.Namespace
+    pages: "list[page.Found]", reproductions: dict[str, list[Reproduction]], root: Path, options: argparse.Namespace
 ) -> None:
     """One page for all of them, beside those of each."""
     if not pages:
@@ -73,7 +73,7 @@ def _say_where(
         from schedlab.report import study_page as page
 
         path = root / "report.html"
-        total = score.score([v for found in verdicts.values() for v in found])
+        total = score.score([v for found in reproductions.values() for v in found])
         page.write(pages, total, path, shlex.join(["schedlab", *sys.argv[1:]]))
     if not options.json:
         print(f"report: {path}")
@@ -91,34 +91,34 @@ def _run(one: Study, base: Path, options: argparse.Namespace) -> int:
     return status
 
 
-def _show(verdicts: dict[str, list[Verdict]], reasons: dict[str, str], options: argparse.Namespace) -> None:
-    everything = [v for found in verdicts.values() for v in found]
-    scores = [(name, score.score(found)) for name, found in verdicts.items()]
+def _show(reproductions: dict[str, list[Reproduction]], reasons: dict[str, str], options: argparse.Namespace) -> None:
+    everything = [v for found in reproductions.values() for v in found]
+    scores = [(name, score.score(found)) for name, found in reproductions.items()]
     if len(scores) > 1:
         scores.append(("all", score.score(everything)))
     if options.json:
-        print(json.dumps(_as_json(verdicts, reasons, scores), ensure_ascii=False, indent=1))
+        print(json.dumps(_as_json(reproductions, reasons, scores), ensure_ascii=False, indent=1))
         return
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 180)
     # Of several, the claims are in the report.
-    if len(verdicts) == 1:
-        for name, found in verdicts.items():
+    if len(reproductions) == 1:
+        for name, found in reproductions.items():
             terminal.claims(name, found, console)
             console.print()
     terminal.scores(scores, console)
 
 
 def _as_json(
-    verdicts: dict[str, list[Verdict]], reasons: dict[str, str], scores: list[tuple[str, Score]]
+    reproductions: dict[str, list[Reproduction]], reasons: dict[str, str], scores: list[tuple[str, Score]]
 ) -> dict[str, Any]:
     return {
         "scores": {name: asdict(found) for name, found in scores},
-        "claims": {name: [_row(v, reasons) for v in found] for name, found in verdicts.items()},
+        "claims": {name: [_row(v, reasons) for v in found] for name, found in reproductions.items()},
     }
 
 
-def _row(verdict: Verdict, reasons: dict[str, str]) -> dict[str, Any]:
-    claim = verdict.claim
+def _row(reproduction: Reproduction, reasons: dict[str, str]) -> dict[str, Any]:
+    claim = reproduction.claim
     return {
         "id": claim.id,
         "group": claim.group,
@@ -135,18 +135,18 @@ def _row(verdict: Verdict, reasons: dict[str, str]) -> dict[str, Any]:
         "published_b": claim.value_b,
         "published_unit": claim.unit,
         "published_pct": claim.pct_a_over_b,
-        "ours_a": verdict.a,
-        "ours_b": verdict.b,
-        "ours_pct": verdict.pct,
-        "agrees": verdict.agrees,
-        "ratio_error": verdict.ratio_error,
+        "ours_a": reproduction.a,
+        "ours_b": reproduction.b,
+        "ours_pct": reproduction.pct,
+        "agrees": reproduction.agrees,
+        "ratio_error": reproduction.ratio_error,
         "why": reasons.get(claim.id, ""),
     }
 
 
-def _write(base: Path, verdicts: list[Verdict], reasons: dict[str, str]) -> None:
+def _write(base: Path, reproductions: list[Reproduction], reasons: dict[str, str]) -> None:
     text = io.StringIO()
-    found = [_row(verdict, reasons) for verdict in verdicts]
+    found = [_row(reproduction, reasons) for reproduction in reproductions]
     writer = csv.DictWriter(text, list(found[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(found)

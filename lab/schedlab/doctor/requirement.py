@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from schedlab.distribution import Distribution
 
-# Where what is checked is needed. `build` is needed by the three places, `applications` by those workloads alone.
+# Where a requirement is needed. `build` is needed by the three places, `applications` by those workloads alone.
 PLACES = ("build", "sim", "vm", "host", "applications")
 
 
@@ -37,31 +37,33 @@ class Requirement:
     optional: bool = False
 
 
-def places(checks: Sequence[Requirement]) -> dict[str, bool]:
+def places(requirements: Sequence[Requirement]) -> dict[str, bool]:
     """Where schedlab works on this machine now."""
-    failed = {place: [c for c in checks if c.place == place and not (c.ok or c.optional)] for place in PLACES}
-    runs = not any(check.name in SIM_USES for check in failed["build"])
+    failed = {place: [c for c in requirements if c.place == place and not (c.ok or c.optional)] for place in PLACES}
+    runs = not any(requirement.name in SIM_USES for requirement in failed["build"])
     return {place: runs and not failed[place] for place in ("sim", "vm", "host")}
 
 
-def as_text(distribution: Distribution, checks: Sequence[Requirement]) -> str:
-    width = max(len(check.name) for check in checks)
+def as_text(distribution: Distribution, requirements: Sequence[Requirement]) -> str:
+    width = max(len(requirement.name) for requirement in requirements)
     lines = [distribution.title]
     for place in PLACES:
         lines.append(f"\n{TITLES[place]}")
-        for check in checks:
-            if check.place == place:
-                mend = f"; mend: {check.mend}" if check.mend else ""
-                lines.append(f"  {'ok' if check.ok else 'missing':8} {check.name:{width}}  {check.detail}{mend}")
-    works = (f"{place}: {'yes' if fine else 'no'}" for place, fine in places(checks).items())
+        for requirement in requirements:
+            if requirement.place == place:
+                mend = f"; mend: {requirement.mend}" if requirement.mend else ""
+                lines.append(
+                    f"  {'ok' if requirement.ok else 'missing':8} {requirement.name:{width}}  {requirement.detail}{mend}"
+                )
+    works = (f"{place}: {'yes' if fine else 'no'}" for place, fine in places(requirements).items())
     return "\n".join([*lines, "\nworks here  " + "   ".join(works)])
 
 
-def as_json(distribution: Distribution, checks: Sequence[Requirement]) -> str:
+def as_json(distribution: Distribution, requirements: Sequence[Requirement]) -> str:
     said = {
         "distribution": distribution.name,
         "title": distribution.title,
-        "places": places(checks),
-        "checks": [asdict(check) for check in checks],
+        "places": places(requirements),
+        "checks": [asdict(requirement) for requirement in requirements],
     }
     return json.dumps(said, indent=2, ensure_ascii=False)

@@ -61,7 +61,7 @@ def drive(command: list[str], done: Done, say: Say) -> int:
         _end(child)
         raise
     reader.join(timeout=1)
-    return judge(status, messages, Path(command[0]).name, say)
+    return exit_status(status, messages, Path(command[0]).name, say)
 
 
 def parse_progress(line: str, done: Done, say: Say) -> None:
@@ -75,7 +75,7 @@ def parse_progress(line: str, done: Done, say: Say) -> None:
         say(text)
 
 
-def judge(status: int, messages: list[str], name: str, say: Say) -> int:
+def exit_status(status: int, messages: list[str], name: str, say: Say) -> int:
     """Turn the runner's exit status into ours; its own words are the best ones."""
     last = next((line for line in reversed(messages) if line.strip()), "")
     if status == InputError.status:

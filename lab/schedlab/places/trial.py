@@ -24,7 +24,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Outcome:
     """What became of the policy."""
 
     place: str
@@ -56,7 +56,7 @@ def why_not(place: str) -> str:
     return ""
 
 
-def try_out(place: str, policy: Path, tunables: Mapping[str, str], stress_s: int) -> Verdict:
+def try_out(place: str, policy: Path, tunables: Mapping[str, str], stress_s: int) -> Outcome:
     """Load the object, stress the machine, look whether it still schedules, unload it."""
     options = [f"--{name.replace('_', '-')}={value}" for name, value in tunables.items()]
     lines: list[str] = []
@@ -66,10 +66,10 @@ def try_out(place: str, policy: Path, tunables: Mapping[str, str], stress_s: int
     if found is None:
         last = next((line for line in reversed(lines) if line.strip()), "it said nothing")
         raise LabError(f"{place}: the trial of {policy.name} ended with status {status}: {last}")
-    return judge(place, json.loads(found), [line for line in lines if not line.startswith(_MARK)])
+    return outcome_of(place, json.loads(found), [line for line in lines if not line.startswith(_MARK)])
 
 
-def judge(place: str, found: Mapping[str, Any], log: list[str]) -> Verdict:
+def outcome_of(place: str, found: Mapping[str, Any], log: list[str]) -> Outcome:
     loaded = bool(found["loaded"])
     kept = loaded and found["state"] == "enabled" and found["stress"] == 0 and not found["ended"]
     if not loaded:
@@ -80,7 +80,7 @@ def judge(place: str, found: Mapping[str, Any], log: list[str]) -> Verdict:
         log = []
     else:
         summary = _lost(found, log)
-    return Verdict(place, str(found["kernel"]), loaded, kept, summary, tuple(log))
+    return Outcome(place, str(found["kernel"]), loaded, kept, summary, tuple(log))
 
 
 def _lost(found: Mapping[str, Any], log: list[str]) -> str:

@@ -13,7 +13,7 @@ from schedlab.collect.store import Store
 from schedlab.errors import LabError
 from schedlab.places import applications, real_kernel
 from schedlab.places.place import Done, Say
-from schedlab.places.runner import judge
+from schedlab.places.runner import exit_status
 
 RUNNER = "schedlab-host"
 _SCRIPT = Path(__file__).with_name("guest.sh")
@@ -81,7 +81,7 @@ def _boot(
         except vm.GuestFailed as error:
             raise LabError(f"{error}{_at(waiting)}") from error
     manifest.note_guest(store, result)
-    return judge(result.exit_code, messages, RUNNER, say)
+    return exit_status(result.exit_code, messages, RUNNER, say)
 
 
 def _files(campaign: Campaign, cells: list[PlannedCell], objects: dict[str, Path], folder: Path) -> dict[str, Path]:

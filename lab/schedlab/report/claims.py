@@ -8,7 +8,7 @@ from schedlab.report import palette
 from schedlab.report.figure import figure
 from schedlab.report.html import Markup, element, join, table
 from schedlab.studies.published import Claim
-from schedlab.studies.score import Score, Verdict
+from schedlab.studies.score import Reproduction, Score
 
 AGREES, CONTRADICTED, UNMEASURED = "agrees", "contradicted", "not measured"
 _WORD = {True: AGREES, False: CONTRADICTED, None: UNMEASURED}
@@ -17,8 +17,8 @@ _STYLE = {AGREES: "better", CONTRADICTED: "worse", UNMEASURED: None}
 _EDGE_PCT = 60.0
 
 
-def word(verdict: Verdict) -> str:
-    return _WORD[verdict.agrees]
+def word(reproduction: Reproduction) -> str:
+    return _WORD[reproduction.agrees]
 
 
 def scores(found: Iterable[tuple[str, Score]], linked: bool) -> Markup:
@@ -39,20 +39,22 @@ def scores(found: Iterable[tuple[str, Score]], linked: bool) -> Markup:
     return table(header, rows, class_="scores stacked")
 
 
-def claims_table(verdicts: Iterable[Verdict], reasons: Mapping[str, str]) -> Markup:
+def claims_table(reproductions: Iterable[Reproduction], reasons: Mapping[str, str]) -> Markup:
     """In the order of the published file; a contradicted claim is never left out, and says why."""
     header = ["claim", "of", "A against B", "published", "ours", ""]
     head = element("thead", element("tr", *[element("th", text, scope="col") for text in header]))
-    body = element("tbody", *[_row(verdict, reasons.get(verdict.claim.id, "")) for verdict in verdicts])
+    body = element(
+        "tbody", *[_row(reproduction, reasons.get(reproduction.claim.id, "")) for reproduction in reproductions]
+    )
     note = element("caption", "by how much A is better than B; negative: worse; below, the values themselves")
     return element("div", element("table", note, head, body, class_="claims stacked"), class_="scroll")
 
 
-def _row(verdict: Verdict, reason: str) -> Markup:
-    claim = verdict.claim
-    said = word(verdict)
+def _row(reproduction: Reproduction, reason: str) -> Markup:
+    claim = reproduction.claim
+    said = word(reproduction)
     published = percent(claim.pct_a_over_b) if claim.pct_a_over_b is not None else _winner(claim.sign)
-    ours = "–" if verdict.pct is None else element("data", percent(verdict.pct), value=repr(verdict.pct))
+    ours = "–" if reproduction.pct is None else element("data", percent(reproduction.pct), value=repr(reproduction.pct))
     what = f"{claim.workload}, {claim.machine}"
     return element(
         "tr",
@@ -60,7 +62,7 @@ def _row(verdict: Verdict, reason: str) -> Markup:
         element("td", what, Markup("<br>"), element("small", f"{claim.level}; {claim.metric}")),
         element("td", claim.a, Markup("<br>"), element("small", f"against {claim.b}")),
         _side("published", published, _values(claim.value_a, claim.value_b, claim.unit)),
-        _side("ours", ours, _ours(verdict), _reason(reason)),
+        _side("ours", ours, _ours(reproduction), _reason(reason)),
         element("td", element("b", said), Markup("<br>"), element("small", _weight(claim)), class_=_STYLE[said]),
         id=claim.id,
         data_verdict=said,
@@ -85,18 +87,18 @@ def _values(a: float | None, b: float | None, unit: str) -> str:
     return f"{number(a)} : {number(b)} {unit}".rstrip()
 
 
-def _ours(verdict: Verdict) -> str:
-    if verdict.a is None or verdict.b is None:
+def _ours(reproduction: Reproduction) -> str:
+    if reproduction.a is None or reproduction.b is None:
         return ""
-    factor, unit = scale(verdict.unit, [verdict.a, verdict.b])
-    return _values(verdict.a * factor, verdict.b * factor, unit)
+    factor, unit = scale(reproduction.unit, [reproduction.a, reproduction.b])
+    return _values(reproduction.a * factor, reproduction.b * factor, unit)
 
 
 def _winner(sign: int) -> str:
     return {1: "A better", -1: "B better", 0: "equal"}[sign]
 
 
-def picture(verdicts: Iterable[Verdict]) -> Markup:
+def picture(reproductions: Iterable[Reproduction]) -> Markup:
     """Ours over published: what agrees lies in the upper right and lower left; on the line, to the percent."""
     points = [
         {
@@ -109,7 +111,7 @@ def picture(verdicts: Iterable[Verdict]) -> Markup:
             "said": percent(v.claim.pct_a_over_b),
             "found": percent(v.pct),
         }
-        for v in verdicts
+        for v in reproductions
         if v.claim.pct_a_over_b is not None and v.pct is not None and v.claim.points
     ]
     if len(points) < 2:

@@ -19,7 +19,7 @@ from schedlab.statistics.rows import Row
 from schedlab.statistics.samples import MEAN
 from schedlab.statistics.summary import Summary, summarise
 from schedlab.studies import experiments
-from schedlab.studies.score import Score, Verdict, cells
+from schedlab.studies.score import Reproduction, Score, cells
 from schedlab.studies.study_file import Experiment, Study
 
 # Units of published/claims.csv that ours call otherwise.
@@ -31,14 +31,16 @@ class Found:
     """A study with all that its page shows."""
 
     study: Study
-    verdicts: list[Verdict]
+    reproductions: list[Reproduction]
     rows: list[dict[str, Any]]  # the same as plain data
     score: Score
     parts: list[tuple[Experiment, str, Summary]]  # experiment, machine
 
 
-def found(study: Study, verdicts: list[Verdict], rows: list[dict[str, Any]], score: Score, base: Path) -> Found:
-    return Found(study, verdicts, rows, score, list(_parts(study, base)))
+def found(
+    study: Study, reproductions: list[Reproduction], rows: list[dict[str, Any]], score: Score, base: Path
+) -> Found:
+    return Found(study, reproductions, rows, score, list(_parts(study, base)))
 
 
 def _parts(study: Study, base: Path) -> Iterator[tuple[Experiment, str, Summary]]:
@@ -80,13 +82,13 @@ def render(everything: list[Found], total: Score | None, command: str, whole: bo
     scores = [(one.study.name, one.score) for one in everything]
     if total:
         scores.append(("all", total))
-    verdicts = [v for one in everything for v in one.verdicts]
+    reproductions = [v for one in everything for v in one.reproductions]
     body = [
         element("h1", f"{len(everything)} studies, run again" if several else everything[0].study.title),
-        _verdict(total or everything[0].score, verdicts),
+        _lead(total or everything[0].score, reproductions),
         claims.scores(scores, several),
         _how(),
-        element("div", claims.picture(verdicts), class_="charts"),
+        element("div", claims.picture(reproductions), class_="charts"),
         *[_section(one, several, whole) for one in everything],
         _provenance(everything, command),
         raw_data(_data(everything, whole), "Claims, scores" + (" and summaries" if whole else "")),
@@ -95,8 +97,8 @@ def render(everything: list[Found], total: Score | None, command: str, whole: bo
     return document(f"{title}: published claims beside ours", body)
 
 
-def _verdict(score: Score, verdicts: list[Verdict]) -> Markup:
-    counted = [v for v in verdicts if v.claim.points]
+def _lead(score: Score, reproductions: list[Reproduction]) -> Markup:
+    counted = [v for v in reproductions if v.claim.points]
     words = [claims.word(v) for v in counted]
     right, of = score.strong_and_medium
     parts = [
@@ -137,13 +139,13 @@ def _section(one: Found, several: bool, whole: bool) -> Markup:
 
 
 def _claims(one: Found, several: bool) -> Markup:
-    verdicts = one.verdicts
-    shown = claims.claims_table(verdicts, {row["id"]: row["why"] for row in one.rows})
+    reproductions = one.reproductions
+    shown = claims.claims_table(reproductions, {row["id"]: row["why"] for row in one.rows})
     if not several:
         return shown
-    words = [claims.word(v) for v in verdicts]
+    words = [claims.word(v) for v in reproductions]
     counts = ", ".join(f"{words.count(word)} {word.replace('agrees', 'agree')}" for word in dict.fromkeys(words))
-    return element("details", element("summary", f"{len(verdicts)} claims, scored or not: {counts}"), shown)
+    return element("details", element("summary", f"{len(reproductions)} claims, scored or not: {counts}"), shown)
 
 
 def _experiment(experiment: Experiment, one: Found, several: bool, whole: bool) -> Markup:
@@ -157,7 +159,7 @@ def _experiment(experiment: Experiment, one: Found, several: bool, whole: bool) 
     load = parts[0][1].manifest.data["workloads"][0]["load"] or "load"
     figures, folded_tables = [], []
     for machine, summary in parts:
-        points = _published_points(one.study, experiment, machine, one.verdicts)
+        points = _published_points(one.study, experiment, machine, one.reproductions)
         for rows in _measures(summary):
             where = f" on {machine_name(machine)}" if len(experiment.machines) > 1 else ""
             caption = join([tables.caption(rows), where])
@@ -216,11 +218,13 @@ def _data(everything: list[Found], whole: bool) -> dict[str, Any]:
 Points = dict[tuple[str, str, int], float]
 
 
-def _published_points(study: Study, experiment: Experiment, machine: str, verdicts: Iterable[Verdict]) -> Points:
+def _published_points(
+    study: Study, experiment: Experiment, machine: str, reproductions: Iterable[Reproduction]
+) -> Points:
     """In the units of our metrics; what is a sum of several of ours, or a mean over loads, is in no chart."""
     found: Points = {}
-    for verdict in verdicts:
-        claim = verdict.claim
+    for reproduction in reproductions:
+        claim = reproduction.claim
         if claim.machine != machine:
             continue
         for scheduler, value in ((claim.a, claim.value_a), (claim.b, claim.value_b)):

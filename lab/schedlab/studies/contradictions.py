@@ -15,7 +15,7 @@ from schedlab.format.numbers import number, percent, scale
 from schedlab.metrics import metric
 from schedlab.studies.experiments import Measured
 from schedlab.studies.published import Claim
-from schedlab.studies.score import Verdict, cells
+from schedlab.studies.score import Reproduction, cells
 from schedlab.studies.study_file import Study
 
 _FIRST = ("cpu_s", "cpu_usage_pct", "idle_while_waiting_pct", "disk_wait_s")
@@ -26,9 +26,9 @@ _LEAST_PCT = 0.5
 _MAY_BE_NOTHING = {"idle_while_waiting_pct", "disk_wait_s"}
 
 
-def contradicted(study: Study, verdicts: Iterable[Verdict], measured: Measured) -> dict[str, str]:
+def contradicted(study: Study, reproductions: Iterable[Reproduction], measured: Measured) -> dict[str, str]:
     """By the claims' ids."""
-    return {v.claim.id: _why(study, v.claim, measured) for v in verdicts if v.agrees is False}
+    return {v.claim.id: _why(study, v.claim, measured) for v in reproductions if v.agrees is False}
 
 
 def _why(study: Study, claim: Claim, measured: Measured) -> str:

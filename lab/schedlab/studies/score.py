@@ -24,7 +24,7 @@ EQUAL_PCT = 1.0
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Reproduction:
     """One claim beside ours. Values are means in our unit; `pct` is A's improvement over B; None: not measured."""
 
     claim: Claim
@@ -61,15 +61,15 @@ class Score:
     unmeasured: int
 
 
-def judge(study: Study, claims: Iterable[Claim], measured: Measured) -> list[Verdict]:
-    return [replace(_judge(study, claim, measured), unit=_unit(study, claim)) for claim in claims]
+def reproduce(study: Study, claims: Iterable[Claim], measured: Measured) -> list[Reproduction]:
+    return [replace(_reproduce(study, claim, measured), unit=_unit(study, claim)) for claim in claims]
 
 
-def score(verdicts: Iterable[Verdict]) -> Score:
-    counted = [v for v in verdicts if v.claim.points > 0]
+def score(reproductions: Iterable[Reproduction]) -> Score:
+    counted = [v for v in reproductions if v.claim.points > 0]
     groups = defaultdict(list)
-    for verdict in counted:
-        groups[verdict.claim.group].append(verdict)
+    for reproduction in counted:
+        groups[reproduction.claim.group].append(reproduction)
     shares = [
         sum(v.claim.points for v in group if v.agrees) / sum(v.claim.points for v in group) for group in groups.values()
     ]
@@ -84,26 +84,26 @@ def score(verdicts: Iterable[Verdict]) -> Score:
     )
 
 
-def _judge(study: Study, claim: Claim, measured: Measured) -> Verdict:
+def _reproduce(study: Study, claim: Claim, measured: Measured) -> Reproduction:
     a = _values(study, claim, claim.a, measured)
     b = _values(study, claim, claim.b, measured)
     shared = sorted(a.keys() & b.keys())
     if not shared and len(a) == len(b) == 1:  # each at a load of its own
-        return _verdict(claim, list(a.values()), list(b.values()))
-    return _verdict(claim, [a[load] for load in shared], [b[load] for load in shared])
+        return _reproduction(claim, list(a.values()), list(b.values()))
+    return _reproduction(claim, [a[load] for load in shared], [b[load] for load in shared])
 
 
-def _verdict(claim: Claim, a: list[float], b: list[float]) -> Verdict:
+def _reproduction(claim: Claim, a: list[float], b: list[float]) -> Reproduction:
     if not a or not all(b) or not all(a):
         # Nothing dropped under either is no difference; nothing under one alone is one, though no ratio.
         if a and b and sum(a) != sum(b):
             better = sum(a) < sum(b) if claim.lower_is_better else sum(a) > sum(b)
-            return Verdict(claim, float(np.mean(a)), float(np.mean(b)), 100.0 if better else -100.0)
-        return Verdict(claim, *((float(np.mean(a)), float(np.mean(b)), 0.0) if a and b else (None, None, None)))
+            return Reproduction(claim, float(np.mean(a)), float(np.mean(b)), 100.0 if better else -100.0)
+        return Reproduction(claim, *((float(np.mean(a)), float(np.mean(b)), 0.0) if a and b else (None, None, None)))
     # Over several loads: the geometric mean of the ratios.
     ratio = float(np.exp(np.mean(np.log(np.array(a) / np.array(b)))))
     pct = (1 - ratio if claim.lower_is_better else ratio - 1) * 100
-    return Verdict(claim, float(np.mean(a)), float(np.mean(b)), pct)
+    return Reproduction(claim, float(np.mean(a)), float(np.mean(b)), pct)
 
 
 def _unit(study: Study, claim: Claim) -> str:

@@ -6,27 +6,27 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.table import Table
 
-from schedlab.studies.score import Score, Verdict
+from schedlab.studies.score import Reproduction, Score
 
 _MARKS = {True: "[green]agrees[/]", False: "[red]contradicted[/]", None: "[dim]not measured[/]"}
 
 
-def claims(title: str, verdicts: Iterable[Verdict], console: Console) -> None:
+def claims(title: str, reproductions: Iterable[Reproduction], console: Console) -> None:
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for heading in ("claim", "machine", "workload", "level", "metric", "A", "B"):
         table.add_column(heading, overflow="fold")
     for heading in ("published", "ours"):
         table.add_column(heading, justify="right")
     table.add_column("")
-    for verdict in verdicts:
-        claim = verdict.claim
+    for reproduction in reproductions:
+        claim = reproduction.claim
         if claim.points == 0:
             continue
         level = claim.level.partition(" (")[0].partition(",")[0]
-        published = percent(claim.pct_a_over_b) if claim.pct_a_over_b is not None else _winner(verdict)
-        ours = percent(verdict.pct) if verdict.pct is not None else "–"
+        published = percent(claim.pct_a_over_b) if claim.pct_a_over_b is not None else _winner(reproduction)
+        ours = percent(reproduction.pct) if reproduction.pct is not None else "–"
         texts = (claim.id, claim.machine, claim.workload, level, claim.metric, claim.a, claim.b)
-        table.add_row(*texts, published, ours, _MARKS[verdict.agrees])
+        table.add_row(*texts, published, ours, _MARKS[reproduction.agrees])
     console.print(table)
     console.print("percentages: by how much A is better than B (negative: worse)", style="dim", highlight=False)
 
@@ -53,5 +53,5 @@ def percent(value: float) -> str:
     return f"{value:+.1f} %"
 
 
-def _winner(verdict: Verdict) -> str:
-    return {1: "A better", -1: "B better", 0: "equal"}[verdict.claim.sign]
+def _winner(reproduction: Reproduction) -> str:
+    return {1: "A better", -1: "B better", 0: "equal"}[reproduction.claim.sign]
