@@ -52,9 +52,8 @@ def as_text(distribution: Distribution, requirements: Sequence[Requirement]) -> 
         for requirement in requirements:
             if requirement.place == place:
                 mend = f"; mend: {requirement.mend}" if requirement.mend else ""
-                lines.append(
-                    f"  {'ok' if requirement.ok else 'missing':8} {requirement.name:{width}}  {requirement.detail}{mend}"
-                )
+                state = "ok" if requirement.ok else "missing"
+                lines.append(f"  {state:8} {requirement.name:{width}}  {requirement.detail}{mend}")
     works = (f"{place}: {'yes' if fine else 'no'}" for place, fine in places(requirements).items())
     return "\n".join([*lines, "\nworks here  " + "   ".join(works)])
 
