@@ -30,7 +30,7 @@ def binary_folders(place: Path | None = None) -> list[Path]:
 def find_binary(name: str, resolve: bool = True) -> Path | None:
     """$SCHEDLAB_BIN (a folder) goes first, so that a build elsewhere can be tried without copying it.
 
-    A scheduler's program is a link, and looks at the name it was called by: that one must not be resolved.
+    A scheduler's program is a link to the loader, which goes by the name it is called by: `resolve` must be off for it.
     """
     override = os.environ.get("SCHEDLAB_BIN")
     folders = ([Path(override)] if override else []) + binary_folders()

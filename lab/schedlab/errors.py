@@ -37,7 +37,7 @@ class InterruptedRun(LabError):
 def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=2, cutoff=0.5)
-    # Two swapped or missing letters in a three-letter name fall under any ratio worth having.
+    # Names of three letters with two of them swapped are too unlike for any useful cutoff.
     near = near or [k for k in names if sorted(k) == sorted(name)]
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     listing = ", ".join(names) if names else "none"

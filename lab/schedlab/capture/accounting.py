@@ -25,7 +25,7 @@ _WATCH = "run"
 # A process of more threads of one kind is not told thread by thread.
 _TOLD_APART = 32
 _PERIOD_S = 0.1
-# How long a task may take to say what its life was; numbers come round in seconds at the earliest.
+# The kernel's report of a task may come this late; PIDs are used again after seconds at the earliest.
 _SAID_NS = 500_000_000
 
 
@@ -54,7 +54,7 @@ def _listen(listener: Listener, command: Sequence[str]) -> tuple[list[Ended], in
 
 
 def of_the_run(ended: Sequence[Ended], root: int) -> list[Ended]:
-    """Those below the process `root`; of an application its timed script's, and what its server starts meanwhile."""
+    """The tasks below the process `root`; of an application its timed script and what its server starts then."""
     mine = _below(ended, root, 0)
     watch = next((task for task in mine if task.name == _WATCH and task.id != task.group), None)
     if watch is None:
@@ -76,8 +76,8 @@ def of_the_run(ended: Sequence[Ended], root: int) -> list[Ended]:
 def _below(ended: Sequence[Ended], root: int, began_ns: int) -> list[Ended]:
     """The tasks of process `root`, which began then, and of all below it.
 
-    Numbers are used again, so they are looked at from the end: a parent's next end after its child's is its own, unless
-    it surely began only then.
+    PIDs are used again, so tasks are looked at from the last one that ended backwards: the next process of the parent's
+    PID that ends after the child is the parent, unless it surely began only after the child's end.
     """
     inside = {root: began_ns}
     found = []

@@ -19,10 +19,10 @@ from schedlab.catalogue import toml
 from schedlab.catalogue.schedulers import DEFAULT
 from schedlab.errors import LabError
 
-# A model does as its real tasks do if no kind of so much of the CPU time is further from what was measured.
+# A model agrees with its real tasks if each kind with so much of the CPU time is this near to what was measured.
 LARGE_PCT = 2
 CPU_PCT = 16
-# The same of all blocks.
+# Likewise each kind with so many of all blocks, in how often it blocks.
 MANY_PCT = 5
 BLOCKS_PCT = 40
 
@@ -47,7 +47,7 @@ def simulated(workload: Path, made: Mapping[str, Any], params: Mapping[str, str]
     """The model at the load and with the parameters of the profile that `made` describes, and others over them."""
     runner = checkout.need_binary("schedlab-sim")
     with tempfile.TemporaryDirectory(prefix="schedlab-model-") as folder:
-        # What the kernel's accounts have not, the model's may not have either.
+        # The kernel's accounts leave out how a task is taken apart at its end, so the model must not charge it either.
         exit_ns = 0 if made["method"] == accounting.METHOD else EXIT_NS
         at, out = workload_file.write_machine(Path(folder), made["cpus"], exit_ns=exit_ns), Path(folder, "trace")
         command = [runner, "cell", "--scheduler", DEFAULT, "--workload", workload, "--load", made["load"]]

@@ -49,7 +49,7 @@ class _Live:
     task: Task
     running_since_ns: int | None = None
     blocked_at_ns: int | None = None
-    # It was about to block when this came.
+    # A wake-up that came while the task was about to block.
     early: _Waker | None = None
     prio: int | None = None
     round_robin: bool = False
@@ -111,7 +111,7 @@ class _Follower:
             self._take(event)
         for live in self.live.values():
             self._ran(live)
-            # Its parent is told before its last switch, and may be faster to end the trace.
+            # A parent hears of its child's end before the child's last switch, so the trace may end in between.
             live.task.ended = live.exits
         if self.ended_at_ns is None and self.task.ended:
             self.ended_at_ns = self.now_ns
@@ -165,7 +165,7 @@ class _Follower:
                 self._receive(event)
 
     def _meet(self, event: Switch) -> None:
-        """What is no part of the tree sleeps until it is first seen."""
+        """A task that is no part of the tree sleeps until it first runs."""
         if not self.others or event.next == _IDLE or event.next in self.live:
             return
         task = Task(len(self.tasks), event.next, event.next_comm, other=True)
@@ -227,7 +227,7 @@ class _Follower:
             return
         displaced = self.displaced.pop(event.cpu, None)
         if displaced is not None:
-            # By something outside the tree, which then went on with the same task or with another.
+            # A task outside the tree had displaced it; after that task the CPU runs the same one again, or another.
             self.interrupted += displaced == event.next
             self.involuntary += displaced != event.next
         if live.blocked_at_ns is not None:
@@ -297,7 +297,7 @@ class _Follower:
         live = self.live.pop(event.old_task, None)
         if live is None:
             return
-        # The other threads are gone, the leader too, whose id the caller now has.
+        # exec ends the other threads, and the caller takes over the leader's thread id.
         self.live[event.task] = live
         live.task.comm = event.comm if event.filename == _ITSELF else PurePath(event.filename).name
 

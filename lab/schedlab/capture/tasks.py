@@ -32,7 +32,7 @@ class Wait:
 
 @dataclass
 class Post:
-    """Here, in its own progress, the task woke another one of the tree, if that one did block."""
+    """Here the task woke another one of the tree; `real` where that one was blocked."""
 
     task: "Task"
     real: bool = False

@@ -40,7 +40,7 @@ _DATAGRAM_BYTES = 1 << 16
 class Ended:
     """A task that has ended: `group` is its process, `parent` that of the process.
 
-    It was heard of at `at_ns`, and ended then or up to `late_ns` before: who listens may not have had a CPU.
+    The report was read at `at_ns`. The task ended then or up to `late_ns` before: the reader may have waited for a CPU.
     """
 
     id: int
@@ -85,7 +85,7 @@ class Listener:
         self.socket.close()
 
     def heard(self, timeout_s: float) -> list[Ended]:
-        """The next that ended; waits so long for one."""
+        """The tasks of the next report; waits for one up to `timeout_s`."""
         while data := self._received(timeout_s):
             at_ns = time.monotonic_ns()
             late_ns = at_ns - self.empty_ns
@@ -95,7 +95,7 @@ class Listener:
         return []
 
     def _received(self, timeout_s: float) -> bytes:
-        """One datagram; none, if none came in time. What comes after `empty_ns` had not come then."""
+        """One datagram, or nothing where none came in time. `empty_ns` is when the socket was last seen empty."""
         now_ns = time.monotonic_ns()
         try:
             self.socket.settimeout(0)

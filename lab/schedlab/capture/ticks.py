@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """When the recorded CPUs' ticks came, and when the simulator's come: at multiples of their period from the start.
 
-The kernel's own timers run at ticks, where slices end, too. Who is woken then has to be in the replay, or it
-interrupts where nobody was interrupted.
+The kernel's own timers run at ticks, and slices end there too. A task that a tick woke has to be woken just before a
+tick of the simulator, or it preempts a task that nothing interrupted in the recording.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from schedlab.capture.events import Waking
 from schedlab.capture.trace_file import Trace
 
-# How late after a tick its timers wake somebody, at most; and how long before the simulator's tick they shall.
+# A tick's timers wake tasks at most so long after it; the replay wakes them so long before the simulator's tick.
 _LATE_NS = 100_000
 _BEFORE_NS = 2_000
 _BIN_NS = 10_000

@@ -73,7 +73,7 @@ def _on_host(arguments: Sequence[str], take: Callable[[str], None]) -> int:
 
 
 def _end(child: subprocess.Popen) -> None:
-    """The script ends the command and takes its tracing instance away; a trace that nobody reads must not stop it."""
+    """The script ends the command and its tracing instance. Its output is closed first: a full pipe would block it."""
     assert child.stdout
     child.stdout.close()
     for sign in (signal.SIGTERM, signal.SIGKILL):

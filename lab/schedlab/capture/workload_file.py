@@ -120,10 +120,10 @@ def _program(actions: list[str]) -> list[str]:
 
 
 def _without_own_costs(task: Task) -> list[Step]:
-    """Its steps, less what the simulator adds to them; wake-ups that found their task awake are none."""
+    """The task's steps without the costs that the simulator adds, and without wake-ups of tasks that were awake."""
     made: list[Step] = []
     owed_ns = (THREAD_NS if task.thread else EXIT_NS) if task.ended else 0
-    # From the end: a fork's cost lies before it.
+    # Backwards, because a fork's cost lies before the fork.
     for step in reversed(task.steps):
         match step:
             case Run(ns):
@@ -156,7 +156,7 @@ def _merged(steps: "reversed[Step]") -> list[Step]:
 
 
 def _action(step: Step, me: Task, names: dict[int, str], here: int) -> str:
-    """`here` is how many CPUs the recording had: who was allowed them all may use all there are."""
+    """`here` is how many CPUs the recording had: a task that was allowed all of them may use all of the replay's."""
     match step:
         case Run(ns):
             return f"{{ run_us = {ns // 1000} }}" if ns % 1000 == 0 else f"{{ run_ns = {ns} }}"

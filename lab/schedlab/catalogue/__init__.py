@@ -6,6 +6,6 @@ Imports: none.
 schedulers  a folder NAME with scx_NAME.bpf.c each
 workloads   a TOML file each, or rt-app's JSON
 machines    a TOML file each
-loads       load levels that count in a machine's CPUs
+described   what schedlab-sim says of all three: how load levels count in CPUs, digests, titles
 toml        reads such a file and its keys
 """

@@ -72,7 +72,7 @@ def _try_kernel(runner: Path, policy: str, options: argparse.Namespace) -> trial
 
 
 def _build(runner: Path, policy: str, built: Path, tunables: list[str]) -> None:
-    """The compiler's complaints go where they always go."""
+    """The compiler writes what it complains of to standard error."""
     options = [word for pair in tunables for word in ("-o", pair)]
     status = subprocess.run([str(runner), "object", policy, str(built), *options], check=False).returncode
     if status:

@@ -79,7 +79,7 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
         return f"{names} {self._format_args(action, action.dest.upper())}"
 
     def _format_action(self, action: argparse.Action) -> str:
-        """The commands stand in the description, in groups."""
+        """Nothing for the commands, which the description lists in groups."""
         if isinstance(action, argparse._SubParsersAction):
             return ""
         return super()._format_action(action)

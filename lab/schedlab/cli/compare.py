@@ -25,7 +25,7 @@ from schedlab.export import results
 from schedlab.places import place_of
 from schedlab.terminal.progress import CellProgress
 
-# A record is read in half the time right after another: the cells beside it leave nothing in the CPU's caches.
+# Records are read in batches: one that is read alone between running cells finds cold caches and takes twice as long.
 _READ_AT_ONCE = 100
 
 
@@ -64,7 +64,7 @@ def _carry_out(asked: Request, options: argparse.Namespace) -> int:
 def execute(
     asked: Request, directory: Path, jobs: int | None, console: Console, with_report: bool
 ) -> Iterator[tuple[manifests.Manifest, Store, int]]:
-    """Runs what has no record yet; inside, the directory is locked and all records that could be had are there."""
+    """Runs the cells that have no record yet. In the context all that could be made are there, the directory locked."""
     planned = campaign(asked, place_of(asked).engine())
     store = Store(directory)
     store.create()
@@ -92,7 +92,7 @@ def _run(planned: Campaign, store: Store, todo: set[str], console: Console, jobs
         def done(cell_id: str, status: str) -> None:
             unread.append(cell_id)
             if len(unread) == _READ_AT_ONCE:
-                # While others still run: at the end only one CPU would have work.
+                # This is done while other cells run, because at the end it would keep only one CPU busy.
                 for finished, record in store.load(unread)[0].items():
                     for cell in by_id[finished]:
                         results.prepare(cell, record, store)
@@ -107,20 +107,20 @@ def _run(planned: Campaign, store: Store, todo: set[str], console: Console, jobs
             raise InterruptedRun(
                 f"interrupted: {there} of {total} cells have a record in {store.directory}; the same command resumes"
             ) from error
-    # A copy of this process that is forked amid an import would wait for it for ever.
+    # A process that is forked in the middle of an import would wait for the import's lock for ever.
     loading.join()
     return status
 
 
 def _load(with_report: bool) -> None:
-    """What the end needs, many seconds from a cold disk: not before the first cell, nor after the last."""
+    """Imports, while cells run, what the end needs: from a cold disk this takes many seconds."""
     for name in ["schedlab.cli.outcome", "duckdb"] + ["schedlab.report.campaign_page"] * with_report:
         with suppress(ImportError):
             import_module(name)
 
 
 def default_directory(asked: Request) -> Path:
-    """The same request finds the same directory, so that the same command resumes; more repetitions join in."""
+    """The same request finds the same directory, so that the same command resumes; more repetitions are added to it."""
     parts = [
         [(arm.label, str(arm.scheduler.folder)) for arm in asked.arms],
         [(str(w.path), asked.loads_of(w), sorted(asked.params[w.name].items())) for w in asked.workloads],

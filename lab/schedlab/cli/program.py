@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("schedlab: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output has left; so do we, without the interpreter's complaint at exit.
+        # Whoever read the output has closed it: end quietly, without the interpreter's complaint at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     finally:

@@ -17,7 +17,7 @@ class Store:
         self.directory = directory
         self.cells = directory / "cells"
         self._read: dict[str, Record] = {}  # a record never changes: what was read need not be read again
-        self.lines: dict[tuple[str, str], str] = {}  # of results.csv, by cell and label, made while others still run
+        self.lines: dict[tuple[str, str], str] = {}  # the rows of results.csv by cell and label, made while others run
 
     def create(self) -> None:
         with full_disk_is_one_line(self.directory):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a place is to those who run a campaign in it."""
+"""The protocol that every place keeps."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -18,7 +18,7 @@ from schedlab.collect import records
 from schedlab.collect.store import Store
 from schedlab.errors import InputError, PlaceError
 
-# A run that something disturbed is repeated so often before it is given up.
+# So often a disturbed cell is run before it is given up.
 TRIES = 3
 
 _ENDS = {cells.WARM_UP, cells.FIRST, cells.LAST}
@@ -28,7 +28,7 @@ _COMPILER = "schedlab-sim"
 
 
 def unfinished(campaign: Campaign, store: Store, todo: set[str]) -> Iterator[tuple[Block, list[PlannedCell]]]:
-    """Blocks with cells to run. One that was cut off warms up and measures its ends anew."""
+    """Blocks with cells left to run. A block that was cut off warms up and measures its first and last cell again."""
     for block in campaign.blocks:
         if any(cell.id in todo and cell.role not in _ENDS for cell in block.cells):
             cells = [cell for cell in block.cells if cell.id in todo or cell.role in _ENDS]
@@ -40,7 +40,7 @@ def unfinished(campaign: Campaign, store: Store, todo: set[str]) -> Iterator[tup
 def until_not_void(
     cells: list[PlannedCell], store: Store, run: Callable[[list[PlannedCell]], int], say: Callable[[str], None]
 ) -> int:
-    """Run; repeat those during which the scheduler was replaced or gone."""
+    """Run the cells, and repeat those that are void: the scheduler was replaced or gone while they ran."""
     status = 0
     for attempt in range(TRIES):
         status = run(cells)

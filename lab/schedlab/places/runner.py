@@ -13,7 +13,7 @@ from pathlib import Path
 from schedlab.errors import InputError, InterruptedRun, LabError, PlaceError
 from schedlab.places.place import Done, Say
 
-# A runner finishes the cells it is at and leaves; one that does not is ended.
+# An interrupted runner finishes its current cells and exits; after this time it is killed.
 _PATIENCE_S = 10.0
 _LAST_LINES = 20
 _ABOUT_A_CELL = re.compile(r"[0-9a-f]{20}: ")
@@ -76,7 +76,7 @@ def parse_progress(line: str, done: Done, say: Say) -> None:
 
 
 def exit_status(status: int, messages: list[str], name: str, say: Say) -> int:
-    """Turn the runner's exit status into ours; its own words are the best ones."""
+    """The command's exit status, or the error to raise, for the runner's; the runner's own last line is the message."""
     last = next((line for line in reversed(messages) if line.strip()), "")
     if status == InputError.status:
         raise InputError(last or f"{name} refused its input without a word")

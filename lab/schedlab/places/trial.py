@@ -17,7 +17,7 @@ from schedlab.sched_ext import sysfs
 _SCRIPT = Path(__file__).with_name("stress.sh")
 _BOOT_LIMIT_S = 300.0
 _CPUS = 2
-# What the script prints for us; everything else is for people.
+# The line that the script prints for this program; all others are for people.
 _MARK = "schedlab-check: "
 _BEGIN, _END = "BEGIN PROG LOAD LOG", "END PROG LOAD LOG"
 Say = Callable[[str], None]
@@ -25,7 +25,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of the policy."""
+    """What became of the policy on the real kernel."""
 
     place: str
     kernel: str
@@ -40,7 +40,7 @@ class Outcome:
 
 
 def why_not(place: str) -> str:
-    """What stands in the way of trying it there; empty if nothing does."""
+    """Why a policy cannot be tried there; empty where it can."""
     try:
         if place == "host":
             sysfs.read()
@@ -139,7 +139,7 @@ def _here(policy: Path, options: list[str], stress_s: int, lines: list[str]) -> 
         raise PlaceError(f"{state.ops or 'a scheduler'} is running: stop it first")
     folder = str(checkout.need_binary("schedlab-host").parent)
     environment = {**os.environ, "PATH": f"{folder}:{os.environ.get('PATH', '')}"}
-    # No CPU goes offline on a machine that somebody uses.
+    # Somebody may be using this machine, so none of its CPUs goes offline.
     command = ["sh", str(_SCRIPT), str(stress_s), "no-hotplug", str(policy), *options]
     both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     result = subprocess.run(command, **both, text=True, errors="replace", env=environment, check=False)

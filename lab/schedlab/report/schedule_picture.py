@@ -69,7 +69,7 @@ def _cells(summary: Summary, workload: str) -> dict[str, PlannedCell]:
 
 
 def _panels(cells: dict[str, PlannedCell]) -> list[Panel]:
-    """The window is where somebody first waits under the reference; the others are shown in the same."""
+    """The window begins where a task first waits under the reference; it is the same for all other schedulers."""
     panels: list[Panel] = []
     wanted = Wanted(_START_NS, _START_NS + _LENGTH_NS, _MOST_RUNS, somebody_waits=True)
     for label, cell in cells.items():
@@ -79,7 +79,7 @@ def _panels(cells: dict[str, PlannedCell]) -> list[Panel]:
         if found is None:
             continue
         if not panels:
-            # An idle end says nothing.
+            # A window whose end is idle is cut shortly after the last run or wait.
             busy = max((s.end_ns for s in [*found.runs, *found.waits]), default=found.end_ns)
             found.end_ns = min(found.end_ns, busy + (busy - found.start_ns) // 20)
             wanted = Wanted(found.start_ns, found.end_ns, _MOST_OF_OTHERS)

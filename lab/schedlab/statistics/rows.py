@@ -94,7 +94,7 @@ class Row:
 
 
 def rows_of(group: Group, labels: list[str], planned: str, headlines: Collection[tuple[str, str]]) -> list[Row]:
-    """`headlines`: (metric, statistic). They get what takes time: omnibus tests, Tukey, Dunnett, drift."""
+    """Only the `headlines` (metric, statistic) get the tests that take time: omnibus tests, Tukey, Dunnett, drift."""
     samples = {label: group.samples[label] for label in labels if label in group.samples}
     resampled = {label: replicates(sample) for label, sample in samples.items()}
     by_label = {label: values(found) for label, found in resampled.items()}

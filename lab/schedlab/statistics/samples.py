@@ -36,11 +36,11 @@ class Sample(Protocol):
     def evaluate(self, weights: Weights) -> dict[str, np.ndarray]: ...
 
     def each(self) -> dict[str, np.ndarray]:
-        """Of every repetition by itself."""
+        """The statistics of each repetition alone."""
         ...
 
     def without_each(self) -> dict[str, np.ndarray]:
-        """Of all others: the jackknife."""
+        """The statistics without each repetition in turn: the jackknife."""
         ...
 
     def only(self, seeds: Sequence[int]) -> "Sample": ...
@@ -144,7 +144,7 @@ class Group:
 
     @cached_property
     def samples(self) -> dict[str, Sample]:
-        """By column. Made when asked for: by then many CPUs are at it."""
+        """By column. They are made on first use, which is in the processes that work on all CPUs."""
         return {label: sample for label, pairs in self.records.items() if (sample := _sample(self.metric, pairs))}
 
     @property

@@ -20,7 +20,7 @@ from schedlab.statistics.samples import MEAN, Group, Scalars, groups
 from schedlab.statistics.stability import Noise, floors_pct, noise
 from schedlab.statistics.verdict import CLAIMS, NOISE, OPEN, SAME, UNKNOWN, holm
 
-# What of a distribution is shown first: the usual, and the rare that people notice.
+# The statistics of a distribution that are shown first: the median, and the tail that people notice.
 _SHOWN = {"p50", "p99"}
 # The others are in the report's details.
 _MOST_HEADLINES = 3
@@ -33,7 +33,7 @@ _WEAKER = [OPEN, NOISE, SAME]
 
 @dataclass(frozen=True)
 class Trouble:
-    """A cell without a value: what happened, and the line that reproduces it."""
+    """A cell without a value, and why."""
 
     label: str
     workload: str
@@ -123,7 +123,7 @@ def _headlines(manifest: Manifest, everything: list[Group]) -> dict[str, set[tup
             if group.workload == workload["name"]:
                 present[group.metric] = group.statistics
         promised = [m for m in workload["promises"] if m in present]
-        # The same twice, once upside down: a run of fixed length promises its throughput first.
+        # Elapsed time and throughput say the same: of the two, the one that is promised first is kept.
         same = [m for m in promised if m in ("elapsed_s", "throughput_per_s")]
         promised = [m for m in promised if m not in same[1:]]
         metrics = promised[:_MOST_HEADLINES] or [m for m in FALLBACK_HEADLINES if m in present][:1]

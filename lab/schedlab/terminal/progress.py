@@ -21,7 +21,7 @@ class CellProgress:
             disable=not console.is_terminal,
             transient=True,
         )
-        # Cells that were there already say nothing about the speed of the others.
+        # Cells that had a record already say nothing about how fast the others run.
         self._task = self._bar.add_task(title, total=total - done)
 
     def __enter__(self) -> "CellProgress":

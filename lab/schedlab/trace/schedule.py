@@ -88,7 +88,7 @@ class _Fold:
         return any(now_ns - since > _LONG_NS for since in self.waiting.values())
 
     def close(self, end_ns: int) -> Schedule:
-        """What goes on goes on to the end."""
+        """Runs and waits that have not ended last until the window's end."""
         self.schedule.end_ns = end_ns
         for cpu, (pid, since) in sorted(self.running.items()):
             self._put(self.schedule.runs, Stretch(pid, cpu, since, end_ns))

@@ -21,7 +21,7 @@ from schedlab.vm.kernel import Kernel
 
 _INIT = Path(__file__).with_name("init.sh")
 _FOLDERS = ("/dev", "/proc", "/sys", "/tmp", "/run", "/etc", "/var/tmp")
-# Those with an application's programs are large.
+# Images that hold an application's programs are larger than this.
 _LARGE = 64 << 20
 _KEPT_IMAGES = {"initramfs": 16, "initramfs-large": 2}
 
@@ -57,7 +57,7 @@ def contents(
     tree.character_device("/dev/console", 5, 1)
     _add_busybox(tree)
     tree.file("/init", _INIT.read_bytes(), 0o755)
-    # Nobody runs what must not be root's.
+    # The user nobody is for programs that refuse to run as root.
     tree.file("/etc/passwd", b"root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n")
     tree.file("/etc/group", b"root:x:0:\nnogroup:x:65534:\n")
     # libbpf reads it to fill the Kconfig externs of a scheduler, and fails with EINVAL without.

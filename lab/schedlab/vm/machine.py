@@ -103,7 +103,7 @@ class Guest:
         boot = ["-kernel", str(self.kernel.image), *self.root.arguments()]
         arguments = ["-append", self.kernel_arguments()]
         machine = tiers.qemu_arguments(self.tier, self.shape)
-        # setpriv ends QEMU with us, even where we are ended in a way that nobody can catch.
+        # setpriv has the kernel kill QEMU when this process dies, even by a signal that cannot be caught.
         parent = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
         return [*parent, str(self.emulator.path), *machine, *boot, *arguments, *chardevs]
 
@@ -158,7 +158,7 @@ def boot(guest: Guest, limit_s: float, on_line: OnLine, on_error_line: OnLine) -
 
 
 def _start(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
-    """Start QEMU in a process group of its own: Ctrl-C is for us, QEMU ends when we say so."""
+    """Start QEMU in a process group of its own: Ctrl-C reaches this process alone, which then ends QEMU."""
     with open(log, "wb") as file:
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, process_group=0)
 
@@ -169,7 +169,7 @@ def _boot_limit_s(cpus: int) -> float:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill QEMU and all it started. One that the kernel does not let go of is left to it."""
+    """Kill QEMU and all it started. A process that the kernel does not release in time is left behind."""
     if process.poll() is not None:
         return
     with contextlib.suppress(ProcessLookupError):
