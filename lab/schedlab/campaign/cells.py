@@ -23,6 +23,7 @@ MAX_REPETITIONS = _STRIDE
 
 _encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
+
 def repetition(role: str, block: int) -> int:
     return _ROLES.index(role) * _STRIDE + block
 
