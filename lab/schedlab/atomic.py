@@ -16,7 +16,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @contextmanager
-def full_disk_is_one_line(path: Path) -> Iterator[None]:
+def write_errors_explained(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -33,7 +33,7 @@ def full_disk_is_one_line(path: Path) -> Iterator[None]:
 def write(path: Path, content: str | bytes) -> None:
     """Write to a temporary name in the same directory, then rename."""
     data = content.encode() if isinstance(content, str) else content
-    with full_disk_is_one_line(path):
+    with write_errors_explained(path):
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
             with os.fdopen(handle, "wb") as out:

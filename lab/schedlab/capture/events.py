@@ -101,7 +101,7 @@ class Migrate:
 
 
 @dataclass(frozen=True, slots=True)
-class Affinity:
+class SetAffinity:
     """A task asks for CPUs, for itself or (`target` above 0) for another."""
 
     at_ns: int
@@ -111,7 +111,7 @@ class Affinity:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class SetPolicy:
     """A task asks for a policy, by the kernel's number."""
 
     at_ns: int
@@ -160,8 +160,8 @@ Event = (
     | Exec
     | Exit
     | Migrate
-    | Affinity
-    | Policy
+    | SetAffinity
+    | SetPolicy
     | Asked
     | Packet
     | Softirq
@@ -254,7 +254,7 @@ def _affinity(prefix: Prefix, text: str) -> Event | None:
     mask = sum(int(value, 16) << 8 * int(name[1:]) for name, _, value in words)
     mask &= (1 << 8 * int(found[2])) - 1
     cpus = tuple(cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1)
-    return Affinity(prefix.at_ns, prefix.task, int(found[1]), cpus)
+    return SetAffinity(prefix.at_ns, prefix.task, int(found[1]), cpus)
 
 
 def _policy(prefix: Prefix, text: str) -> Event | None:
@@ -262,7 +262,7 @@ def _policy(prefix: Prefix, text: str) -> Event | None:
     if not found:
         return None
     target, policy, rt_priority = map(int, found.groups())
-    return Policy(prefix.at_ns, prefix.task, target, policy & ~_RESET_ON_FORK, rt_priority)
+    return SetPolicy(prefix.at_ns, prefix.task, target, policy & ~_RESET_ON_FORK, rt_priority)
 
 
 def _asked(prefix: Prefix, text: str) -> Event | None:

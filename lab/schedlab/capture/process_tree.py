@@ -4,7 +4,6 @@
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from schedlab.capture import events as seen
 from schedlab.capture.events import (
     Asked,
     Clone,
@@ -15,6 +14,8 @@ from schedlab.capture.events import (
     Member,
     Migrate,
     Packet,
+    SetAffinity,
+    SetPolicy,
     Softirq,
     Switch,
     Wakeup,
@@ -93,7 +94,7 @@ class _Follower:
         self.voluntary = self.involuntary = self.interrupted = self.migrations = 0
         self.displaced: dict[int, int] = {}  # by CPU
         self.flags: dict[int, int] = {}  # of tasks that are being made
-        self.asking: dict[int, seen.Affinity | seen.Policy] = {}  # by task
+        self.asking: dict[int, SetAffinity | SetPolicy] = {}  # by task
         self.senders: dict[int, int] = {}  # who gave a packet to the loopback device last, by CPU
         self.receiving: set[int] = set()  # CPUs
         self.unknown_policies = 0
@@ -153,7 +154,7 @@ class _Follower:
                     self.live[event.task].exits = True
             case Migrate():
                 self.migrations += event.task in self.live
-            case seen.Affinity() | seen.Policy():
+            case SetAffinity() | SetPolicy():
                 self.asking[event.task] = event
             case Asked():
                 asked = self.asking.pop(event.task, None)
@@ -176,12 +177,12 @@ class _Follower:
     def _until(self, at_ns: int) -> Until:
         return Until(self.ticks.moved(self.began_ns, at_ns) if self.ticks else at_ns - self.began_ns)
 
-    def _granted(self, asked: "seen.Affinity | seen.Policy") -> None:
+    def _granted(self, asked: "SetAffinity | SetPolicy") -> None:
         live = self.live.get(asked.target or asked.task)
         if live is None:
             return
         self._ran(live)
-        if isinstance(asked, seen.Affinity):
+        if isinstance(asked, SetAffinity):
             live.task.steps.append(Affinity(asked.cpus))
         elif asked.policy in _POLICIES:
             live.task.steps.append(Policy(_POLICIES[asked.policy].format(asked.rt_priority)))

@@ -31,7 +31,7 @@ def trace(options: argparse.Namespace) -> int:
         raise InputError(f"-o {path}: expected a name that ends in {known}, or --format")
     what = _traced(options)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
-    with atomic.full_disk_is_one_line(path):
+    with atomic.write_errors_explained(path):
         try:
             with simulated.lines(what) as lines, temporary.open("wb") as out:
                 if form == FTRACE:

@@ -64,13 +64,13 @@ def describe(campaign: Campaign, command: str) -> Manifest:
         "repetitions": request.repetitions,
         "seed_base": request.seed_base,
         "digests": _digests(campaign),
-        "host": host(),
+        "host": _this_machine(),
         "cells": [{"id": c.id, "label": c.label, "role": c.role, "cell": c.data} for c in campaign.cells],
     }
     return Manifest(data, campaign.cells)
 
 
-def host() -> dict[str, Any]:
+def _this_machine() -> dict[str, Any]:
     return {
         "system": platform.platform(),
         "machine": platform.machine(),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from schedlab.atomic import full_disk_is_one_line
+from schedlab.atomic import write_errors_explained
 from schedlab.collect import records
 from schedlab.collect.records import CorruptRecord, Record
 from schedlab.errors import InputError
@@ -20,7 +20,7 @@ class Store:
         self.lines: dict[tuple[str, str], str] = {}  # the rows of results.csv by cell and label, made while others run
 
     def create(self) -> None:
-        with full_disk_is_one_line(self.directory):
+        with write_errors_explained(self.directory):
             try:
                 self.cells.mkdir(parents=True, exist_ok=True)
             except FileExistsError as error:
@@ -29,7 +29,7 @@ class Store:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """One writer at a time; the kernel drops the lock when the process ends, however it ends."""
-        with full_disk_is_one_line(self.directory / ".lock"), (self.directory / ".lock").open("w") as lock:
+        with write_errors_explained(self.directory / ".lock"), (self.directory / ".lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:

@@ -128,7 +128,7 @@ def write_table(store: Store, name: str, columns: dict[str, str], lines: Iterabl
         return False
     target = store.directory / f"{name}.parquet"
     temporary = store.directory / f".{name}.parquet.new"
-    with atomic.full_disk_is_one_line(target):
+    with atomic.write_errors_explained(target):
         try:
             with duckdb.connect() as database:
                 table = database.read_csv(str(source), header=True, columns=columns)

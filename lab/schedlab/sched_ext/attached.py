@@ -47,7 +47,7 @@ def find() -> Loaded | None:
 
 def start(name: str, command: list[str]) -> Loaded:
     """Start the scheduler's program and wait until the kernel runs under it."""
-    with atomic.full_disk_is_one_line(FOLDER):
+    with atomic.write_errors_explained(FOLDER):
         FOLDER.mkdir(parents=True, exist_ok=True)
     log = FOLDER / f"{name}.log"
     before = sysfs.read()
