@@ -44,7 +44,7 @@ def run_anew(name: str, *command: str) -> Path:
 
 
 def records_in(folder: Path) -> list[Record]:
-    # Gone only now: for five minutes ext4 looks past each inode of a deleted file before it gives one out.
+    # Deleted after the measurement: for five minutes ext4 passes over a deleted file's inode before it uses it again.
     shutil.rmtree(_before(folder), ignore_errors=True)
     found = [records.read(path, path.stem) for path in sorted((folder / "cells").glob("*.json"))]
     failed = [record.reason for record in found if record.status != records.OK]

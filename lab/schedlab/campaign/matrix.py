@@ -25,7 +25,7 @@ CONTROL_LABEL = "default (again)"
 
 
 def shuffled(items: Sequence[T], *seed: object) -> list[T]:
-    """Sort by a hash of seed and position: needs no generator whose stream may change between versions."""
+    """Sorted by a hash of seed and position, which stays the same where a library's generator may change."""
     text = "\0".join(map(str, seed))
 
     def key(index: int) -> bytes:
@@ -92,7 +92,7 @@ def with_control(chosen: list[Arm]) -> list[Arm]:
 
 
 def _simulated(request: Request, engine: str) -> list[Block]:
-    """Order does not matter there: one block per machine, repetition outermost so that a cut-off run is balanced."""
+    """One block per machine. Repetitions are outermost, so that an interrupted run has as many of each scheduler."""
     return [
         Block(
             machine,

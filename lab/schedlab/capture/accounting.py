@@ -22,7 +22,7 @@ REMARKS = (
 )
 # The runner's keeper has a thread of this name as long as the application's script runs.
 _WATCH = "run"
-# A process of more threads of one kind is not told thread by thread.
+# Where a process has more threads of one name, they are one kind together.
 _TOLD_APART = 32
 _PERIOD_S = 0.1
 # The kernel's report of a task may come this late; PIDs are used again after seconds at the earliest.
@@ -94,7 +94,7 @@ def _below(ended: Sequence[Ended], root: int, began_ns: int) -> list[Ended]:
 
 
 def _kinds(ended: Sequence[Ended], nice: int) -> dict[str, Kind]:
-    """By name. `nice` is that of the command, which is not told."""
+    """By name. `nice` is the command's own, which names leave out."""
     found: dict[str, Kind] = {}
     for name, task in _named(ended, nice):
         kind = found.setdefault(name, Kind())

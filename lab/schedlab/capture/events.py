@@ -62,7 +62,7 @@ class Fork:
 
 @dataclass(frozen=True, slots=True)
 class Clone:
-    """A task is being made, just before it is forked: with which of the kernel's flags."""
+    """The flags of clone for a new task, just before sched_process_fork."""
 
     at_ns: int
     child: int
@@ -71,7 +71,7 @@ class Clone:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """The task is a thread of this process; seen when it first ran, and when that changed."""
+    """The task is a thread of this process: when it first ran, and when that changed."""
 
     at_ns: int
     task: int
@@ -192,7 +192,7 @@ _EXIT = re.compile(r"comm=.* pid=(\d+) prio=-?\d+(?: group_dead=\w+)?")
 _MIGRATE = re.compile(r"comm=.* pid=(\d+) prio=-?\d+ orig_cpu=\d+ dest_cpu=(\d+)")
 
 
-# Of probes that tracing.sh sets: who they attach to stands before.
+# Events of the probes that tracing.sh sets; the task is in the line's prefix.
 _AFFINITY = re.compile(r"\(\S+\) pid=(-?\d+) len=(\d+)((?: m\d+=0x[0-9a-f]+)+)")
 _POLICY = re.compile(r"\(\S+\) pid=(-?\d+) policy=(\d+) priority=(\d+)")
 _ASKED = re.compile(r"\(\S+\) ret=(-?\d+)")

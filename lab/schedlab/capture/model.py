@@ -39,12 +39,12 @@ class Side:
         return self.cpu_ms / 1e3 * self.blocks_per_s
 
 
-# What it stands for, what was measured, what the model does.
+# The kinds' names, what was measured, what the model does.
 Row = tuple[str, Side | None, Side | None]
 
 
 def simulated(workload: Path, made: Mapping[str, Any], params: Mapping[str, str]) -> dict[str, Kind]:
-    """The model at the load and with the parameters of the profile that `made` describes, and others over them."""
+    """The model's kinds of task at the profile's load, with the profile's parameters and `params` over them."""
     runner = checkout.need_binary("schedlab-sim")
     with tempfile.TemporaryDirectory(prefix="schedlab-model-") as folder:
         # The kernel's accounts leave out how a task is taken apart at its end, so the model must not charge it either.
@@ -109,7 +109,7 @@ def sides(workload: Path, profile: Mapping[str, Any], params: Mapping[str, str])
 
 
 def out_of_bounds(rows: list[Row], left_out: Collection[str]) -> list[str]:
-    """The kinds that the model fails, and by how much; of those that the workload leaves out nothing is asked."""
+    """The kinds whose CPU time the model misses, and by how much. Kinds that the workload leaves out do not count."""
     whole_ms = sum(real.cpu_ms for _, real, _ in rows if real)
     found = []
     for name, real, ours in rows:
@@ -123,7 +123,7 @@ def out_of_bounds(rows: list[Row], left_out: Collection[str]) -> list[str]:
 
 
 def blocks_out_of_bounds(rows: list[Row], left_out: Collection[str]) -> list[str]:
-    """The kinds that block oftener or more seldom than measured, and by how much."""
+    """The kinds that block more or less often than measured, and by how much."""
     whole = sum(real.blocks for _, real, _ in rows if real)
     found = []
     for name, real, ours in rows:

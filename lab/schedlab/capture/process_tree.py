@@ -73,7 +73,7 @@ def _find_root(trace: Trace, root: str | None) -> tuple[int, int]:
     begun: tuple[int, int] | None = None
     for index, event in enumerate(trace.events):
         if isinstance(event, Exec) and wanted in (str(event.task), event.comm, PurePath(event.filename).name):
-            # What was before belongs to whoever started it.
+            # What ran before exec belongs to the program that started it.
             return event.task, index
         if begun is None and isinstance(event, Switch) and wanted in (str(event.next), event.next_comm):
             begun = event.next, index
@@ -125,7 +125,7 @@ class _Follower:
             self.involuntary,
             self.interrupted,
             self.migrations,
-            # Where nobody noted how many CPUs there are, those that were seen.
+            # Where the trace does not note how many CPUs there are: those that were seen.
             {"cpus": str(1 + self.last_cpu)} | self.trace.notes,
             self._remarks(),
         )
@@ -258,7 +258,7 @@ class _Follower:
         if live.blocked_at_ns is not None:
             self._wake(event)  # a trace without sched_waking
         else:
-            live.early = None  # it had not blocked: nothing came of it
+            live.early = None  # the task had not blocked, so the early wake-up had no effect
 
     def _waker(self, event: Waking | Wakeup) -> _Waker:
         live = self.live[event.task]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from schedlab.capture.tasks import Run, Sleep, Task, Wait
 
 _ROWS = 20
-# The last part, which holds the few longest, is told apart once more.
+# The last part, which holds the longest, is split once more.
 _LAST_ROWS = 5
 
 
@@ -30,7 +30,7 @@ _ABOUT = {
 
 @dataclass(frozen=True)
 class Distribution:
-    """Durations in nanoseconds, sorted; the longest can be told from a table only if it is alone in its row."""
+    """Durations in nanoseconds, sorted."""
 
     values_ns: list[int]
 

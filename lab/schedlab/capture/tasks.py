@@ -18,7 +18,7 @@ class Sleep:
 
 @dataclass
 class Until:
-    """Asleep until so long after the start; at once if that is over."""
+    """Asleep until so long after the start of the recording; no sleep where that has passed."""
 
     ns: int
 
@@ -82,7 +82,7 @@ class Task:
     tid: int
     comm: str
     prio: int | None = None
-    # What it has from its parent, or asked for itself, as far as that was seen.
+    # Whether SCHED_RR was inherited or asked for, as far as the trace shows.
     round_robin: bool = False
     steps: list[Step] = field(default_factory=list)
     ended: bool = False

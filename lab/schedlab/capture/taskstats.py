@@ -128,7 +128,7 @@ class Listener:
         raise OSError("no answer")
 
     def _acknowledged(self) -> None:
-        """Tasks that end in the moment of registering are told before the answer comes."""
+        """Reads on to the acknowledgement: reports of tasks that end while it registers come before it."""
         while True:
             for kind, body in _messages(self.socket.recv(_DATAGRAM_BYTES)):
                 if kind == _ERROR:
@@ -158,7 +158,7 @@ def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _ended(body: bytes, at_ns: int, late_ns: int) -> Ended | None:
-    """Of the two parts of a message the task's own; the process's sum comes with its last task."""
+    """The task's own part of a message; the other part, of its last task's message, is the process's sum."""
     task = dict(_attributes(body[_GENERIC.size :])).get(_OF_A_TASK)
     if task is None:
         return None

@@ -24,7 +24,7 @@ class Ticks:
 
     @staticmethod
     def of(trace: Trace) -> "Ticks | None":
-        """None: nobody noted how often it ticked, or most wake-ups by interrupts have nothing to do with it."""
+        """None where the trace does not note HZ, or most wake-ups by interrupts do not follow a tick."""
         if not trace.notes.get("hz", "").isdigit():
             return None
         period_ns = 1_000_000_000 // int(trace.notes["hz"])

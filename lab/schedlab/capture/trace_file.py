@@ -82,7 +82,7 @@ def _read_perf_data(path: Path, allow_lost: bool) -> Trace:
         try:
             trace = parse(child.stdout, str(path), allow_lost)
         except InputError:
-            # What perf says itself explains more than that its output has no events.
+            # perf's own error says more than that its output has no events.
             child.stdout.close()
             if child.wait() == 0:
                 raise
@@ -119,7 +119,7 @@ class _Lines:
         self.process: dict[int, int] = {}  # by task, where lines say so
 
     def take(self, line: str) -> str | None:
-        """Reads one line; what is wrong with it, if anything is."""
+        """Reads one line, and returns what is wrong with it."""
         if self._is_comment(line):
             return None
         lost = _LOST.fullmatch(line)

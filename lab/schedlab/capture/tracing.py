@@ -24,7 +24,7 @@ _PATIENCE_S = 10.0
 
 @dataclass(frozen=True)
 class Guest:
-    """The virtual machine, if that is where the command runs."""
+    """The guest in which a command is traced."""
 
     tier: str = "auto"
     cpus: int = 2

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from schedlab.capture.tasks import Affinity, Nice, Policy, Post, Recording, Run, Sleep, Start, Step, Task, Until, Wait
 
-# What the simulator charges by itself (crates/machine/src/costs.rs), and the recorded times hold already.
+# Costs that the simulator adds by itself (crates/machine/src/costs.rs); recorded times contain them already.
 FORK_NS = 150_000
 EXIT_NS = 100_000
 THREAD_NS = 10_000  # to start a thread, and to end it
@@ -109,7 +109,7 @@ def _task(task: Task, names: dict[int, str], recording: Recording) -> str:
 
 
 def _program(actions: list[str]) -> list[str]:
-    """As many actions a line as fit; a line may only end between two of them."""
+    """A program with as many actions on a line as fit."""
     lines = ["program = ["]
     for action in actions:
         if lines[-1].endswith(",") and len(lines[-1]) + len(action) + 2 <= _WIDTH:

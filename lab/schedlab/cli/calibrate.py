@@ -155,7 +155,7 @@ def _versions(packages: list[str]) -> str:
         )
     except OSError:
         return ""
-    # What is known by name alone is not installed.
+    # A package without a version is not installed.
     return ", ".join(line for line in shown.stdout.splitlines() if not line.endswith(" "))
 
 

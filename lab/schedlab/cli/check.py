@@ -15,7 +15,7 @@ from schedlab.errors import CHECK_FAILED, InputError, PlaceError
 from schedlab.places import trial
 
 _RUNNER = "schedlab-sim"
-# Options of ours that go to the simulator as they are.
+# Options that are passed on to the simulator unchanged.
 _PASSED_ON = ("each", "seed", "runs", "time_s", "jobs", "directory", "idle_ms", "starvation_ms", "share_ms", "pause_us")
 
 
@@ -39,7 +39,7 @@ def check(options: argparse.Namespace) -> int:
 
 
 def _source(name: str) -> Path | None:
-    """A file or folder as it is; the folder of a scheduler of the tree."""
+    """A file or folder as it was given; None for a scheduler of the tree."""
     if "/" in name or name.endswith(".bpf.c"):
         if not Path(name).exists():
             raise InputError(f"{name}: no such policy file or folder")
@@ -98,7 +98,7 @@ def _show(outcome: trial.Outcome, out: Any) -> None:
 
 
 def _simulate(command: list[str], as_json: bool, outcome: trial.Outcome | None) -> int:
-    """Ctrl-C reaches the simulator too: it ends in order, and says what it has."""
+    """Ctrl-C reaches the simulator too, which ends in order and prints what it has found."""
     if as_json:
         command = [*command, "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE if as_json else None, text=True) as child:

@@ -65,7 +65,7 @@ def _report(one: Study, reproductions: list[Reproduction], reasons: dict[str, st
 def _say_where(
     pages: "list[page.Found]", reproductions: dict[str, list[Reproduction]], root: Path, options: argparse.Namespace
 ) -> None:
-    """One page for all of them, beside those of each."""
+    """Writes one page for all studies beside the page of each, and says where."""
     if not pages:
         return
     path = root / pages[0].study.name / "report.html"
@@ -100,7 +100,7 @@ def _show(reproductions: dict[str, list[Reproduction]], reasons: dict[str, str],
         print(json.dumps(_as_json(reproductions, reasons, scores), ensure_ascii=False, indent=1))
         return
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 180)
-    # Of several, the claims are in the report.
+    # Where there are several studies, their claims are in the report alone.
     if len(reproductions) == 1:
         for name, found in reproductions.items():
             terminal.claims(name, found, console)

@@ -21,7 +21,7 @@ class Histogram:
     min_ns: int
     max_ns: int
     sum_ns: int
-    # A bucket's lowest value, ascending, and its count. A campaign holds millions: machine integers side by side.
+    # A bucket's lowest value, ascending, and its count. A campaign holds millions of them, so they are packed integers.
     values_ns: "array[int]"
     counts: "array[int]"
 

@@ -42,13 +42,13 @@ def _names(part: Any, action: str) -> bool:
 
 
 def memory_mib(workloads: Iterable[Path]) -> int | None:
-    """What a guest with these needs; None where all of them are tasks alone."""
+    """The memory a guest needs for these; None where none is an application."""
     tables = [table for table in map(command, workloads) if table is not None]
     return max((table.get("memory_mib", MEMORY_MIB) for table in tables), default=None)
 
 
 def files(engine: Path, runs: Iterable[tuple[Path, int, Mapping[str, str]]]) -> dict[str, Path]:
-    """Guest paths and files here for runs: workload file, load, parameters."""
+    """The files, by guest path, that runs (workload file, load, parameters) need in a guest."""
     found: dict[str, Path] = {}
     asked: set[tuple[Any, ...]] = set()
     for path, load, params in runs:

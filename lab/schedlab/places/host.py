@@ -23,7 +23,7 @@ def engine() -> Path:
 def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done: Done, say: Say) -> int:
     if not todo:
         return 0
-    # First what the machine lacks for good, then what sudo would mend.
+    # A lack of sched_ext is said before a lack of privileges, which sudo would mend.
     sysfs.read()
     sysfs.need_root("measuring on this machine")
     objects = real_kernel.objects(engine(), campaign, store.directory / "objects")

@@ -20,7 +20,7 @@ _ABOUT_A_CELL = re.compile(r"[0-9a-f]{20}: ")
 
 
 class RunnerBroke(LabError):
-    """The runner ended in a way it should not."""
+    """The runner was killed, or ended with an unknown status."""
 
 
 def drive(command: list[str], done: Done, say: Say) -> int:
@@ -83,7 +83,7 @@ def exit_status(status: int, messages: list[str], name: str, say: Say) -> int:
     if status == PlaceError.status:
         raise PlaceError(last or f"{name}: the place is not available")
     for line in messages[-_LAST_LINES:]:
-        # Why a cell failed is in its record, and is told from there.
+        # A failed cell's reason is in its record and is printed from there.
         if not _ABOUT_A_CELL.match(line):
             say(line)
     if status == InterruptedRun.status:
@@ -96,7 +96,7 @@ def exit_status(status: int, messages: list[str], name: str, say: Say) -> int:
 
 
 def _end(child: subprocess.Popen) -> None:
-    """Ask, wait, then insist."""
+    """SIGINT first, then SIGTERM, then SIGKILL."""
     for sign, patience_s in ((signal.SIGINT, _PATIENCE_S), (signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0)):
         if child.poll() is not None:
             return

@@ -114,7 +114,7 @@ def _files(campaign: Campaign, cells: list[PlannedCell], objects: dict[str, Path
 
 
 def _keep(line: str, store: Store, waiting: dict[str, PlannedCell]) -> records.Record | None:
-    """Write a record that came as a line; None where the line is not one of those awaited."""
+    """Keep a record that came as a line; None where the line is no record that is waited for."""
     try:
         data = json.loads(line)
         record = records.parse(data, str(data["id"]))
@@ -127,7 +127,7 @@ def _keep(line: str, store: Store, waiting: dict[str, PlannedCell]) -> records.R
 
 
 def _at(waiting: dict[str, PlannedCell]) -> str:
-    """Which cell the guest was at when it broke: the first without a record."""
+    """The cell that the guest was running when it failed: the first without a record."""
     cell = next(iter(waiting.values()), None)
     if cell is None:
         return ""

@@ -18,7 +18,7 @@ from schedlab.report.html import Markup, element, join, table
 from schedlab.statistics import design, verdict
 from schedlab.statistics.summary import MIXED, Measure, Summary, measures
 
-# More would hardly fit: what is drawn in vain takes time.
+# A page with more cells would be too large, and drawing it first takes time.
 _MOST_CELLS = 3_000
 
 
@@ -35,7 +35,7 @@ def write(summary: Summary, found: dict[str, Record], store: Store) -> None:
 
 
 def render(summary: Summary, found: dict[str, Record], booted: list[dict[str, Any]], whole: bool = True) -> str:
-    """Not whole: without one-way plots and single cells, which a large campaign has too many of for one file."""
+    """Not `whole`: one-way plots and single cells are left out, of which a large campaign has too many for one file."""
     data = summary.manifest.data
     title = f"{_enumerate(summary.manifest.labels)}: {_place(data['place'])}"
     sections = parallel.each(

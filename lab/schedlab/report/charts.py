@@ -120,7 +120,7 @@ def _point(
 
 
 def _set_aside(points: list[dict[str, Any]], count: int) -> None:
-    """Schedulers that do alike would hide each other: they stand side by side."""
+    """Points of schedulers with similar values would hide each other, so they are set side by side."""
     axis = _Axis([point["load"] for point in points])
     for point in points:
         beside = (point.pop("index") - (count - 1) / 2) * _DODGE
@@ -234,7 +234,7 @@ def _source(points: list[dict[str, Any]], labels: list[str], live: bool) -> dict
 
 
 def _asked(x: dict[str, Any], y: dict[str, Any], load_name: str) -> list[dict[str, Any]]:
-    """What the pointer meets: a point's surroundings, larger than what is seen of it."""
+    """An invisible point, larger than the visible one, that the pointer meets for its tooltip."""
     fields = {"scheduler": "scheduler", "load": load_name, "shown": "value", "interval": "95 % interval", "n": "n"}
     tooltip = [{"field": f, "title": t, "type": "nominal"} for f, t in fields.items()]
     mark = {"type": "point", "filled": True, "size": 400, "opacity": 0}
@@ -244,7 +244,7 @@ def _asked(x: dict[str, Any], y: dict[str, Any], load_name: str) -> list[dict[st
 def _printed(
     printed: Sequence[dict[str, Any]], x: dict[str, Any], y: dict[str, Any], labels: list[str], live: bool
 ) -> list[dict[str, Any]]:
-    """What was published: hollow, and larger, so that ours is seen within."""
+    """Published values: hollow and larger points, so that ours are seen inside."""
     if not printed:
         return []
     layer: dict[str, Any] = {

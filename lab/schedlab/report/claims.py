@@ -13,7 +13,7 @@ from schedlab.studies.score import Reproduction, Score
 AGREES, CONTRADICTED, UNMEASURED = "agrees", "contradicted", "not measured"
 _WORD = {True: AGREES, False: CONTRADICTED, None: UNMEASURED}
 _STYLE = {AGREES: "better", CONTRADICTED: "worse", UNMEASURED: None}
-# Of the picture: beyond this, points lie on its edge.
+# Points beyond this are drawn on the picture's edge.
 _EDGE_PCT = 60.0
 
 
@@ -99,7 +99,7 @@ def _winner(sign: int) -> str:
 
 
 def picture(reproductions: Iterable[Reproduction]) -> Markup:
-    """Ours over published: what agrees lies in the upper right and lower left; on the line, to the percent."""
+    """Ours against published. Claims that agree lie in the upper right and lower left, exact ones on the diagonal."""
     points = [
         {
             "published": max(-_EDGE_PCT, min(_EDGE_PCT, v.claim.pct_a_over_b)),

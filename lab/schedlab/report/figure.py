@@ -45,7 +45,7 @@ def frame() -> dict[str, Any]:
         "padding": 4,
         "config": {
             "font": _FONT,
-            "aria": False,  # the tables say it all, and better
+            "aria": False,  # the tables hold the same values
             "view": {"stroke": None, "continuousWidth": WIDTH - 70, "continuousHeight": HEIGHT - 60},
             "axis": {
                 "labelColor": soft,
@@ -54,7 +54,7 @@ def frame() -> dict[str, Any]:
                 "titleFontSize": 12,
                 "titleFontWeight": "normal",
                 "labelOverlap": "greedy",
-                "labelSeparation": 8,  # fonts of browsers are wider than those it was measured with
+                "labelSeparation": 8,  # browsers' fonts are wider than the one that labels are measured with
                 "gridColor": line,
                 "domainColor": line,
                 "tickColor": line,
@@ -73,7 +73,7 @@ def frame() -> dict[str, Any]:
 
 
 def json_text(content: object) -> str:
-    """Nothing in the data can end the element that holds them."""
+    """JSON in which no text can close the element that holds it."""
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 

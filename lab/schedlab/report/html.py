@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Building HTML without forgetting to escape."""
+"""HTML whose text is always escaped."""
 
 import re
 from html import escape as _escape
 
-# What a line is not broken between: a number and its unit, two numbers that are compared.
+# No line break between a number and its unit, or between two numbers that are compared.
 _TOGETHER = re.compile(r"(?<=\d) (?=%|[mµ]?s\b|: [\d−])|(?<=\d :) (?=[\d−])")
 
 

@@ -33,7 +33,7 @@ class Loaded:
     name: str
     command: list[str]
     pid: int
-    started: str  # of the process, in the kernel's own count: a reused pid has another
+    started: str  # the process's start time in ticks: a reused PID has another
 
 
 def find() -> Loaded | None:
@@ -89,7 +89,7 @@ def _end(pid: int) -> None:
         deadline = time.monotonic() + patience_s
         while time.monotonic() < deadline:
             with contextlib.suppress(ChildProcessError):
-                # Where it is our own child, it stays a zombie until it is waited for.
+                # A child of this process stays a zombie until it is waited for.
                 os.waitpid(pid, os.WNOHANG)
             if _start_time(pid) != started:
                 return
@@ -107,7 +107,7 @@ def _start_time(pid: int) -> str:
 
 @contextmanager
 def put_back(say: Callable[[str], None]) -> Iterator[None]:
-    """Stop what runs and start it again at the end; refuse where nobody could start it again."""
+    """Stop the running scheduler and start it again at the end; refuse where it could not be started again."""
     state = sysfs.read()
     if not state.enabled:
         yield

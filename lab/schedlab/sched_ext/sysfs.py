@@ -42,7 +42,7 @@ def need_root(what: str) -> None:
 
 
 def wait(enabled: bool, patience_s: float) -> bool:
-    """Whether the kernel got there in time."""
+    """Whether the kernel reached that state in time."""
     deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:
         if read().state == ("enabled" if enabled else "disabled"):

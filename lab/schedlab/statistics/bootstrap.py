@@ -99,5 +99,5 @@ def _acceleration(left_out: list[np.ndarray]) -> float:
 def _corrected(z: float, bias: float, acceleration: float) -> float:
     shifted = bias + z
     stretch = 1 - acceleration * shifted
-    # Of two or three repetitions the reach is beyond all that was drawn.
+    # With two or three repetitions the ends lie beyond everything that was drawn.
     return _NORMAL.cdf(bias + shifted / stretch) if stretch > 0 else float(shifted > 0)

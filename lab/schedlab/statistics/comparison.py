@@ -27,7 +27,7 @@ class Comparison:
     change: Change  # percent of the reference, 95 % interval, n
     effect: Effect  # Hedges g, in standard deviations of the runs
     detectable_pct: float  # the smallest change that these runs would have shown in four campaigns of five
-    runs_for_1_pct: float  # runs a scheduler that would show one percent; infinite: more than power.MOST_RUNS
+    runs_for_1_pct: float  # runs a scheduler that would show one percent; infinite: more than design.MOST_RUNS
     method: str  # of the test
     t: float
     df: float

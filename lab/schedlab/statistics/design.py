@@ -22,7 +22,7 @@ PAIRED_TEST = {SEEDS: "paired t over seeds", BLOCKS: "paired t over blocks"}
 ALPHA = 0.05
 POWER = 0.8
 TARGET_PCT = 1.0
-# Beyond this nobody runs them: "more than".
+# Nobody runs more: beyond this it says "more than".
 MOST_RUNS = 1000
 
 

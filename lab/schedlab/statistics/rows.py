@@ -74,7 +74,7 @@ class Row:
 
     @property
     def measure(self) -> Key:
-        """What loads have in common."""
+        """The row's key without its load."""
         return self.workload, self.machine, self.metric, self.statistic
 
     def verdict(self, label: str) -> str:
@@ -82,7 +82,7 @@ class Row:
         return found.verdict if found else verdict.UNKNOWN
 
     def key(self) -> dict[str, Any]:
-        """What names the row in every file."""
+        """The columns that identify the row in every file."""
         return {
             "workload": self.workload,
             "machine": self.machine,
@@ -128,7 +128,7 @@ def rows_of(group: Group, labels: list[str], planned: str, headlines: Collection
 def _changes(
     reference: str, label: str, samples: dict[str, Sample], resampled: dict[str, Replicates], planned: str
 ) -> dict[str, Change] | str:
-    """By statistic; or why there are none."""
+    """The changes by statistic, or why there are none."""
     for name in (reference, label):
         if name not in samples:
             return f"no value of {name}"
@@ -173,7 +173,7 @@ def _in_depth(row: Row, planned: str) -> Row:
 
 
 def _within(row: Row, whole: dict[str, Runs], blocks: Blocks | None, groups: OneWay) -> list[Comparison]:
-    """p over all pairs of the cell, and over all comparisons with the reference."""
+    """The comparisons with p over all pairs of the cell, and over all comparisons with the reference."""
     if blocks:
         tukey, t, df, n = blocks.p_within, blocks.t, blocks.df, dict.fromkeys(whole, blocks.n)
     else:
@@ -200,7 +200,7 @@ def _within(row: Row, whole: dict[str, Runs], blocks: Blocks | None, groups: One
 
 
 def _drift(whole: dict[str, Runs]) -> Drift | None:
-    """Of all schedulers together: the mean over them of each one's value relative to its own mean."""
+    """Of all schedulers together: in each block the mean of their values, relative to each scheduler's own mean."""
     seeds = sorted(set.intersection(*[set(found.seeds) for found in whole.values()]))
     shares = [at / at.mean() for found in whole.values() if len(at := found.at(seeds)) and at.mean()]
     return drift(np.mean(shares, axis=0)) if shares else None

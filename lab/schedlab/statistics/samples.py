@@ -60,7 +60,7 @@ class Scalars:
         return [MEAN]
 
     def evaluate(self, weights: Weights) -> dict[str, np.ndarray]:
-        # Every row draws the same number.
+        # Every resample draws equally many repetitions.
         return {MEAN: weights @ self.values / weights[0].sum()}
 
     def each(self) -> dict[str, np.ndarray]:
@@ -90,7 +90,7 @@ class Distributions:
         self._counts[row, at] = np.concatenate([np.asarray(h.counts) for h in self.histograms])
         self._sums = np.array([h.sum_ns for h in self.histograms], dtype=float)
         self._totals = self._counts.sum(axis=1)
-        # No resample holds more: whole numbers that are exact in half the memory, and multiplied in half the time.
+        # No resample's counts add up to more, so float32 is exact, in half the memory and half the time.
         if self._totals.max(initial=0) * len(self.histograms) < 2**24:
             self._counts = self._counts.astype(np.float32)
         filled = [h for h in self.histograms if h.count]

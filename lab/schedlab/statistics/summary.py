@@ -27,7 +27,7 @@ _MOST_HEADLINES = 3
 
 
 MIXED = "mixed"
-# Where no load carries a claim, the first of these that one does.
+# Where no load carries a claim: the first of these that a load has.
 _WEAKER = [OPEN, NOISE, SAME]
 
 
@@ -62,7 +62,7 @@ class Summary:
 
     @property
     def design(self) -> str:
-        """As planned; a pair that lost its partners says so itself."""
+        """The planned design; a comparison whose pairs are incomplete has its own."""
         return design.of_place(self.manifest.data["place"])
 
     def headlines(self) -> list[Row]:
@@ -190,7 +190,7 @@ class Measure:
         return self.rows[0]
 
     def word(self, label: str) -> str:
-        """Better or worse where no load says otherwise and at least one says so."""
+        """Better or worse where at least one load says so and none the opposite."""
         seen = {row.verdict(label) for row in self.rows}
         claims = seen & CLAIMS
         if len(claims) > 1:
@@ -198,11 +198,11 @@ class Measure:
         return claims.pop() if claims else next((word for word in _WEAKER if word in seen), UNKNOWN)
 
     def agreeing(self, label: str) -> int:
-        """Loads whose own verdict is the line's."""
+        """How many loads have the same verdict."""
         return sum(row.verdict(label) == self.word(label) for row in self.rows)
 
     def smaller_than_pct(self, label: str) -> float:
-        """Ruled out at every load: a difference this large."""
+        """A difference this large is ruled out at every load."""
         bounds = [row.against[label].smaller_than_pct for row in self.rows if label in row.changes]
         return max((bound for bound in bounds if math.isfinite(bound)), default=math.nan)
 

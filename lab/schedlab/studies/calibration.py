@@ -31,7 +31,7 @@ class Found:
 
 
 def calibrate(experiment: Experiment, machine: str) -> Found:
-    """From the value in the file, which stays where it is near enough."""
+    """Starts at the value in the file, which is kept where it is near enough."""
     wanted = experiment.calibration
     assert wanted is not None
     load, target = wanted.targets[machine]

@@ -21,7 +21,7 @@ from schedlab.studies.study_file import Study
 _FIRST = ("cpu_s", "cpu_usage_pct", "idle_while_waiting_pct", "disk_wait_s")
 _REST = ("migrations", "switches_voluntary", "switches_involuntary", "wakeup_latency_us", "waiting_us")
 _MOST_OF_THE_REST = 2
-# Smaller differences explain nothing; of what may be next to nothing itself, smaller than this share of the time.
+# Smaller differences explain nothing. A counter that may be nearly zero has to differ by this share of elapsed time.
 _LEAST_PCT = 0.5
 _MAY_BE_NOTHING = {"idle_while_waiting_pct", "disk_wait_s"}
 
@@ -43,7 +43,7 @@ def _why(study: Study, claim: Claim, measured: Measured) -> str:
 
 
 def _compared(study: Study, claim: Claim, measured: Measured, name: str) -> tuple[float, str] | None:
-    """How far apart the sides are, and that in words; None where they are not, or one was not measured."""
+    """How far apart the two sides are, with the words for it; None where they are alike or one was not measured."""
     a, b = (_mean(study, claim, side, measured, name) for side in (claim.a, claim.b))
     if a is None or b is None or a == b or (a and b and abs(a / b - 1) * 100 < _LEAST_PCT):
         return None

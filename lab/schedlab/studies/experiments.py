@@ -28,7 +28,7 @@ class Measured:
     values: dict[Key, list[float]]
 
     def mean(self, experiment: Experiment, machine: str, scheduler: str, load: int, metric: str) -> float | None:
-        """A sum where the study's metric is one of several of ours; None where nothing was measured."""
+        """The sum of several of our metrics where the study's metric is one; None where nothing was measured."""
         parts = [self.values.get((experiment.name, machine, scheduler, load, m)) for m in experiment.metrics[metric]]
         if any(not part for part in parts):
             return None
@@ -81,7 +81,7 @@ class Part:
 
 
 def parts(study: Study, base: Path, place: str, cpus: str | None, tier: str | None, n: int | None) -> Iterator[Part]:
-    """`cpus`, `tier`: of the guest. On a real kernel the machine is the one that is there, whatever the study had."""
+    """`cpus` and `tier` are the guest's. A real kernel runs on the machine at hand, whatever machine the study used."""
     for experiment in study.experiments:
         for machine in experiment.machines:
             params = experiment.params_on(machine)

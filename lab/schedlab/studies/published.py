@@ -40,7 +40,7 @@ class Claim:
 
     @property
     def counts(self) -> bool:
-        """Whether the fair score looks at it: a single cell, two families, and what it says is what ran."""
+        """Whether the fair score counts it: a single cell, two families, and the named scheduler really ran."""
         fair = self.scope == "cell" and self.family_a != self.family_b
         return fair and NOT_WHAT_IT_SAYS not in (self.a, self.b)
 

@@ -19,7 +19,7 @@ from schedlab.studies.study_file import Experiment, Study
 
 # "BFS at -j2": a scheduler at a load of its own.
 _AT_LOAD = re.compile(r"(?P<name>.+) at -j(?P<load>\d+)")
-# What is stated as equal is so within this much.
+# Schedulers that are stated as equal may differ by so much.
 EQUAL_PCT = 1.0
 
 
@@ -95,7 +95,7 @@ def _reproduce(study: Study, claim: Claim, measured: Measured) -> Reproduction:
 
 def _reproduction(claim: Claim, a: list[float], b: list[float]) -> Reproduction:
     if not a or not all(b) or not all(a):
-        # Nothing dropped under either is no difference; nothing under one alone is one, though no ratio.
+        # Zero on both sides is no difference; zero on one side is a difference without a ratio.
         if a and b and sum(a) != sum(b):
             better = sum(a) < sum(b) if claim.lower_is_better else sum(a) > sum(b)
             return Reproduction(claim, float(np.mean(a)), float(np.mean(b)), 100.0 if better else -100.0)
@@ -122,7 +122,7 @@ def _values(study: Study, claim: Claim, scheduler: str, measured: Measured) -> d
 
 
 def cells(study: Study, claim: Claim, scheduler: str) -> Iterator[tuple[Experiment, str, int]]:
-    """Of which cells a claim speaks on one of its sides: experiment, the study's name of the scheduler, load."""
+    """The cells that one side of a claim is about: experiment, the study's name of the scheduler, load."""
     at = _AT_LOAD.fullmatch(scheduler)
     name = at["name"] if at else scheduler
     for experiment in study.experiments:

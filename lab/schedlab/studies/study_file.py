@@ -86,7 +86,7 @@ def files() -> dict[str, Path]:
 
 
 def title(path: Path) -> str:
-    """Of a listing, which reads nothing else."""
+    """The title alone, for a listing."""
     return toml.text(toml.read(path), "title", path, "")
 
 

@@ -11,7 +11,7 @@ _WAKING = {"sched_wakeup", "sched_wakeup_new"}
 
 @dataclass(frozen=True)
 class Stretch:
-    """Of a task: on a CPU, or waiting for one (-1). Nanoseconds."""
+    """A time that a task spent on a CPU, or waiting for one (-1). Nanoseconds."""
 
     pid: int
     cpu: int
@@ -39,11 +39,11 @@ class Wanted:
     start_ns: int
     end_ns: int
     most_runs: int
-    somebody_waits: bool = False  # do not begin before somebody does
+    somebody_waits: bool = False  # begin no earlier than the first wait
 
 
 class _Fold:
-    """The state between events; what ends is put into the schedule where it touches the window."""
+    """Who runs and who waits between events. A run or wait that ends is added where it overlaps the window."""
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
@@ -84,7 +84,7 @@ class _Fold:
             where.append(Stretch(found.pid, found.cpu, start, end))
 
     def begins(self, now_ns: int) -> bool:
-        """Whether somebody waits in a queue."""
+        """Whether a task has waited long enough to be in a queue."""
         return any(now_ns - since > _LONG_NS for since in self.waiting.values())
 
     def close(self, end_ns: int) -> Schedule:
@@ -97,7 +97,7 @@ class _Fold:
         return self.schedule
 
 
-# A wait shorter than this is the way to the CPU, not a queue.
+# A shorter wait is the switch itself, not a queue.
 _LONG_NS = 50_000
 
 

@@ -58,7 +58,7 @@ class Traced:
 
 @contextmanager
 def lines(what: Traced) -> Iterator[Iterator[str]]:
-    """The trace as it comes. A reader that has seen enough leaves, and the simulator is stopped."""
+    """The trace's lines as they come. The simulator is stopped when the reader leaves early."""
     reading, writing = os.pipe()
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
         child = subprocess.Popen(
@@ -102,7 +102,7 @@ class Event:
 
 
 def events(lines: Iterable[str], only: str = "") -> Iterator[Event]:
-    """`only`: what the names of the wanted events begin with; the others cost less."""
+    """Events whose names begin with `only`; other lines are skipped before they are parsed."""
     wanted = f": {only}"
     for number, line in enumerate(lines, 1):
         if wanted not in line or line.startswith("#") or not line.strip():

@@ -23,7 +23,7 @@ from schedlab.errors import LabError, PlaceError
 from schedlab.vm.cpio import Tree
 from schedlab.vm.kernel import Kernel
 
-# What the guest sees; the file has holes.
+# The size that the guest sees; the file is sparse.
 _SIZE = "16G"
 _SPARSE = "root_owner=0:0,lazy_itable_init=1,lazy_journal_init=1"
 _KEPT_IMAGES = 2
@@ -44,7 +44,7 @@ class Disk:
     kind: str = "disk"
 
     def arguments(self) -> list[str]:
-        """QEMU's, to attach it."""
+        """QEMU's arguments that attach it."""
         path = str(self.path).replace(",", ",,")
         return [
             *("-drive", f"file={path},format=raw,if=none,id=root,snapshot=on"),
@@ -52,13 +52,13 @@ class Disk:
         ]
 
     def kernel_arguments(self) -> str:
-        """No thread of the kernel's own fills the inode tables beside what is measured."""
+        """Where the root is; noinit_itable keeps a kernel thread from filling inode tables during measurements."""
         name = _DEVICES[self.device][1]
         return f" root={name} rootfstype=ext4 rootflags=noinit_itable rootwait rw init=/init"
 
 
 def device(kernel: Kernel) -> str | None:
-    """What this kernel can have its root on; None where all of it is in modules."""
+    """The device this kernel can have its root on; None where all drivers are modules."""
     built_in = set(re.findall(r"^CONFIG_(\w+)=y$", kernel.config.read_text("utf-8", "replace"), re.MULTILINE))
     if "EXT4_FS" not in built_in:
         return None

@@ -35,18 +35,18 @@ class Initramfs:
     kind: str = "initramfs"
 
     def arguments(self) -> list[str]:
-        """QEMU's, to give it to the kernel."""
+        """QEMU's arguments that give it to the kernel."""
         return ["-initrd", str(self.path)]
 
     def kernel_arguments(self) -> str:
-        """None: a kernel with an initramfs starts what is in it."""
+        """None are needed: a kernel with an initramfs starts the program in it."""
         return ""
 
 
 def contents(
     kernel: Kernel, command: Sequence[str] | None, files: Mapping[str, Path], environment: Mapping[str, str]
 ) -> Tree:
-    """What runs `command` (None: a shell on the console) with `files` (guest path: host path) in place.
+    """The files of a guest that runs `command` (None: a shell on the console) and has `files` (guest path: host path).
 
     A folder is taken with all that is in it. Dynamic executables bring their shared libraries.
     Raises InputError for files that are not there, PlaceError without a static busybox.

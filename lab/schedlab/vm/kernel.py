@@ -32,7 +32,7 @@ _SECTOR_BYTES = 512
 _PVH_NOTES = [struct.pack("<III4s", 4, size, 18, b"Xen\0") for size in (4, 8)]
 
 
-# The series that the project's numbers were made with; another one is an option.
+# The series that the project's numbers were made with; --kernel chooses another.
 SERIES = "7.2"
 HOST = "host"
 
@@ -149,7 +149,7 @@ def _keep(candidate: Candidate) -> Kernel:
         name, content = "vmlinux", extract_elf(packed)
         check_types(release, content)
     except NotAKernel:
-        # QEMU boots it packed, too; whether its types will do shows when a policy is loaded.
+        # QEMU boots a packed kernel too. Whether its types suffice shows when a policy is loaded.
         name, content = "vmlinuz", packed
     home = cache.directory("kernels", release)
     cache.write(home / "config", options)

@@ -29,7 +29,7 @@ _PORTS = ("out", "err", "control")
 
 
 class Lines:
-    """Hands each whole line of a growing file to `on_line`, without its end."""
+    """Passes each whole line of a growing file to `on_line`, without its newline."""
 
     def __init__(self, path: Path, on_line: Callable[[str], None]) -> None:
         self._file = open(path, "rb")  # noqa: SIM115 - closed by finish()
@@ -43,7 +43,7 @@ class Lines:
             self._on_line(line.decode("utf-8", "replace"))
 
     def finish(self) -> None:
-        """Take the rest, and a last line without an end too."""
+        """Take the rest, even a last line without a newline."""
         self.read()
         self._file.close()
         if self._rest:

@@ -64,7 +64,7 @@ def install(say: Callable[[str], None]) -> None:
         return
     say("vm: installing QEMU")
     sources = {mirror(): [here.codename]}
-    # What is installed already may stem from these: apt has to know them to install beside it.
+    # Installed packages may come from these sources: apt has to know them to resolve dependencies.
     for label, uri, suite in index_targets("LABEL", "REPO_URI", "RELEASE"):
         if label in {"Debian", "Debian-Security"} and suite not in sources.setdefault(uri, []):
             sources[uri].append(suite)
@@ -85,7 +85,7 @@ def install(say: Callable[[str], None]) -> None:
 
 
 def _advice() -> str:
-    """What gives this machine a QEMU that will do."""
+    """How this machine gets a QEMU that is new enough."""
     here = distribution.detect(System())
     package = f"install the package {here.package('qemu') or PACKAGE}, version {MINIMUM_MAJOR} or newer"
     if here.name == "debian" and here.codename:

@@ -22,7 +22,7 @@ MINIMUM_MEMORY_MIB = 128
 _COMMON = "console=ttyS0 panic=-1 nokaslr noautogroup cryptomgr.notests"
 # The kernel's defences stay as they come: mitigations=off moved pipes and switches in the exact tier by 3 % at most,
 # in either direction.
-# A busy host may serve the timer too late for the check that it ticks, and the kernel panics: KVM guests skip it, too.
+# On a busy host the timer may come too late for the kernel's check that it ticks, which panics; KVM guests skip it too.
 _EMULATED = f"{_COMMON} tsc=reliable clocksource=tsc no_timer_check"
 _KERNEL_ARGUMENTS = {
     # One instruction is 1 ns, so the time-stamp counter runs at 1 GHz: calibration would only miss it by a little.

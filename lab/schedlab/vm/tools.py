@@ -14,7 +14,7 @@ from pathlib import Path
 
 from schedlab.errors import PlaceError
 
-# Nothing runs these, or what runs them can do without; some are larger than all the rest.
+# Files that no workload needs; some are larger than all the rest.
 _LEFT_OUT = [
     "/usr/share/doc*",
     "/usr/share/man*",

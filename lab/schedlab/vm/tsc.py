@@ -15,7 +15,7 @@ from collections.abc import Callable
 _READ = bytes.fromhex("0f31 48c1e220 4809d0 c3")
 _INTERVAL_S = 0.05
 _TRIES = 50
-# The kernel refines what it is told; the same figure every time keeps command lines alike.
+# The kernel refines the figure; rounding keeps the kernel's command line the same every time.
 _ROUND_KHZ = 100
 
 
@@ -37,7 +37,7 @@ def khz() -> int | None:
 
 
 def _sample(read: Callable[[], int]) -> tuple[int, int]:
-    """Time and counter at the same moment: the try that took the least between two looks at the clock."""
+    """Time and counter at the same moment: of many tries, that with the least time between two looks at the clock."""
     tries = []
     for _ in range(_TRIES):
         before_ns = time.monotonic_ns()
