@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ _CPUS = 2
 # The line that the script prints for this program; all others are for people.
 _MARK = "schedlab-check: "
 _BEGIN, _END = "BEGIN PROG LOAD LOG", "END PROG LOAD LOG"
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)

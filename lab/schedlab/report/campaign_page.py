@@ -91,7 +91,7 @@ def _verdicts(summary: Summary) -> Markup:
     found = []
     every = measures(summary)
     for label in summary.manifest.labels[1:]:
-        seen = [line.word(label) for line in every]
+        seen = [measure.word(label) for measure in every]
         parts = [
             f"{phrase} in {seen.count(word)}"
             for word, phrase in (
@@ -124,28 +124,28 @@ def _overview(summary: Summary) -> Markup:
     if not others:
         return Markup("")
     rows: list[list[object]] = []
-    for line in measures(summary):
-        first = line.first
+    for measure in measures(summary):
+        first = measure.first
         link = element("a", first.workload, href=f"#{first.workload}")
         name = join(
             [
                 link,
                 f" on {machine_name(first.machine)}",
                 Markup("<br>"),
-                element("small", f"{first.title}, n = {repetitions(line.rows)}"),
+                element("small", f"{first.title}, n = {repetitions(measure.rows)}"),
             ]
         )
-        rows.append([name, *[_cell(line, label) for label in others]])
+        rows.append([name, *[_cell(measure, label) for label in others]])
     return table(["", *[f"{label} against {summary.reference}" for label in others]], rows, class_="glance stacked")
 
 
-def _cell(line: Measure, label: str) -> Markup:
-    ends = line.extremes(label)
+def _cell(measure: Measure, label: str) -> Markup:
+    ends = measure.extremes(label)
     if ends is None:
         return element("td", "–")
-    word = line.word(label)
-    agreeing = line.agreeing(label)
-    where = f" at {agreeing} of {len(line.rows)} loads" if 0 < agreeing < len(line.rows) else ""
+    word = measure.word(label)
+    agreeing = measure.agreeing(label)
+    where = f" at {agreeing} of {len(measure.rows)} loads" if 0 < agreeing < len(measure.rows) else ""
     changes = [row.changes[label] for row in (ends[:1] if ends[0] is ends[1] else ends)]
     spans = [
         element("span", percent(c.pct), interval(c.interval.low, c.interval.high), class_="whole") for c in changes
@@ -153,7 +153,7 @@ def _cell(line: Measure, label: str) -> Markup:
     text = element("b", WORDS[word].long if word in WORDS else "better and worse")
     span: object = join(spans, " to ")
     if word == verdict.SAME:
-        span = f"smaller than {number(line.smaller_than_pct(label), 1)} %"
+        span = f"smaller than {number(measure.smaller_than_pct(label), 1)} %"
     return element("td", text, where, Markup("<br>"), element("small", span), class_=tables.style(word))
 
 

@@ -24,9 +24,6 @@ DEVICE = Path("/dev/kvm")
 LIMIT_S = 10.0
 
 
-DEFAULT_LIMIT_S = 600.0
-
-
 def choose_tier(tier: str, emulator: Qemu, kernel: Kernel) -> str:
     """The tier that `auto` means here; any other as it is, if it can run.
 
@@ -103,7 +100,7 @@ def run(
     kernel_spec: str = kernel.SERIES,
     append: str = "",
     on_disk: bool = False,
-    limit_s: float = DEFAULT_LIMIT_S,
+    limit_s: float = 600.0,
     on_line: OnLine = lambda line: None,
     on_error_line: OnLine = lambda line: None,
 ) -> Result:
