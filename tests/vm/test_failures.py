@@ -115,8 +115,8 @@ def test_kvm_that_hangs_falls_back_and_is_remembered(
     real = qemu.find().path
     fake_qemu(f'case " $* " in *" kvm "*) echo try >>{tmp_path}/tries; exec sleep 1000 ;; esac\nexec {real} "$@"')
     (tmp_path / "kvm").touch()
-    monkeypatch.setattr(command, "DEVICE", tmp_path / "kvm")
-    monkeypatch.setattr(command, "LIMIT_S", 1.5)
+    monkeypatch.setattr(command, "KVM_DEVICE", tmp_path / "kvm")
+    monkeypatch.setattr(command, "KVM_LIMIT_S", 1.5)
     emulator = qemu.find()
     started_at = time.monotonic()
     assert command.choose_tier("auto", emulator, kernel) == "emulated"
@@ -130,7 +130,7 @@ def test_kvm_that_hangs_falls_back_and_is_remembered(
 
 
 def test_missing_kvm_is_not_tried(kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "DEVICE", tmp_path / "none")
+    monkeypatch.setattr(command, "KVM_DEVICE", tmp_path / "none")
     assert command.choose_tier("auto", qemu.Qemu(Path("/nonexistent"), "10.0", ""), kernel) == "emulated"
 
 

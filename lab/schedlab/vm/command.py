@@ -20,8 +20,8 @@ from schedlab.vm.machine import Guest, OnLine, Result, boot
 from schedlab.vm.qemu import Qemu
 from schedlab.vm.tiers import TIERS, Shape
 
-DEVICE = Path("/dev/kvm")
-LIMIT_S = 10.0
+KVM_DEVICE = Path("/dev/kvm")
+KVM_LIMIT_S = 10.0
 
 
 def choose_tier(tier: str, emulator: Qemu, kernel: Kernel) -> str:
@@ -42,8 +42,8 @@ def kvm_fault(emulator: Qemu, kernel: Kernel) -> str:
 
     The answer is remembered for this host kernel, QEMU and guest kernel.
     """
-    if not os.access(DEVICE, os.R_OK | os.W_OK):
-        return f"{DEVICE} is missing or may not be used by this user"
+    if not os.access(KVM_DEVICE, os.R_OK | os.W_OK):
+        return f"{KVM_DEVICE} is missing or may not be used by this user"
     key = f"{os.uname().release} {emulator.sha256} {kernel.sha256}"
     note = cache.root() / "kvm.json"
     with cache.lock("kvm"):
@@ -58,7 +58,7 @@ def _try(emulator: Qemu, kernel: Kernel) -> str:
     image = initramfs.build(initramfs.contents(kernel, ["true"], {}, {}))
     guest = machine.Guest(emulator, kernel, image, TIERS[1], Shape(cpus=2, memory_mib=512))
     try:
-        result = machine.boot(guest, LIMIT_S, lambda line: None, lambda line: None)
+        result = machine.boot(guest, KVM_LIMIT_S, lambda line: None, lambda line: None)
     except LabError as error:
         return f"no guest boots with KVM: {error}"
     return "" if result.exit_code == 0 else f"`true` ended with status {result.exit_code} under KVM"
