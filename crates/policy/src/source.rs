@@ -114,11 +114,8 @@ impl Source {
     /// The first 16 hex digits of the digest, by which records name it.
     pub fn id(&self) -> Result<String> {
         let digest = self.digest()?;
-        Ok(digest
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect())
+        let head: [u8; 8] = digest[..8].try_into()?;
+        Ok(format!("{:016x}", u64::from_be_bytes(head)))
     }
 
     /// SHA-256 over the files, each as its name, a NUL and its bytes (`docs/records.md`).

@@ -257,36 +257,22 @@ fn a_failure_prints_the_line_that_reproduces_it() {
     );
 }
 
-#[test]
-fn what_there_is_in_files_is_described() {
-    let dir = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| {
-        let path = dir.path().join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-        path
-    };
-    let text = WORKLOAD.replace("[2]", "[1, \"2 * cpus\"]");
-    let workload = write("turns.toml", &text);
-    let broken = write("broken.toml", "name = 1\n");
-    let policy = write(
-        "mine/scx_mine.bpf.c",
-        "#include <scx.h>\nTUNABLE(u64, slice_us, 6000, 1000, 9000, \"us\", \"a slice\");\n\
-         STAT(kicks, \"CPUs kicked\");\nSCX_OPS_DEFINE(mine_ops, .name = \"mine\");\n",
-    );
-    write("mine/README.md", "# mine\n\nOne of\nmine.\n\nMore.\n");
-    let describe = |words: &[&str]| {
-        let output = sim()
-            .arg("describe")
-            .args(words)
-            .current_dir(root())
-            .output()
-            .unwrap();
-        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        (output.status.code(), told)
-    };
-    let (workload, broken) = (workload.to_str().unwrap(), broken.to_str().unwrap());
+/// What `describe` tells of these files, with its status.
+fn describe(words: &[&str]) -> (Option<i32>, serde_json::Value) {
+    let mut command = sim();
+    command.arg("describe").args(words).current_dir(root());
+    let output = command.output().unwrap();
+    let told = serde_json::from_slice(&output.stdout).unwrap();
+    (output.status.code(), told)
+}
 
+#[test]
+fn workloads_and_machines_are_described() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = WORKLOAD.replace("[2]", "[1, \"2 * cpus\"]");
+    let workload = dir.path().join("turns.toml");
+    std::fs::write(&workload, &text).unwrap();
+    let workload = workload.to_str().unwrap();
     let words = [
         "--workload",
         workload,
@@ -314,8 +300,15 @@ fn what_there_is_in_files_is_described() {
             "schedulers": [],
         })
     );
+}
 
-    // Other levels; what is broken hides nothing.
+#[test]
+fn a_broken_file_hides_no_other_and_levels_may_be_given() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = ["broken.toml", "turns.toml"].map(|name| dir.path().join(name));
+    std::fs::write(&paths[0], "name = 1\n").unwrap();
+    std::fs::write(&paths[1], WORKLOAD).unwrap();
+    let [broken, workload] = paths.each_ref().map(|path| path.to_str().unwrap());
     let words = [
         "--workload",
         broken,
@@ -338,7 +331,22 @@ fn what_there_is_in_files_is_described() {
         told["workloads"][1]["loads_on"],
         serde_json::json!({"8": [4, 7]})
     );
+}
 
+#[test]
+fn schedulers_are_described_as_they_are_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("mine");
+    std::fs::create_dir(&folder).unwrap();
+    let policy = folder.join("scx_mine.bpf.c");
+    let text = "#include <scx.h>\nTUNABLE(u64, slice_us, 6000, 1000, 9000, \"us\", \"a slice\");\n\
+                STAT(kicks, \"CPUs kicked\");\nSCX_OPS_DEFINE(mine_ops, .name = \"mine\");\n";
+    std::fs::write(&policy, text).unwrap();
+    std::fs::write(
+        folder.join("README.md"),
+        "# mine\n\nOne of\nmine.\n\nMore.\n",
+    )
+    .unwrap();
     let mine = format!("{}:slice_us=2000+a=1", policy.display());
     let words = [
         "--scheduler",

@@ -37,8 +37,8 @@ pub struct DescribeArgs {
 }
 
 pub fn run(args: &DescribeArgs) -> Result<u8> {
-    let workload = |name: &String| workload(name, &args.cpus, &args.levels);
-    let scheduler = |name: &String| scheduler(name, args.build);
+    let workload = |name: &str| workload(name, &args.cpus, &args.levels);
+    let scheduler = |name: &str| scheduler(name, args.build);
     let described = [
         ("workloads", entries(&args.workloads, workload)),
         ("machines", entries(&args.machines, machine)),
@@ -54,8 +54,8 @@ pub fn run(args: &DescribeArgs) -> Result<u8> {
     Ok(if broken { BAD_INPUT } else { 0 })
 }
 
-fn entries(names: &[String], describe: impl Fn(&String) -> Result<Value>) -> Vec<Value> {
-    let entry = |name| {
+fn entries(names: &[String], describe: impl Fn(&str) -> Result<Value>) -> Vec<Value> {
+    let entry = |name: &String| {
         describe(name).unwrap_or_else(|error| {
             let line = format!("{error:#}").replace(['\n', '\r'], " ");
             json!({"error": line})
@@ -64,7 +64,7 @@ fn entries(names: &[String], describe: impl Fn(&String) -> Result<Value>) -> Vec
     names.iter().map(entry).collect()
 }
 
-fn workload(name: &String, cpus: &[u32], levels: &[String]) -> Result<Value> {
+fn workload(name: &str, cpus: &[u32], levels: &[String]) -> Result<Value> {
     let path = find("workloads", name, ".toml")?;
     let workload = Workload::read(&path)?;
     let mut entry = serde_json::to_value(workload.describe(cpus, levels)?)?;
@@ -72,7 +72,7 @@ fn workload(name: &String, cpus: &[u32], levels: &[String]) -> Result<Value> {
     Ok(entry)
 }
 
-fn machine(name: &String) -> Result<Value> {
+fn machine(name: &str) -> Result<Value> {
     let path = find("machines", name, ".toml")?;
     let machine = Machine::read(&path)?;
     Ok(json!({
@@ -85,7 +85,7 @@ fn machine(name: &String) -> Result<Value> {
 }
 
 /// What is written is told even of a scheduler that is not there.
-fn scheduler(text: &String, build: bool) -> Result<Value> {
+fn scheduler(text: &str, build: bool) -> Result<Value> {
     let arm: Arm = text.parse()?;
     let mut entry = if arm.scheduler == DEFAULT {
         let means = simulated(DEFAULT);
