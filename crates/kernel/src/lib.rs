@@ -3,12 +3,10 @@
 //!
 //! `docs/simulator.md` says what is modelled, by which formulas, and what is left out.
 
-mod actor;
 mod attr;
 mod checkers;
 mod consts;
 mod cpu;
-mod disk;
 pub mod dsq;
 pub mod events;
 mod ext;
@@ -17,7 +15,6 @@ pub mod hotplug;
 mod idle;
 pub mod ids;
 mod insert;
-mod ipc;
 mod kick;
 mod lifecycle;
 pub mod lock;
@@ -32,13 +29,13 @@ mod schedule;
 mod seen;
 pub mod sim;
 mod simulate;
-mod sleep;
 mod stint;
 pub mod task;
 mod topology;
 mod trace;
 mod wake;
 mod watchdog;
+mod world;
 
 pub use checkers::Bounds;
 pub use hotplug::Hotplug;

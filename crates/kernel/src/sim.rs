@@ -15,13 +15,11 @@ use workload::plan::Plan;
 use crate::checkers::{Bounds, Checkers};
 use crate::consts::{OPS_KEEP_BUILTIN_IDLE, PF_IDLE};
 use crate::cpu::Cpu;
-use crate::disk::Disk;
 use crate::dsq::Dsq;
 use crate::events::Events;
 use crate::hotplug::Hotplug;
 use crate::idle::Domains;
 use crate::ids::{CpuId, DsqIndex, PerCpu, PerTask, Table, TaskId};
-use crate::ipc::Ipc;
 use crate::kick::Kicks;
 use crate::lock::LockCosts;
 use crate::maps::Maps;
@@ -31,6 +29,9 @@ use crate::outcome::Exit;
 use crate::task::Task;
 use crate::topology::Topology;
 use crate::trace::Trace;
+use crate::world::disk::Disk;
+use crate::world::futexes::Futexes;
+use crate::world::queues::Queues;
 
 /// The reason of a run that was broken off.
 pub const INTERRUPTED: &str = "interrupted";
@@ -118,7 +119,8 @@ pub struct Sim<'a> {
     pub(crate) dispatched: u32,
     pub(crate) kicks: Kicks,
     pub(crate) maps: Maps,
-    pub(crate) ipc: Ipc,
+    pub(crate) queues: Queues,
+    pub(crate) futexes: Futexes,
     pub(crate) disk: Disk,
 
     pub(crate) trace: Trace,
@@ -231,7 +233,8 @@ impl<'a> Sim<'a> {
             dispatched: 0,
             kicks: Kicks::default(),
             maps: Maps::default(),
-            ipc: Ipc::new(&plan, &topology),
+            queues: Queues::new(&plan, &topology),
+            futexes: Futexes::new(&plan),
             disk: Disk::default(),
             trace,
             metrics,

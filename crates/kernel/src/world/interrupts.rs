@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Sleeping tasks: the kernel's high-resolution timers, and where their interrupts go.
+//! Interrupts of timers and of the disk wake the tasks that wait for them.
 
 use crate::events::Event;
 use crate::ids::{CpuId, NO_CPU, TaskId};
@@ -9,7 +9,7 @@ use crate::task::Class;
 
 impl Sim<'_> {
     /// A timer will wake the task. Ordinary tasks wake later than asked, by the kernel's timer slack.
-    pub(crate) fn post_wakeup(&mut self, id: TaskId, due_ns: u64) {
+    pub(super) fn post_wakeup(&mut self, id: TaskId, due_ns: u64) {
         let task = &mut self.tasks[id];
         let slack_ns = match task.class {
             Class::Ext => self.machine.costs.timer_slack_ns,
@@ -29,8 +29,26 @@ impl Sim<'_> {
         self.end_op();
     }
 
+    /// A request to the disk, for which the task waits.
+    pub(super) fn disk_request(&mut self, id: TaskId, bytes: u64) {
+        let at_ns = self.op_at_ns;
+        let done_ns = (self.disk).request(&self.machine.costs, id, bytes, at_ns);
+        self.events.post(done_ns, Event::Disk);
+    }
+
+    /// The completion interrupt comes to the CPU that asked.
+    pub(crate) fn disk_done(&mut self) {
+        if let Some((id, since_ns)) = self.disk.done() {
+            self.metrics.disk(self.now_ns - since_ns);
+            let cpu = self.timer_cpu(id);
+            self.interrupt(cpu);
+            self.wake(id, false);
+            self.end_op();
+        }
+    }
+
     /// Where a task's interrupts go: its last CPU, unless that has gone.
-    pub(crate) fn timer_cpu(&self, id: TaskId) -> CpuId {
+    fn timer_cpu(&self, id: TaskId) -> CpuId {
         let task = &self.tasks[id];
         let cpu = if task.last_cpu == NO_CPU {
             task.cpu

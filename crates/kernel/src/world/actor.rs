@@ -165,7 +165,7 @@ impl World for Actor<'_, '_> {
     }
 
     fn poll(&mut self, first: Element, count: u32) -> Call<Self, u32> {
-        let offset = self.sim.poll(self.id, first, count);
+        let offset = self.sim.queues.poll(self.id, first, count);
         self.got(offset, Wait::Poll)
     }
 
@@ -216,7 +216,8 @@ impl World for Actor<'_, '_> {
             return Ok(());
         }
         // What the kernel does for the device it can be preempted in, unlike the rest.
-        let kernel_ns = self.sim.disk_kernel_ns(bytes);
+        let cost_kib_ns = self.sim.machine.costs.disk_cpu_kib_ns;
+        let kernel_ns = cost_kib_ns.saturating_mul(bytes) / 1024;
         if !begun && kernel_ns > 0 {
             self.task().work = work_of(kernel_ns);
             return Err(Stop::Before);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What tasks do when they run: their programs, and what these sleep on and talk through.
+
+mod actor;
+pub mod disk;
+pub mod futexes;
+mod interrupts;
+mod ipc;
+mod message;
+pub mod queues;
