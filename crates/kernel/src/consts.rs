@@ -49,3 +49,8 @@ pub const DISPATCH_BATCH: usize = 32;
 pub const DISPATCH_LOOPS: u32 = 32;
 
 pub const WATCHDOG_MAX_MS: u32 = 30_000;
+
+pub const ENOENT: i32 = -2;
+pub const EBUSY: i32 = -16;
+pub const EEXIST: i32 = -17;
+pub const EINVAL: i32 = -22;

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A CPU: what it runs, and when it next has to act.
 
-use crate::dsq::Dsq;
+use crate::hardware::lock::Lock;
 use crate::ids::{CpuId, IDLE, TaskId};
-use crate::lock::Lock;
-use crate::rt::RtQueue;
+use crate::queue::dsq::Dsq;
+use crate::queue::rt::RtQueue;
+
+/// Work done per nanosecond by a full-speed core on its own.
+pub const FULL_RATE: u64 = 1024 * 100;
+/// The work of so many nanoseconds of an idle, full-speed core.
+pub fn work_of(ns: u64) -> u64 {
+    ns.min(u64::MAX / FULL_RATE) * FULL_RATE
+}
 
 /// Not scheduled.
 pub const NEVER: u64 = u64::MAX;

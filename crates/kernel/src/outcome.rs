@@ -6,17 +6,11 @@ use std::collections::BTreeMap;
 use cell::Histogram;
 use cell::Status;
 
+use crate::cpu::Cpu;
+use crate::end::Exit;
 use crate::ids::IDLE;
+use crate::observe::{Complaint, Happened};
 use crate::sim::Sim;
-
-/// Why a run ended before its workload did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Exit {
-    /// The kernel or the policy itself threw the policy out.
-    Ejected(String),
-    /// The simulation cannot go on.
-    Failed(String),
-}
 
 #[derive(Debug)]
 pub struct Outcome {
@@ -34,65 +28,40 @@ pub struct Outcome {
 }
 
 impl Sim<'_> {
-    /// The policy is thrown out; the first reason counts.
-    pub(crate) fn eject(&mut self, reason: String) {
-        self.eject_by("kernel", reason);
-    }
-
-    pub(crate) fn eject_by(&mut self, by: &'static str, reason: String) {
-        if self.exit.is_none() {
-            self.exit = Some(Exit::Ejected(reason));
-            self.ended_by = by;
-        }
-    }
-
-    pub(crate) fn fail(&mut self, reason: String) {
-        self.fail_by("simulator", reason);
-    }
-
-    pub(crate) fn fail_by(&mut self, by: &'static str, reason: String) {
-        if self.exit.is_none() {
-            self.exit = Some(Exit::Failed(reason));
-            self.ended_by = by;
+    /// An observer has found something: the run ends, saying what and at which event.
+    #[cold]
+    pub(crate) fn heed_complaint(&mut self) {
+        if let Some(Complaint { by, what }) = self.observers.complaint() {
+            let reason = format!("{what}, event {}", self.clock.handled());
+            self.end.break_off(by, Exit::Failed(reason));
         }
     }
 
     pub(crate) fn finish(&mut self) -> Outcome {
         // The last task's exit takes its time too.
-        if self.ended {
-            self.now_ns = self.now_ns.max(self.ended_at_ns);
+        if self.end.over {
+            self.clock.now_ns = self.clock.now_ns.max(self.end.last_exit_ns);
         }
         for cpu in self.cpus.ids() {
-            self.begin_op(cpu, self.now_ns);
+            self.clock.begin_operation(cpu, self.clock.now_ns);
             let this = &mut self.cpus[cpu];
             if this.curr == IDLE {
-                this.idle_ns += self.now_ns.saturating_sub(this.idle_since_ns);
+                this.idle_ns += self.clock.now_ns.saturating_sub(this.idle_since_ns);
             } else {
                 self.update_curr(cpu);
             }
         }
-        let ended = self.exit.is_none();
-        self.audit();
-        if ended {
-            self.check_accounts();
-        }
-        if self.checkers.failed() {
-            self.fail_check();
-        }
+        self.tell(self.clock.now_ns, Happened::Audit);
+        self.tell_totals();
+        self.heed_complaint();
         self.exit_policy();
-        self.flush_trace();
-        let elapsed_ns = self.now_ns;
-        let idle_ns = self.cpus.iter().map(|cpu| cpu.idle_ns).sum();
-        let (metrics, distributions) =
-            self.metrics
-                .finish(&self.plan, &self.tasks, elapsed_ns, idle_ns);
-        let mut exit = self.exit.take();
+        self.observers.flush();
+        self.heed_complaint();
+        let measured = (self.observers).measured(&self.plan, self.clock.now_ns);
+        let missing = (self.plan.promises.iter()).find(|name| !measured.has(name));
+        let mut exit = self.end.exit().cloned();
         if exit.is_none()
-            && let Some(missing) = self
-                .plan
-                .promises
-                .iter()
-                .find(|name| !metrics.contains_key(*name) && !distributions.contains_key(*name))
+            && let Some(missing) = missing
         {
             exit = Some(Exit::Failed(format!(
                 "the workload promised {missing} and gave none"
@@ -106,13 +75,42 @@ impl Sim<'_> {
         Outcome {
             status,
             reason,
-            by: self.ended_by,
-            metrics,
-            distributions,
-            trace_hash: self.trace.hash(),
-            events: self.handled,
-            remarks: self.checkers.remarks(),
-            switches: self.metrics.switched_in(),
+            by: self.end.by(),
+            metrics: measured.metrics,
+            distributions: measured.histograms,
+            trace_hash: self.observers.trace_hash(),
+            events: self.clock.handled(),
+            remarks: self.observers.remarks(),
+            switches: self.observers.switches(),
+        }
+    }
+
+    /// The model's own figures: service received and idle time have to fill every CPU's time exactly.
+    fn tell_totals(&mut self) {
+        let now_ns = self.clock.now_ns;
+        for cpu in self.cpus.ids() {
+            let Cpu {
+                curr,
+                idle_ns,
+                idle_since_ns,
+                exec_start_ns,
+                ..
+            } = self.cpus[cpu];
+            let until_ns = if curr == IDLE {
+                idle_since_ns
+            } else {
+                exec_start_ns
+            };
+            let total = Happened::CpuTotal {
+                cpu,
+                idle_ns,
+                until_ns,
+            };
+            self.tell(now_ns, total);
+        }
+        for task in self.tasks.ids() {
+            let served_ns = self.tasks[task].exec_ns;
+            self.tell(now_ns, Happened::TaskTotal { task, served_ns });
         }
     }
 }

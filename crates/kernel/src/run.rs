@@ -5,14 +5,16 @@ use std::rc::Rc;
 
 use workload::plan::{End, Start};
 
+use crate::boundary::call;
+use crate::clock::events::{Due, Event};
 use crate::consts::WATCHDOG_MAX_MS;
 use crate::cpu::NEVER;
-use crate::events::{Due, Event};
+use crate::end::Exit;
 use crate::ids::{CpuId, IDLE, TaskId};
 use crate::mask;
+use crate::options::INTERRUPTED;
 use crate::outcome::Outcome;
-use crate::seen::call;
-use crate::sim::{INTERRUPTED, Sim};
+use crate::sim::Sim;
 use crate::task::State;
 
 /// How many events may pass before an interrupt is noticed.
@@ -20,51 +22,44 @@ const STOP_EVENTS: u64 = 1 << 14;
 
 /// So many events at one moment are no progress.
 const STANDSTILL: u64 = 100_000;
+const LIVELOCK: u64 = 10_000_000;
 
 impl Sim<'_> {
     /// From the start signal to the workload's end, or to the policy's.
     pub fn run(&mut self) -> Outcome {
         self.boot();
-        while self.exit.is_none() && !self.ended {
-            let Some(due) = self.events.pop() else {
+        while !self.end.broken_off() && !self.end.over {
+            let Some(due) = self.clock.next() else {
                 self.fail("every task is blocked and nothing is to come".to_string());
                 break;
             };
-            self.advance(due.at_ns);
+            self.check_limits();
             self.handle(due);
-            if self.checkers.failed() {
-                self.fail_check();
+            if self.observers.complains() {
+                self.heed_complaint();
             }
         }
         self.finish()
     }
 
-    fn advance(&mut self, at_ns: u64) {
-        debug_assert!(at_ns >= self.now_ns, "time runs forwards");
-        if at_ns > self.now_ns {
-            self.now_ns = at_ns;
-            self.same_time = 0;
-        } else {
-            self.same_time += 1;
-            if self.same_time > 10_000_000 {
-                self.fail_by(
-                    "livelock",
-                    "ten million events without time moving on".to_string(),
-                );
-            }
+    fn check_limits(&mut self) {
+        let (handled, same_time) = (self.clock.handled(), self.clock.at_the_same_time());
+        if same_time > LIVELOCK {
+            let what = "ten million events without time moving on".to_string();
+            self.end.break_off("livelock", Exit::Failed(what));
         }
-        self.handled += 1;
-        if self.handled.is_multiple_of(STOP_EVENTS) && self.options.stop.is_some_and(|stop| stop())
-        {
+        if handled.is_multiple_of(STOP_EVENTS) && self.limits.stop.is_some_and(|stop| stop()) {
             self.fail(INTERRUPTED.to_string());
         }
-        if self.options.max_events > 0 && self.handled > self.options.max_events {
-            let by = if self.same_time > STANDSTILL {
+        let most = self.limits.max_events;
+        if most > 0 && handled > most {
+            let by = if same_time > STANDSTILL {
                 "livelock"
             } else {
                 "limit"
             };
-            self.fail_by(by, format!("more than {} events", self.options.max_events));
+            let what = format!("more than {most} events");
+            self.end.break_off(by, Exit::Failed(what));
         }
     }
 
@@ -88,7 +83,7 @@ impl Sim<'_> {
             Event::Watchdog => self.watchdog(),
             Event::Audit => self.audit_again(),
             Event::LockupLook(cpu) => self.look_for_lockup(cpu),
-            Event::End => self.ended = true,
+            Event::End => self.end.over = true,
             Event::Hotplug(line) => self.hotplug(line),
             Event::RtBudget(cpu) => self.rt_budget(cpu, due.seq),
         }
@@ -97,8 +92,8 @@ impl Sim<'_> {
     /// The policy's initialisation, the tasks that exist already, and the start signal.
     fn boot(&mut self) {
         let plan = Rc::clone(&self.plan);
-        self.begin_op(CpuId(0), 0);
-        if self.ops.init.is_some() {
+        self.clock.begin_operation(CpuId(0), 0);
+        if self.boundary.ops.init.is_some() {
             let result = call!(self, init);
             if result.unwrap_or(0) != 0 {
                 let code = result.unwrap_or(0);
@@ -108,14 +103,14 @@ impl Sim<'_> {
         let mut next_cpu = CpuId(0);
         for task in self.tasks.ids() {
             let group = self.tasks[task].group as usize;
-            if plan.groups[group].start == Start::Signal && self.exit.is_none() {
+            if plan.groups[group].start == Start::Signal && !self.end.broken_off() {
                 self.born(task, IDLE);
                 self.place_at_boot(task, &mut next_cpu);
                 self.init_task(task, false);
             }
         }
         for task in self.tasks.ids() {
-            if self.tasks[task].state == State::Blocked && self.exit.is_none() {
+            if self.tasks[task].state == State::Blocked && !self.end.broken_off() {
                 self.enable_task(task);
             }
         }
@@ -123,8 +118,8 @@ impl Sim<'_> {
             self.update_idle(cpu, true, true);
         }
         // Loading took its own time; the workload's starts now.
-        self.begin_op(CpuId(0), 0);
-        let timeout_ms = match self.ops.timeout_ms {
+        self.clock.begin_operation(CpuId(0), 0);
+        let timeout_ms = match self.boundary.ops.timeout_ms {
             0 => WATCHDOG_MAX_MS,
             ms => ms,
         };
@@ -133,19 +128,19 @@ impl Sim<'_> {
                 "timeout_ms {timeout_ms} is above {WATCHDOG_MAX_MS}"
             ));
         }
-        self.ops.timeout_ms = timeout_ms;
-        self.events
+        self.boundary.ops.timeout_ms = timeout_ms;
+        self.clock
             .post(u64::from(timeout_ms) * 500_000, Event::Watchdog);
-        if self.options.strict {
-            self.events.post(self.options.bounds.audit_ns, Event::Audit);
+        if let Some(audit_ns) = self.limits.audit_ns {
+            self.clock.post(audit_ns, Event::Audit);
         }
         if let End::After { ns } = plan.end {
-            self.events.post(ns, Event::End);
+            self.clock.post(ns, Event::End);
         }
         self.schedule_lockup_looks();
         self.script_hotplug();
         for task in self.tasks.ids() {
-            if self.tasks[task].state == State::Blocked && self.exit.is_none() {
+            if self.tasks[task].state == State::Blocked && !self.end.broken_off() {
                 let cpu = self.tasks[task].cpu;
                 self.interrupt(cpu);
                 self.wake(task, false);
@@ -158,7 +153,7 @@ impl Sim<'_> {
     /// Initial places: one task a CPU in turn, within what each may use.
     fn place_at_boot(&mut self, task: TaskId, next_cpu: &mut CpuId) {
         let cpus = self.cpus.len() as u32;
-        let allowed = self.allowed(task);
+        let allowed = self.boundary.view.allowed(task);
         let cpu = (0..cpus)
             .map(|offset| CpuId((next_cpu.0 + offset) % cpus))
             .find(|cpu| mask::has(allowed, *cpu))
@@ -169,10 +164,6 @@ impl Sim<'_> {
 
     /// The workload ends with its last task, or that of its deciding group.
     pub(crate) fn check_end(&mut self) {
-        self.ended |= match self.plan.end {
-            End::All => self.live == 0,
-            End::Group(group) => self.group_live[group as usize] == 0,
-            End::After { .. } => false,
-        };
+        self.end.over |= self.groups.are_done(&self.plan.end);
     }
 }

@@ -10,8 +10,9 @@ use policy::topology::Place;
 use policy::{Native, TopologyGlobals};
 use workload::plan::Plan;
 
+use crate::options::Options;
 use crate::outcome::Outcome;
-use crate::sim::{Options, Sim};
+use crate::sim::Sim;
 
 /// The machine as its policy is told it.
 fn globals(machine: &Machine) -> Result<TopologyGlobals> {
@@ -48,6 +49,6 @@ pub fn simulate(
         }
         native.set_topology(&topology)
     };
-    let mut sim = Sim::new(machine.clone(), Rc::new(plan), native, &prepare, options)?;
+    let mut sim = Sim::new(machine, Rc::new(plan), native, &prepare, options)?;
     Ok(sim.run())
 }

@@ -9,10 +9,11 @@ use std::rc::Rc;
 use workload::interpreter::{Call, Element, Interpreter, Registers, Step, Stop, World};
 use workload::plan::Policy;
 
+use crate::boundary::call;
+use crate::cpu::work_of;
 use crate::ids::{CpuId, TaskId};
-use crate::seen::call;
+use crate::observe::Happened;
 use crate::sim::Sim;
-use crate::stint::work_of;
 use crate::task::{Class, State, Task, Wait};
 
 /// More instructions than that without time passing is a program that never will.
@@ -26,7 +27,7 @@ impl Sim<'_> {
         let mut actor = Actor { sim: self, cpu, id };
         for _ in 0..ENDLESS {
             match interpreter.step(&mut actor) {
-                Step::Next if actor.sim.op_at_ns > actor.sim.now_ns => return,
+                Step::Next if actor.sim.clock.at_ns > actor.sim.clock.now_ns => return,
                 Step::Next | Step::Jumped => {}
                 Step::Paused => return,
                 Step::Exited => {
@@ -65,11 +66,16 @@ impl Sim<'_> {
         if self.tasks[id].class == Class::Rt {
             return self.yield_rt(cpu, id);
         }
-        if self.ops.yield_.is_some() {
+        if self.boundary.ops.yield_.is_some() {
             self.update_curr(cpu);
-            call!(self, yield_, self.seen_ptr(id), std::ptr::null_mut());
+            call!(
+                self,
+                yield_,
+                self.boundary.view.pointer(id),
+                std::ptr::null_mut()
+            );
         } else {
-            self.seen(id).scx.slice = 0;
+            self.boundary.view.task_mut(id).scx.slice = 0;
         }
         self.cpus[cpu].need_resched = true;
     }
@@ -118,7 +124,7 @@ impl World for Actor<'_, '_> {
     }
 
     fn now_ns(&self) -> u64 {
-        self.sim.op_at_ns
+        self.sim.clock.at_ns
     }
 
     fn start_ns(&self) -> u64 {
@@ -142,7 +148,7 @@ impl World for Actor<'_, '_> {
     }
 
     fn sleep_until(&mut self, due_ns: u64) -> Call<Self> {
-        if due_ns <= self.sim.op_at_ns {
+        if due_ns <= self.sim.clock.at_ns {
             return Ok(());
         }
         self.sim.post_wakeup(self.id, due_ns);
@@ -227,7 +233,7 @@ impl World for Actor<'_, '_> {
     }
 
     fn fork(&mut self, task: Element) -> Call<Self> {
-        let child = TaskId(self.sim.group_first[task.array].0 + task.index as u32);
+        let child = TaskId(self.sim.groups.first[task.array].0 + task.index as u32);
         if self.sim.tasks[child].alive() || self.sim.tasks[child].threads > 0 {
             let group = &self.sim.plan.groups[task.array].name;
             Err(format!("forks {group}[{}], which still lives", task.index))?;
@@ -275,10 +281,18 @@ impl World for Actor<'_, '_> {
     }
 
     fn log(&mut self, distribution: u32, ns: u64) {
-        self.sim.metrics.log(distribution, ns);
+        let logged = Happened::Logged {
+            metric: distribution,
+            ns,
+        };
+        self.sim.tell(self.sim.clock.at_ns, logged);
     }
 
     fn count(&mut self, counter: u32, by: i64) {
-        self.sim.metrics.count(counter, by);
+        let counted = Happened::Counted {
+            metric: counter,
+            by,
+        };
+        self.sim.tell(self.sim.clock.at_ns, counted);
     }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Interrupts of timers and of the disk wake the tasks that wait for them.
 
-use crate::events::Event;
+use crate::clock::events::Event;
 use crate::ids::{CpuId, NO_CPU, TaskId};
 use crate::mask;
+use crate::observe::Happened;
 use crate::sim::Sim;
 use crate::task::Class;
 
@@ -16,7 +17,7 @@ impl Sim<'_> {
             Class::Rt => 0,
         };
         let at_ns = due_ns.saturating_add(slack_ns);
-        task.sleep_seq = self.events.post(at_ns, Event::Sleep(id));
+        task.sleep_seq = self.clock.post(at_ns, Event::Sleep(id));
     }
 
     /// The timer interrupt comes to the CPU where the task went to sleep.
@@ -31,15 +32,16 @@ impl Sim<'_> {
 
     /// A request to the disk, for which the task waits.
     pub(super) fn disk_request(&mut self, id: TaskId, bytes: u64) {
-        let at_ns = self.op_at_ns;
+        let at_ns = self.clock.at_ns;
         let done_ns = (self.disk).request(&self.machine.costs, id, bytes, at_ns);
-        self.events.post(done_ns, Event::Disk);
+        self.clock.post(done_ns, Event::Disk);
     }
 
     /// The completion interrupt comes to the CPU that asked.
     pub(crate) fn disk_done(&mut self) {
         if let Some((id, since_ns)) = self.disk.done() {
-            self.metrics.disk(self.now_ns - since_ns);
+            let ns = self.clock.now_ns - since_ns;
+            self.tell(self.clock.now_ns, Happened::DiskWait { ns });
             let cpu = self.timer_cpu(id);
             self.interrupt(cpu);
             self.wake(id, false);
@@ -58,7 +60,7 @@ impl Sim<'_> {
         if self.cpus[cpu].online {
             cpu
         } else {
-            mask::first(&self.masks.online).unwrap_or_default()
+            mask::first(&self.boundary.view.masks.online).unwrap_or_default()
         }
     }
 }

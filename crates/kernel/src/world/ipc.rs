@@ -22,7 +22,7 @@ impl Sim<'_> {
         stamp_ns: u64,
     ) -> Option<()> {
         let from = (id, self.tasks[id].cpu);
-        let sent = (self.queues).send(&self.topology, from, queue, bytes, stamp_ns)?;
+        let sent = (self.queues).send(&self.machine.topology, from, queue, bytes, stamp_ns)?;
         self.charge(self.message_ns(sent.kind, bytes));
         if let Some(receiver) = sent.receiver {
             self.wake(receiver, true);
@@ -42,7 +42,8 @@ impl Sim<'_> {
     /// The message's stamp.
     pub(super) fn receive(&mut self, id: TaskId, queue: Element) -> Option<u64> {
         let to = (id, self.tasks[id].cpu);
-        let received = (self.queues).receive(&self.topology, &self.machine.costs, to, queue)?;
+        let received =
+            (self.queues).receive(&self.machine.topology, &self.machine.costs, to, queue)?;
         self.charge(self.message_ns(received.kind, received.bytes) + received.fetch_ns);
         for _ in 0..received.writers {
             if let Some(sender) = self.queues.next_sender(queue) {

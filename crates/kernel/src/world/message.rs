@@ -9,8 +9,8 @@
 use machine::{Costs, Distance};
 use workload::plan::QueueKind;
 
+use crate::hardware::topology::Topology;
 use crate::ids::CpuId;
-use crate::topology::Topology;
 
 /// A socket's message has a head and a slab of its own around the bytes, in a power of two.
 const HEAD_BYTES: u64 = 576;

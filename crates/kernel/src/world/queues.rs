@@ -11,8 +11,8 @@ use workload::interpreter::Element;
 use workload::plan::{Plan, QueueArray, QueueKind};
 
 use super::message::{Origin, Traffic};
+use crate::hardware::topology::Topology;
 use crate::ids::{CpuId, TaskId};
-use crate::topology::Topology;
 
 /// A pipe's writer is woken when so much of it is free: a page.
 const PIPE_PAGE: u32 = 4_096;

@@ -2,7 +2,7 @@
 //! Queues against literal models.
 
 use kernel::TaskId;
-use kernel::dsq::{Dsq, MixedOrder, Place};
+use kernel::dsq::{Dsq, Key, MixedOrder};
 use proptest::prelude::*;
 
 proptest! {
@@ -10,7 +10,7 @@ proptest! {
     #[test]
     fn by_virtual_time(base: u64, steps in prop::collection::vec((0u64..50, 0usize..4), 1..200)) {
         let mut dsq = Dsq::new(1);
-        let mut model: Vec<(u64, TaskId, Place)> = Vec::new();
+        let mut model: Vec<(u64, TaskId, Key)> = Vec::new();
         for (task, (offset, action)) in steps.into_iter().enumerate() {
             let task = TaskId(task as u32);
             if action == 3 && !model.is_empty() {
@@ -31,7 +31,7 @@ proptest! {
     #[test]
     fn by_arrival(steps in prop::collection::vec((0usize..50, 0usize..4), 1..200)) {
         let mut dsq = Dsq::new(1);
-        let mut model: Vec<(TaskId, Place)> = Vec::new();
+        let mut model: Vec<(TaskId, Key)> = Vec::new();
         for (task, (pick, action)) in steps.into_iter().enumerate() {
             let task = TaskId(task as u32);
             match action {
@@ -53,7 +53,7 @@ proptest! {
     #[test]
     fn walks_survive_removals(keys in prop::collection::vec(0u64..20, 1..60), gone in prop::collection::vec(any::<bool>(), 60)) {
         let mut dsq = Dsq::new(1);
-        let places: Vec<Place> = keys.iter().enumerate().map(|(task, key)| dsq.push_vtime(TaskId(task as u32), *key).unwrap()).collect();
+        let places: Vec<Key> = keys.iter().enumerate().map(|(task, key)| dsq.push_vtime(TaskId(task as u32), *key).unwrap()).collect();
         let expected: Vec<TaskId> = dsq.entries.iter().map(|entry| entry.task).collect();
         let mut seen = Vec::new();
         let mut index = 0;

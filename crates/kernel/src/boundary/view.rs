@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the policy sees of tasks and machine through pointers.
+
+use std::ffi::{c_char, c_void};
+
+use policy::abi::{CpuMask, SchedEntity, SchedExtEntity, TaskStruct};
+
+use super::shared::Shared;
+use crate::consts::{PF_IDLE, SLICE_DFL};
+use crate::ids::{CpuId, IDLE, Id, PerTask, TaskId};
+use crate::mask;
+
+/// The CPU sets that the policy reads.
+pub struct Masks {
+    pub idle: CpuMask,
+    pub idle_smt: CpuMask,
+    pub online: CpuMask,
+    pub possible: CpuMask,
+}
+
+impl Masks {
+    pub fn new(cpus: usize) -> Self {
+        let possible = mask::first_n(cpus);
+        Self {
+            idle: possible.clone(),
+            idle_smt: possible.clone(),
+            online: possible.clone(),
+            possible,
+        }
+    }
+}
+
+/// Every task's `task_struct`, in place for the whole run, and after them those of the idle task and of init.
+pub struct View {
+    structs: Shared<[TaskStruct]>,
+    tasks: usize,
+    pub masks: Shared<Masks>,
+    affinity: PerTask<Option<Shared<CpuMask>>>,
+}
+
+impl View {
+    pub fn new(cpus: usize, tasks: usize) -> Self {
+        let masks = Shared::new(Masks::new(cpus));
+        // SAFETY: only the address is taken.
+        let possible = unsafe { &raw const (*masks.pointer()).possible };
+        let mut structs: Shared<[TaskStruct]> = (0..tasks + 2)
+            .map(|_| TaskStruct {
+                cpus_ptr: possible,
+                nr_cpus_allowed: cpus as i32,
+                ..blank_task()
+            })
+            .collect();
+        let (idle, init) = (tasks, tasks + 1);
+        structs[idle].flags = PF_IDLE;
+        structs[idle].comm = comm("swapper");
+        structs[init].comm = comm("init");
+        structs[init].pid = 1;
+        structs[init].tgid = 1;
+        Self {
+            structs,
+            tasks,
+            masks,
+            affinity: PerTask::filled(tasks, || None),
+        }
+    }
+
+    #[inline]
+    pub fn task(&self, task: TaskId) -> &TaskStruct {
+        &self.structs[task.index()]
+    }
+
+    #[inline]
+    pub fn task_mut(&mut self, task: TaskId) -> &mut TaskStruct {
+        &mut self.structs[task.index()]
+    }
+
+    /// Where the policy finds a task, or the idle task.
+    #[inline]
+    pub fn pointer(&self, task: TaskId) -> *mut TaskStruct {
+        self.nth(if task == IDLE {
+            self.tasks
+        } else {
+            task.index()
+        })
+    }
+
+    /// The `init` task: parent of tasks that nobody forked.
+    pub fn init_pointer(&self) -> *mut TaskStruct {
+        self.nth(self.tasks + 1)
+    }
+
+    #[inline]
+    fn nth(&self, index: usize) -> *mut TaskStruct {
+        debug_assert!(index < self.structs.len());
+        // SAFETY: within the structs, of which there are two more than tasks.
+        unsafe { self.structs.pointer().cast::<TaskStruct>().add(index) }
+    }
+
+    /// Which task a policy's pointer means.
+    #[inline]
+    pub fn task_of(&self, pointer: *const TaskStruct) -> Option<TaskId> {
+        let first = self.structs.pointer().cast::<TaskStruct>();
+        let offset = (pointer.addr()).wrapping_sub(first.addr());
+        let index = offset / size_of::<TaskStruct>();
+        (offset.is_multiple_of(size_of::<TaskStruct>()) && index < self.tasks)
+            .then(|| TaskId::nth(index))
+    }
+
+    #[inline]
+    pub fn allowed(&self, task: TaskId) -> &CpuMask {
+        self.affinity[task]
+            .as_deref()
+            .unwrap_or(&self.masks.possible)
+    }
+
+    /// The same for the policy.
+    pub fn allowed_pointer(&self, task: TaskId) -> *const CpuMask {
+        self.task(task).cpus_ptr
+    }
+
+    /// What a task was confined to; `None` where it may run everywhere.
+    pub fn confined(&self, task: TaskId) -> Option<&CpuMask> {
+        self.affinity[task].as_deref()
+    }
+
+    /// A task may use these CPUs from now on; all of them where none is named.
+    pub fn confine(&mut self, task: TaskId, cpus: Option<CpuMask>) {
+        let possible = &self.masks.possible;
+        let cpus = cpus.map(|cpus| mask::and(&cpus, possible));
+        let cpus = cpus.filter(|cpus| cpus != possible && !mask::is_empty(cpus));
+        self.affinity[task] = cpus.map(Shared::new);
+        let pointer = match &self.affinity[task] {
+            Some(cpus) => cpus.pointer().cast_const(),
+            // SAFETY: only the address is taken.
+            None => unsafe { &raw const (*self.masks.pointer()).possible },
+        };
+        let count = mask::count(self.allowed(task)) as i32;
+        let p = self.task_mut(task);
+        p.cpus_ptr = pointer;
+        p.nr_cpus_allowed = count;
+    }
+
+    #[inline]
+    pub fn may_run_on(&self, task: TaskId, cpu: CpuId) -> bool {
+        match &self.affinity[task] {
+            None => true,
+            Some(allowed) => mask::has(allowed, cpu),
+        }
+    }
+
+    #[inline]
+    pub fn pinned(&self, task: TaskId) -> bool {
+        self.task(task).nr_cpus_allowed == 1
+    }
+
+    /// A task's storage in the map that was asked last, which the policy finds without asking again.
+    pub fn keep_storage(&mut self, task: TaskId, map: *const c_void, value: *mut c_void) {
+        let p = self.task_mut(task);
+        p.storage_map = map;
+        p.storage = value;
+    }
+
+    /// A task's storage is gone with the map's value.
+    pub fn forget_storage(&mut self, task: TaskId) {
+        let p = self.task_mut(task);
+        p.storage_map = std::ptr::null();
+        p.storage = std::ptr::null_mut();
+    }
+}
+
+pub fn comm(name: &str) -> [c_char; 16] {
+    let mut comm = [0; 16];
+    for (to, from) in comm[..15].iter_mut().zip(name.bytes()) {
+        *to = from.cast_signed();
+    }
+    comm
+}
+
+fn blank_task() -> TaskStruct {
+    TaskStruct {
+        scx: SchedExtEntity {
+            slice: SLICE_DFL,
+            dsq_vtime: 0,
+            weight: 100,
+            flags: 0,
+        },
+        se: SchedEntity {
+            slice: 0,
+            sum_exec_runtime: 0,
+            custom_slice: 0,
+        },
+        flags: 0,
+        prio: 120,
+        static_prio: 120,
+        rt_priority: 0,
+        policy: 0,
+        nr_cpus_allowed: 1,
+        cpus_ptr: std::ptr::null(),
+        migration_disabled: 0,
+        exit_state: 0,
+        pid: 0,
+        tgid: 0,
+        mm: std::ptr::null(),
+        real_parent: std::ptr::null_mut(),
+        storage_map: std::ptr::null(),
+        storage: std::ptr::null_mut(),
+        comm: [0; 16],
+    }
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What happens next: events in the total order of (time, sequence).
+//!
+//! An event is one 128-bit number, time above sequence above subject, so that order is one comparison. Events are
+//! never removed: whoever posts a new one for the same subject remembers its sequence number and ignores older ones.
+
+use crate::ids::{CpuId, TaskId};
+
+/// What happens, and to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A CPU has something to do: its task's work ends, a tick, an interrupt to reschedule.
+    Cpu(CpuId),
+    /// A task's sleep is over.
+    Sleep(TaskId),
+    /// A timer of the policy, by its number.
+    PolicyTimer(u32),
+    /// The disk has finished its oldest request.
+    Disk,
+    /// The watchdog looks for tasks that nobody runs.
+    Watchdog,
+    /// The checkers look at everybody who waits.
+    Audit,
+    /// A CPU's own watchdog looks whether the CPU is stuck.
+    LockupLook(CpuId),
+    /// The workload's time is over.
+    End,
+    /// A CPU goes or comes, by its line of the script.
+    Hotplug(u32),
+    /// A real-time budget of a CPU is spent or renewed.
+    RtBudget(CpuId),
+}
+
+impl Event {
+    fn packed(self) -> u64 {
+        let (kind, index) = match self {
+            Self::Cpu(cpu) => (0, cpu.0),
+            Self::Sleep(task) => (1, task.0),
+            Self::PolicyTimer(timer) => (2, timer),
+            Self::Disk => (3, 0),
+            Self::Watchdog => (4, 0),
+            Self::Audit => (5, 0),
+            Self::LockupLook(cpu) => (6, cpu.0),
+            Self::End => (7, 0),
+            Self::Hotplug(line) => (8, line),
+            Self::RtBudget(cpu) => (9, cpu.0),
+        };
+        kind << INDEX_BITS | u64::from(index)
+    }
+
+    fn unpacked(packed: u64) -> Self {
+        let index = (packed & ((1 << INDEX_BITS) - 1)) as u32;
+        match packed >> INDEX_BITS & ((1 << KIND_BITS) - 1) {
+            0 => Self::Cpu(CpuId(index)),
+            1 => Self::Sleep(TaskId(index)),
+            2 => Self::PolicyTimer(index),
+            3 => Self::Disk,
+            4 => Self::Watchdog,
+            5 => Self::Audit,
+            6 => Self::LockupLook(CpuId(index)),
+            7 => Self::End,
+            8 => Self::Hotplug(index),
+            _ => Self::RtBudget(CpuId(index)),
+        }
+    }
+}
+
+const INDEX_BITS: u32 = 21;
+const KIND_BITS: u32 = 4;
+const SUBJECT_BITS: u32 = INDEX_BITS + KIND_BITS;
+
+/// Most subjects of one kind of event.
+pub const MAX_SUBJECTS: usize = 1 << INDEX_BITS;
+
+/// An event whose time has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Due {
+    pub at_ns: u64,
+    pub seq: u64,
+    pub event: Event,
+}
+
+/// A heap of four children a node: half as deep as a binary one, and the children share a cache line.
+///
+/// The place of an event that was taken stays open, because its handler nearly always posts another one, and soon: that
+/// goes in at the top and sinks little.
+#[derive(Default)]
+pub struct Events {
+    heap: Vec<u128>,
+    /// The first entry has been taken.
+    open: bool,
+    seq: u64,
+}
+
+impl Events {
+    /// Returns the event's sequence number, never 0.
+    pub fn post(&mut self, at_ns: u64, event: Event) -> u64 {
+        self.seq += 1;
+        let low = self.seq << SUBJECT_BITS | event.packed();
+        let key = u128::from(at_ns) << 64 | u128::from(low);
+        if std::mem::take(&mut self.open) {
+            self.sift_down(key);
+            return self.seq;
+        }
+        let mut at = self.heap.len();
+        self.heap.push(key);
+        while at > 0 {
+            let parent = (at - 1) / 4;
+            if self.heap[parent] < key {
+                break;
+            }
+            self.heap[at] = self.heap[parent];
+            at = parent;
+        }
+        self.heap[at] = key;
+        self.seq
+    }
+
+    pub fn pop(&mut self) -> Option<Due> {
+        if std::mem::take(&mut self.open) {
+            let last = self.heap.pop()?;
+            if !self.heap.is_empty() {
+                self.sift_down(last);
+            }
+        }
+        let key = *self.heap.first()?;
+        self.open = true;
+        let low = key as u64;
+        Some(Due {
+            at_ns: (key >> 64) as u64,
+            seq: low >> SUBJECT_BITS,
+            event: Event::unpacked(low),
+        })
+    }
+
+    /// Put `key` in the place of the first.
+    fn sift_down(&mut self, key: u128) {
+        let heap = &mut self.heap[..];
+        let len = heap.len();
+        let mut at = 0;
+        loop {
+            let first = at * 4 + 1;
+            let mut best;
+            if first + 4 <= len {
+                let child = &heap[first..first + 4];
+                let left = usize::from(child[1] < child[0]);
+                let right = 2 + usize::from(child[3] < child[2]);
+                best = if child[right] < child[left] {
+                    right
+                } else {
+                    left
+                };
+                best += first;
+            } else if first < len {
+                best = first;
+                for child in first + 1..len {
+                    if heap[child] < heap[best] {
+                        best = child;
+                    }
+                }
+            } else {
+                break;
+            }
+            if key < heap[best] {
+                break;
+            }
+            heap[at] = heap[best];
+            at = best;
+        }
+        heap[at] = key;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn events_come_in_order_of_time_then_posting(times in prop::collection::vec((0u64..20, any::<bool>()), 0..200)) {
+            let mut events = Events::default();
+            let mut model: Vec<(u64, u64)> = Vec::new();
+            for (time, pop) in times {
+                let seq = events.post(time, Event::Sleep(TaskId((time % 7) as u32)));
+                model.push((time, seq));
+                if pop {
+                    model.sort_unstable();
+                    let event = events.pop().unwrap();
+                    prop_assert_eq!((event.at_ns, event.seq), model.remove(0));
+                    prop_assert_eq!(event.event, Event::Sleep(TaskId((event.at_ns % 7) as u32)));
+                }
+            }
+            model.sort_unstable();
+            for expected in model {
+                let event = events.pop().unwrap();
+                prop_assert_eq!((event.at_ns, event.seq), expected);
+            }
+            prop_assert_eq!(events.pop(), None);
+        }
+    }
+}

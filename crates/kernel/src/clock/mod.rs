@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Time: events to come, and the operation under way.
+//!
+//! An *operation* is what one CPU does in the kernel without a break: an interrupt, a system call, a reschedule. It is
+//! carried out as a whole at its event's time, while its own time runs ahead by what it costs; the CPU is busy in the
+//! kernel until then. Operations that meet at a lock are served in the order of their events.
+
+pub mod events;
+
+use crate::ids::CpuId;
+use events::{Due, Event, Events};
+
+#[derive(Default)]
+pub struct Clock {
+    events: Events,
+    /// The time of the event that is being handled.
+    pub now_ns: u64,
+    /// The operation under way: on which CPU, how far, and the run queue clock it reads.
+    pub cpu: CpuId,
+    pub at_ns: u64,
+    pub rq_ns: u64,
+    pub in_interrupt: bool,
+    handled: u64,
+    same_time: u64,
+}
+
+impl Clock {
+    /// Returns the event's number, never 0, by which its poster knows it again.
+    #[inline]
+    pub fn post(&mut self, at_ns: u64, event: Event) -> u64 {
+        self.events.post(at_ns, event)
+    }
+
+    /// The next event; its time is now.
+    #[inline]
+    pub fn next(&mut self) -> Option<Due> {
+        let due = self.events.pop()?;
+        debug_assert!(due.at_ns >= self.now_ns, "time runs forwards");
+        if due.at_ns > self.now_ns {
+            self.now_ns = due.at_ns;
+            self.same_time = 0;
+        } else {
+            self.same_time += 1;
+        }
+        self.handled += 1;
+        Some(due)
+    }
+
+    /// Events handled so far, and of those since time last moved on.
+    pub fn handled(&self) -> u64 {
+        self.handled
+    }
+
+    pub fn at_the_same_time(&self) -> u64 {
+        self.same_time
+    }
+
+    #[inline]
+    pub fn begin_operation(&mut self, cpu: CpuId, at_ns: u64) {
+        self.cpu = cpu;
+        self.at_ns = at_ns;
+        self.rq_ns = at_ns;
+    }
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What a run may be told beside machine, workload and policy.
+
+use std::fmt::Write as _;
+use std::io::Write;
+
+use machine::RtGuard;
+
+use crate::hotplug::Hotplug;
+use crate::observe::Bounds;
+
+/// The reason of a run that was broken off.
+pub const INTERRUPTED: &str = "interrupted";
+
+/// What a run may be told beside machine, workload and policy.
+#[derive(Default)]
+pub struct Options {
+    /// Text of every scheduling decision goes here.
+    pub trace: Option<Box<dyn Write>>,
+    /// What a policy may do but a good one does not is an error too: idle CPUs beside waiting tasks, starvation.
+    pub strict: bool,
+    pub bounds: Bounds,
+    /// Write the trace as it comes, not in order: nothing is lost if the policy crashes.
+    pub trace_at_once: bool,
+    /// Instead of the machine's own.
+    pub rt_guard: Option<RtGuard>,
+    pub hotplug: Vec<Hotplug>,
+    /// Stop a run that takes more events; 0: never.
+    pub max_events: u64,
+    /// Asked now and then: is the run to be broken off?
+    pub stop: Option<fn() -> bool>,
+}
+
+impl Options {
+    /// What differs from the default, as `schedlab-sim cell` takes it.
+    pub fn arguments(&self) -> String {
+        let mut line = String::new();
+        if self.strict {
+            line.push_str(" --strict");
+        }
+        if let Some(guard) = self.rt_guard {
+            let _ = write!(line, " --rt-guard {guard}");
+        }
+        if !self.hotplug.is_empty() {
+            let script: Vec<String> = self.hotplug.iter().map(ToString::to_string).collect();
+            let _ = write!(line, " --hotplug {}", script.join(","));
+        }
+        line
+    }
+}
+
+/// What of it ends or disturbs a run.
+pub struct Limits {
+    /// How often everybody who waits is looked at; `None`: only as often as the watchdog looks.
+    pub audit_ns: Option<u64>,
+    pub hotplug: Vec<Hotplug>,
+    pub max_events: u64,
+    pub stop: Option<fn() -> bool>,
+}

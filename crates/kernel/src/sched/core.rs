@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A CPU changes its task: the kernel's `__schedule`, in its order.
+//!
+//! ```text
+//!   blocked prev: stopping(false) quiescent
+//!   pick:         dispatch …
+//!   put prev:     stopping(true) enqueue         (only if another task comes)
+//!   set next:     running
+//! ```
+
+use crate::consts::{DEQ_SLEEP, SLICE_INF};
+use crate::cpu::NEVER;
+use crate::ids::{CpuId, IDLE, NO_CPU, TaskId};
+use crate::observe::Happened;
+use crate::observe::{Cause, Leaves};
+use crate::sim::Sim;
+use crate::task::{Class, State};
+
+impl Sim<'_> {
+    /// A CPU's event: its task's work has ended, a tick, or an interrupt.
+    pub(crate) fn cpu_event(&mut self, cpu: CpuId) {
+        let this = &self.cpus[cpu];
+        if this.curr == IDLE {
+            let wakes = this.resched_at_ns <= self.clock.now_ns;
+            self.interrupt(cpu);
+            if wakes {
+                self.cpus[cpu].resched_at_ns = NEVER;
+                self.cpus[cpu].need_resched = true;
+            }
+            self.end_op();
+            return;
+        }
+        self.progress(cpu);
+        self.clock.begin_operation(cpu, self.clock.now_ns);
+        if self.cpus[cpu].next_tick_ns <= self.clock.now_ns {
+            self.tick(cpu);
+        }
+        let this = &mut self.cpus[cpu];
+        if this.resched_at_ns <= self.clock.now_ns {
+            this.resched_at_ns = NEVER;
+            this.need_resched = true;
+        }
+        let id = this.curr;
+        if !this.need_resched && self.tasks[id].work == 0 && self.clock.at_ns == self.clock.now_ns {
+            self.run_program(cpu, id);
+        }
+        self.end_op();
+    }
+
+    /// Preempt or not, block or not: pick the next task of a CPU and switch to it.
+    pub(crate) fn schedule(&mut self, cpu: CpuId) {
+        let this = &mut self.cpus[cpu];
+        this.need_resched = false;
+        this.resched_at_ns = NEVER;
+        let prev = this.curr;
+        self.lock_rq(cpu);
+        // One reading of the clock for the whole change, so that no time falls between two tasks.
+        self.clock.rq_ns = self.clock.at_ns;
+        if prev != IDLE && self.tasks[prev].state == State::Blocked {
+            self.deactivate(cpu, prev);
+        }
+        let next = self.pick(cpu, prev);
+        self.release_waiters(cpu);
+        let stopper = std::mem::take(&mut self.cpus[cpu].stopper);
+        if next == prev && !stopper {
+            if prev == IDLE {
+                self.update_idle(cpu, true, false);
+            }
+            return;
+        }
+        if prev == IDLE {
+            if !stopper {
+                self.update_idle(cpu, false, true);
+            }
+        } else {
+            self.put_prev(cpu, prev, next);
+        }
+        self.switch(cpu, prev, next);
+        if prev != IDLE && self.tasks[prev].exiting {
+            self.dead(prev);
+        }
+    }
+
+    fn pick(&mut self, cpu: CpuId, prev: TaskId) -> TaskId {
+        match self.pick_rt(cpu, prev) {
+            Some(task) => task,
+            None => self.pick_ext(cpu, prev).unwrap_or(IDLE),
+        }
+    }
+
+    fn put_prev(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
+        match self.tasks[prev].class {
+            Class::Rt => self.put_prev_rt(cpu, prev),
+            Class::Ext => self.put_prev_ext(cpu, prev, next),
+        }
+    }
+
+    fn switch(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
+        let clock = self.clock.rq_ns;
+        if prev == IDLE {
+            let this = &mut self.cpus[cpu];
+            this.idle_ns += clock - this.idle_since_ns;
+        } else {
+            self.leave_footprint(cpu, prev);
+        }
+        self.tell_switch(cpu, prev, next, Cause::Schedule);
+        self.cpus[cpu].curr = next;
+        if next == IDLE {
+            let this = &mut self.cpus[cpu];
+            this.next_tick_ns = NEVER;
+            this.idle_since_ns = clock;
+            self.update_idle(cpu, true, true);
+            self.clock.at_ns += self.machine.costs.switch_ns;
+            self.rescale_siblings(cpu);
+            return;
+        }
+        self.set_next(cpu, next);
+        self.clock.at_ns += self.machine.costs.switch_ns;
+        let task = &mut self.tasks[next];
+        let started = Happened::Started {
+            cpu,
+            task: next,
+            runs_ns: self.clock.at_ns,
+            moved: task.last_cpu != cpu && task.last_cpu != NO_CPU,
+            served_ns: task.exec_ns,
+        };
+        self.tell(clock, started);
+        self.begin_progress(cpu, next);
+        self.tasks[next].last_cpu = cpu;
+        if prev == IDLE {
+            let tick = self.machine.tick_ns;
+            self.cpus[cpu].next_tick_ns = (self.clock.at_ns / tick + 1) * tick;
+            self.rescale_siblings(cpu);
+        }
+    }
+
+    /// A CPU changes its task, at the run queue's clock.
+    pub(crate) fn tell_switch(&mut self, cpu: CpuId, prev: TaskId, next: TaskId, cause: Cause) {
+        let (leaves, served_ns) = match prev {
+            IDLE => (Leaves::Runnable, 0),
+            prev => {
+                let task = &self.tasks[prev];
+                let leaves = match task.state {
+                    State::Blocked if task.exiting => Leaves::Exiting,
+                    State::Blocked => Leaves::Blocked,
+                    _ => Leaves::Runnable,
+                };
+                (leaves, task.exec_ns)
+            }
+        };
+        let switched = Happened::Switched {
+            cpu,
+            prev,
+            next,
+            leaves,
+            cause,
+            served_ns,
+        };
+        self.tell(self.clock.rq_ns, switched);
+    }
+
+    fn set_next(&mut self, cpu: CpuId, next: TaskId) {
+        self.cpus[cpu].exec_start_ns = self.clock.rq_ns;
+        match self.tasks[next].class {
+            Class::Rt => self.set_next_rt(cpu, next),
+            Class::Ext => self.set_next_ext(cpu, next),
+        }
+        self.tasks[next].state = State::Running;
+    }
+
+    /// A task leaves its run queue because it blocks.
+    fn deactivate(&mut self, cpu: CpuId, id: TaskId) {
+        match self.tasks[id].class {
+            Class::Rt => self.dequeue_rt(cpu, id),
+            Class::Ext => self.dequeue_ext(cpu, id, DEQ_SLEEP),
+        }
+    }
+
+    /// Service up to now: the task's account, and its slice.
+    pub(crate) fn update_curr(&mut self, cpu: CpuId) {
+        let clock = self.clock.rq_ns;
+        let this = &mut self.cpus[cpu];
+        let id = this.curr;
+        if id == IDLE || clock <= this.exec_start_ns {
+            return;
+        }
+        let delta = clock - this.exec_start_ns;
+        this.exec_start_ns = clock;
+        let task = &mut self.tasks[id];
+        task.exec_ns += delta;
+        let class = task.class;
+        self.boundary.view.task_mut(id).se.sum_exec_runtime += delta;
+        match class {
+            Class::Ext => {
+                let slice = &mut self.boundary.view.task_mut(id).scx.slice;
+                if *slice != SLICE_INF {
+                    *slice -= delta.min(*slice);
+                }
+                self.account_server(cpu, delta);
+            }
+            Class::Rt => self.account_rt(cpu, id, delta),
+        }
+    }
+
+    fn tick(&mut self, cpu: CpuId) {
+        let tick = self.machine.tick_ns;
+        self.charge(self.machine.costs.tick_ns);
+        let this = &mut self.cpus[cpu];
+        this.next_tick_ns = (self.clock.now_ns / tick + 1) * tick;
+        let id = this.curr;
+        match self.tasks[id].class {
+            Class::Ext => {
+                self.update_curr(cpu);
+                crate::boundary::call!(self, tick, self.boundary.view.pointer(id));
+                if self.boundary.view.task_mut(id).scx.slice == 0 {
+                    self.resched(cpu);
+                }
+            }
+            Class::Rt => {
+                self.update_curr(cpu);
+                self.tick_rt(cpu, id);
+            }
+        }
+    }
+
+    /// Ask a CPU to reschedule: at the end of this operation if it is its own, else by an interrupt.
+    pub(crate) fn resched(&mut self, cpu: CpuId) {
+        let from = self.clock.cpu;
+        let costs = &self.machine.costs;
+        let this = &mut self.cpus[cpu];
+        if this.need_resched || !this.online {
+            return;
+        }
+        if cpu == from {
+            this.need_resched = true;
+            return;
+        }
+        if this.resched_at_ns != NEVER {
+            return;
+        }
+        self.clock.at_ns += costs.ipi_send_ns;
+        let distance = self.machine.topology.distance(from, cpu);
+        this.resched_at_ns = self.clock.at_ns + costs.ipi_ns[distance as usize];
+        self.post(cpu);
+    }
+}

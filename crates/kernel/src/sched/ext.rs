@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The sched_ext class: how a task enters, leaves and is chosen, as `kernel/sched/ext` does it.
+
+use crate::boundary::call;
+use crate::boundary::requests::Context;
+use crate::consts::{
+    DEQ_SCHED_CHANGE, DEQ_SLEEP, DISPATCH_LOOPS, ENQ_LAST, OPS_ENQ_EXITING, OPS_ENQ_LAST,
+    PF_EXITING, SLICE_DFL, TASK_QUEUED,
+};
+use crate::ids::{CpuId, IDLE, TaskId};
+use crate::observe::Happened;
+use crate::sim::Sim;
+use crate::task::{Class, Place, State};
+
+/// What dispatch concluded.
+enum Verdict {
+    Nothing,
+    Local,
+    Prev,
+}
+
+impl Sim<'_> {
+    /// A task becomes runnable on a CPU.
+    pub(crate) fn enqueue_ext(&mut self, cpu: CpuId, id: TaskId, enq_flags: u64) {
+        let now = self.clock.now_ns;
+        let task = &mut self.tasks[id];
+        task.state = State::Queued;
+        if task.reset_runnable_at {
+            task.runnable_at_ns = now;
+            task.reset_runnable_at = false;
+        }
+        self.boundary.view.task_mut(id).scx.flags |= TASK_QUEUED;
+        call!(self, runnable, self.boundary.view.pointer(id), enq_flags);
+        self.do_enqueue(cpu, id, enq_flags);
+    }
+
+    /// Hand a queued task to the policy, or past it.
+    pub(crate) fn do_enqueue(&mut self, cpu: CpuId, id: TaskId, enq_flags: u64) {
+        debug_assert_eq!(self.tasks[id].place, Place::Nowhere);
+        if !self.cpus[cpu].online {
+            return self.enqueue_past_policy(id, Place::Local(cpu), enq_flags);
+        }
+        if self.tasks[id].verdict.is_some() {
+            return self.direct_dispatch(cpu, id, enq_flags);
+        }
+        if self.boundary.ops.flags & OPS_ENQ_EXITING == 0
+            && self.boundary.view.task_mut(id).flags & PF_EXITING != 0
+        {
+            return self.enqueue_past_policy(id, Place::Local(cpu), enq_flags);
+        }
+        if self.boundary.ops.enqueue.is_none() {
+            let global = self.global_dsq_of(cpu);
+            return self.enqueue_past_policy(id, Place::Dsq(global), enq_flags);
+        }
+        let task = &mut self.tasks[id];
+        task.qseq = task.qseq.wrapping_add(1);
+        self.boundary.requests.context = Context::Enqueue(id);
+        call!(self, enqueue, self.boundary.view.pointer(id), enq_flags);
+        self.boundary.requests.context = Context::Other;
+        if self.tasks[id].verdict.is_some() {
+            return self.direct_dispatch(cpu, id, enq_flags);
+        }
+        let task = &mut self.tasks[id];
+        task.custody = true;
+        task.place = Place::Policy;
+        let at = self.clock.at_ns;
+        self.tell(at, Happened::Kept { cpu, task: id });
+    }
+
+    fn enqueue_past_policy(&mut self, id: TaskId, to: Place, enq_flags: u64) {
+        self.boundary.view.task_mut(id).scx.slice = SLICE_DFL;
+        self.tasks[id].verdict = None;
+        self.put(id, to, enq_flags);
+    }
+
+    /// A queued or running task leaves its run queue.
+    pub(crate) fn dequeue_ext(&mut self, cpu: CpuId, id: TaskId, flags: u64) {
+        let flags = if flags & DEQ_SLEEP == 0 {
+            flags | DEQ_SCHED_CHANGE
+        } else {
+            flags
+        };
+        if self.tasks[id].custody {
+            call!(self, dequeue, self.boundary.view.pointer(id), flags);
+            self.tasks[id].custody = false;
+        }
+        if self.cpus[cpu].curr == id {
+            self.update_curr(cpu);
+            call!(self, stopping, self.boundary.view.pointer(id), false);
+        }
+        call!(self, quiescent, self.boundary.view.pointer(id), flags);
+        self.boundary.view.task_mut(id).scx.flags &= !TASK_QUEUED;
+        self.unlink(id);
+        self.tasks[id].verdict = None;
+    }
+
+    /// Choose the next task of this class: prev, or the local queue's first, or nothing.
+    pub(crate) fn pick_ext(&mut self, cpu: CpuId, prev: TaskId) -> Option<TaskId> {
+        self.cpus[cpu].in_dispatch = true;
+        let verdict = self.dispatch_one(cpu, prev);
+        self.cpus[cpu].in_dispatch = false;
+        let next = match verdict {
+            Verdict::Nothing => return None,
+            Verdict::Prev => prev,
+            Verdict::Local => self.cpus[cpu].local.entries.front()?.task,
+        };
+        let slice = &mut self.boundary.view.task_mut(next).scx.slice;
+        if *slice == 0 {
+            *slice = SLICE_DFL;
+        }
+        Some(next)
+    }
+
+    fn dispatch_one(&mut self, cpu: CpuId, prev: TaskId) -> Verdict {
+        let prev_ext = prev != IDLE && self.tasks[prev].class == Class::Ext;
+        if prev_ext {
+            self.update_curr(cpu);
+            if self.keeps(prev) && self.boundary.view.task_mut(prev).scx.slice > 0 {
+                return Verdict::Prev;
+            }
+        }
+        if !self.cpus[cpu].local.is_empty() {
+            return Verdict::Local;
+        }
+        let global = self.global_dsq_of(cpu);
+        if self.consume(cpu, global) {
+            return Verdict::Local;
+        }
+        if self.boundary.ops.dispatch.is_some() && self.cpus[cpu].online {
+            let prev_ptr = if prev_ext {
+                self.boundary.view.pointer(prev)
+            } else {
+                std::ptr::null_mut()
+            };
+            let mut loops = DISPATCH_LOOPS;
+            loop {
+                self.boundary.requests.dispatched = 0;
+                self.boundary.requests.context = Context::Dispatch;
+                call!(self, dispatch, cpu.0 as i32, prev_ptr);
+                self.boundary.requests.context = Context::Other;
+                self.flush_inserts(cpu);
+                if prev_ext && self.keeps(prev) && self.boundary.view.task_mut(prev).scx.slice > 0 {
+                    return Verdict::Prev;
+                }
+                if !self.cpus[cpu].local.is_empty() {
+                    return Verdict::Local;
+                }
+                if self.consume(cpu, global) {
+                    return Verdict::Local;
+                }
+                if self.boundary.requests.dispatched == 0 || self.end.broken_off() {
+                    break;
+                }
+                loops -= 1;
+                if loops == 0 {
+                    // It keeps dispatching what cannot run here: come back later.
+                    self.kick_cpu(cpu, 0);
+                    break;
+                }
+            }
+        }
+        if prev_ext
+            && self.keeps(prev)
+            && self.boundary.ops.flags & OPS_ENQ_LAST == 0
+            && self.cpus[cpu].online
+        {
+            return Verdict::Prev;
+        }
+        Verdict::Nothing
+    }
+
+    /// Still runnable, though switched out perhaps.
+    fn keeps(&self, prev: TaskId) -> bool {
+        self.tasks[prev].state == State::Running
+    }
+
+    pub(crate) fn put_prev_ext(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
+        self.update_curr(cpu);
+        if self.tasks[prev].state != State::Running {
+            return;
+        }
+        call!(self, stopping, self.boundary.view.pointer(prev), true);
+        let now = self.clock.now_ns;
+        let clock = self.clock.rq_ns;
+        let task = &mut self.tasks[prev];
+        task.state = State::Queued;
+        if task.reset_runnable_at {
+            task.runnable_at_ns = now;
+            task.reset_runnable_at = false;
+        }
+        self.tell(clock, Happened::PutBack { task: prev });
+        if self.boundary.view.task_mut(prev).scx.slice > 0 {
+            self.put(prev, Place::Local(cpu), crate::consts::ENQ_HEAD);
+        } else if next == IDLE {
+            self.do_enqueue(cpu, prev, ENQ_LAST);
+        } else {
+            self.do_enqueue(cpu, prev, 0);
+        }
+    }
+
+    pub(crate) fn set_next_ext(&mut self, cpu: CpuId, next: TaskId) {
+        let place = self.tasks[next].place;
+        debug_assert_eq!(
+            place,
+            Place::Local(cpu),
+            "a task runs from its CPU's local queue"
+        );
+        self.unlink(next);
+        call!(self, running, self.boundary.view.pointer(next));
+        let slice_ns = self.boundary.view.task_mut(next).scx.slice;
+        let begins = Happened::Slice {
+            cpu,
+            task: next,
+            slice_ns,
+        };
+        self.tell(self.clock.rq_ns, begins);
+        self.tasks[next].reset_runnable_at = true;
+    }
+}

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Inserting tasks into queues: directly from `select_cpu` and enqueue, buffered from dispatch, and moves between queues.
+
+use crate::boundary::call;
+use crate::boundary::requests::{Context, Insert};
+use crate::consts::{
+    DSQ_BUILTIN, DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, ENQ_HEAD, ENQ_PREEMPT, ENQ_PRIQ,
+};
+use crate::ids::{CpuId, DsqIndex, IDLE, TaskId};
+use crate::observe::Happened;
+use crate::sim::Sim;
+use crate::task::{Class, Place, Verdict};
+
+impl Sim<'_> {
+    /// The kfunc: where the task goes depends on the callback it is called from.
+    pub(crate) fn insert_task(&mut self, id: TaskId, verdict: Verdict) {
+        if verdict.enq_flags & crate::consts::ENQ_INTERNAL & !ENQ_PRIQ != 0 {
+            return self.eject(format!("invalid enq_flags 0x{:x}", verdict.enq_flags));
+        }
+        match self.boundary.requests.context {
+            Context::Enqueue(task) if task == id => {
+                self.tasks[id].verdict = Some(verdict);
+                self.boundary.requests.context = Context::Enqueued(task);
+            }
+            Context::Enqueue(task) => {
+                let (expected, got) = (self.label(task), self.label(id));
+                self.eject(format!(
+                    "scheduling for {expected} but trying to direct-dispatch {got}"
+                ));
+            }
+            Context::Enqueued(_) => {
+                let label = self.label(id);
+                self.eject(format!("{label} already direct-dispatched"));
+            }
+            Context::Dispatch => {
+                if self.boundary.requests.inserts.len() >= self.batch() {
+                    return self.eject("dispatch buffer overflow".to_string());
+                }
+                let qseq = self.tasks[id].qseq;
+                self.boundary.requests.inserts.push(Insert {
+                    task: id,
+                    qseq,
+                    verdict,
+                });
+            }
+            Context::Other => self.eject(
+                "scx_bpf_dsq_insert() called outside select_cpu, enqueue and dispatch".to_string(),
+            ),
+        }
+    }
+
+    fn batch(&self) -> usize {
+        match self.boundary.ops.dispatch_max_batch {
+            0 => crate::consts::DISPATCH_BATCH,
+            batch => batch as usize,
+        }
+    }
+
+    /// Carry out what `ops.dispatch()` has inserted so far.
+    pub(crate) fn flush_inserts(&mut self, cpu: CpuId) {
+        if self.boundary.requests.inserts.is_empty() {
+            return;
+        }
+        let mut buffer = std::mem::take(&mut self.boundary.requests.inserts);
+        for entry in &buffer {
+            let task = &self.tasks[entry.task];
+            // Only what the policy still holds, from the same hand-over.
+            if task.place == Place::Policy && task.qseq == entry.qseq {
+                self.finish_dispatch(cpu, entry.task, entry.verdict);
+            }
+        }
+        self.boundary.requests.dispatched += buffer.len() as u32;
+        buffer.clear();
+        self.boundary.requests.inserts = buffer;
+    }
+
+    fn finish_dispatch(&mut self, cpu: CpuId, id: TaskId, verdict: Verdict) {
+        self.tasks[id].place = Place::Nowhere;
+        let to = self.resolve(cpu, id, verdict.dsq_id);
+        self.apply(id, &verdict);
+        if let Place::Local(target) = to {
+            self.put_local_checked(cpu, id, target, verdict.enq_flags);
+        } else {
+            self.put(id, to, verdict.enq_flags);
+        }
+    }
+
+    /// Carry out the verdict of `select_cpu` or enqueue.
+    pub(crate) fn direct_dispatch(&mut self, cpu: CpuId, id: TaskId, enq_flags: u64) {
+        let Some(mut verdict) = self.tasks[id].verdict.take() else {
+            return;
+        };
+        verdict.enq_flags |= enq_flags;
+        let to = self.resolve(cpu, id, verdict.dsq_id);
+        self.apply(id, &verdict);
+        match to {
+            Place::Local(target) if target != cpu => {
+                // Another run queue: the kernel does it as soon as it may drop this one's lock.
+                self.put_local_checked(cpu, id, target, verdict.enq_flags);
+            }
+            _ => self.put(id, to, verdict.enq_flags),
+        }
+    }
+
+    /// Slice and virtual time come with the insertion; slice 0 keeps the present one, at least 1.
+    fn apply(&mut self, id: TaskId, verdict: &Verdict) {
+        let scx = &mut self.boundary.view.task_mut(id).scx;
+        if verdict.slice > 0 {
+            scx.slice = verdict.slice;
+        } else {
+            scx.slice = scx.slice.max(1);
+        }
+        if verdict.enq_flags & ENQ_PRIQ != 0 {
+            scx.dsq_vtime = verdict.vtime;
+        }
+    }
+
+    /// Which queue an id means for a task.
+    fn resolve(&mut self, cpu: CpuId, id: TaskId, dsq_id: u64) -> Place {
+        if dsq_id == DSQ_LOCAL {
+            return Place::Local(cpu);
+        }
+        let task_cpu = self.tasks[id].cpu;
+        if dsq_id & DSQ_LOCAL_ON == DSQ_LOCAL_ON {
+            let target = CpuId(dsq_id as u32);
+            if self.cpus.contains(target) {
+                return Place::Local(target);
+            }
+            self.eject(format!(
+                "invalid CPU {target} in SCX_DSQ_LOCAL_ON dispatch verdict"
+            ));
+        } else if dsq_id != DSQ_GLOBAL {
+            if let Some(dsq) = self.dsqs.find(dsq_id) {
+                return Place::Dsq(dsq);
+            }
+            self.eject(format!("non-existent DSQ 0x{dsq_id:x}"));
+        }
+        Place::Dsq(self.global_dsq_of(task_cpu))
+    }
+
+    pub(crate) fn global_dsq_of(&self, cpu: CpuId) -> DsqIndex {
+        DsqIndex(self.machine.topology.place(cpu).node)
+    }
+
+    /// May the policy move this task to that CPU? Says why not by ejecting, if told to.
+    fn may_move(&mut self, id: TaskId, to: CpuId, enforce: bool) -> bool {
+        let from = self.tasks[id].cpu;
+        if self.boundary.view.task_mut(id).migration_disabled > 0 {
+            if enforce {
+                let label = self.label(id);
+                self.eject(format!(
+                    "SCX_DSQ_LOCAL[_ON] cannot move migration disabled {label} from CPU {from} to {to}"
+                ));
+            }
+            return false;
+        }
+        if !self.boundary.view.may_run_on(id, to) {
+            if enforce {
+                let label = self.label(id);
+                self.eject(format!(
+                    "SCX_DSQ_LOCAL[_ON] target CPU {to} not allowed for {label}"
+                ));
+            }
+            return false;
+        }
+        self.cpus[to].online
+    }
+
+    /// Into a local queue that may be another CPU's, with the kernel's checks.
+    fn put_local_checked(&mut self, cpu: CpuId, id: TaskId, target: CpuId, enq_flags: u64) {
+        let from = self.tasks[id].cpu;
+        if from != target {
+            if !self.may_move(id, target, true) {
+                let global = self.global_dsq_of(from);
+                return self.put(id, Place::Dsq(global), enq_flags & !ENQ_PRIQ);
+            }
+            if from != cpu {
+                self.lock_rq(from);
+            }
+            self.tasks[id].cpu = target;
+        }
+        if target != cpu {
+            self.lock_rq(target);
+        }
+        self.put(id, Place::Local(target), enq_flags);
+    }
+
+    /// Put a queued task into a queue: the kernel's `dispatch_enqueue`.
+    pub(crate) fn put(&mut self, id: TaskId, to: Place, enq_flags: u64) {
+        debug_assert_eq!(self.tasks[id].place, Place::Nowhere);
+        let vtime = self.boundary.view.task_mut(id).scx.dsq_vtime;
+        let head = enq_flags & (ENQ_HEAD | ENQ_PREEMPT) != 0;
+        let mut by_vtime = enq_flags & ENQ_PRIQ != 0;
+        let (dsq, terminal) = match to {
+            Place::Local(cpu) => (&mut self.cpus[cpu].local, true),
+            Place::Dsq(index) => {
+                self.lock_dsq(index);
+                let dsq = &mut self.dsqs[index];
+                let terminal = dsq.id & DSQ_BUILTIN != 0;
+                (dsq, terminal)
+            }
+            Place::Nowhere | Place::Policy => return,
+        };
+        let mut error = None;
+        if by_vtime && terminal {
+            error = Some("cannot use vtime ordering for built-in DSQs".to_string());
+            by_vtime = false;
+        }
+        let placed = if by_vtime {
+            dsq.push_vtime(id, vtime)
+        } else {
+            dsq.push(id, head)
+        };
+        let (dsq_id, seq) = (dsq.id, dsq.seq());
+        if let Ok(key) = placed {
+            let task = &mut self.tasks[id];
+            task.dsq_key = key;
+            task.dsq_seq = seq;
+            task.place = to;
+            let at = self.clock.at_ns;
+            let slice_ns = self.boundary.view.task(id).scx.slice;
+            let queued = Happened::Queued {
+                task: id,
+                to,
+                dsq_id,
+                slice_ns,
+                vtime,
+                by_vtime,
+                head,
+            };
+            self.tell(at, queued);
+        } else {
+            let other = if by_vtime { "FIFO" } else { "PRIQ" };
+            error = Some(format!(
+                "DSQ ID 0x{dsq_id:016x} already had {other}-enqueued tasks"
+            ));
+        }
+        if let Some(error) = error {
+            self.eject(error);
+        }
+        if terminal {
+            if self.tasks[id].custody {
+                call!(self, dequeue, self.boundary.view.pointer(id), 0);
+                self.tasks[id].custody = false;
+            }
+        } else {
+            self.tasks[id].custody = true;
+        }
+        if let Place::Local(cpu) = to {
+            self.after_local(cpu, id, enq_flags);
+        }
+    }
+
+    /// An insert into a local queue wakes its CPU, and may preempt.
+    fn after_local(&mut self, cpu: CpuId, id: TaskId, enq_flags: u64) {
+        let this = &self.cpus[cpu];
+        if this.in_dispatch || cpu == self.clock.cpu && this.curr == id {
+            return;
+        }
+        let curr = this.curr;
+        if curr == IDLE {
+            self.resched(cpu);
+        } else if enq_flags & ENQ_PREEMPT != 0 && curr != id && self.tasks[curr].class == Class::Ext
+        {
+            self.boundary.view.task_mut(curr).scx.slice = 0;
+            self.resched(cpu);
+        }
+    }
+
+    /// Take a task out of whatever queue it is in.
+    pub(crate) fn unlink(&mut self, id: TaskId) {
+        let task = &mut self.tasks[id];
+        let place = std::mem::replace(&mut task.place, Place::Nowhere);
+        let key = task.dsq_key;
+        match place {
+            Place::Nowhere | Place::Policy => return,
+            Place::Local(cpu) => self.cpus[cpu].local.remove(key, id),
+            Place::Dsq(dsq) => {
+                self.lock_dsq(dsq);
+                self.dsqs[dsq].remove(key, id);
+            }
+        }
+        self.tell(self.clock.at_ns, Happened::Unqueued { task: id });
+    }
+
+    /// Move the first task that may run on this CPU to its local queue.
+    pub(crate) fn consume(&mut self, cpu: CpuId, dsq: DsqIndex) -> bool {
+        if self.dsqs[dsq].is_empty() {
+            return false;
+        }
+        self.lock_dsq(dsq);
+        let mut index = 0;
+        while let Some(entry) = self.dsqs[dsq].entries.get(index) {
+            let (id, key) = (entry.task, self.tasks[entry.task].dsq_key);
+            if self.tasks[id].cpu == cpu || self.may_move(id, cpu, false) {
+                let taken = Happened::Taken { task: id, dsq, cpu };
+                self.tell(self.clock.now_ns, taken);
+                self.dsqs[dsq].remove(key, id);
+                self.tell(self.clock.at_ns, Happened::Unqueued { task: id });
+                let task = &mut self.tasks[id];
+                task.place = Place::Nowhere;
+                let from = std::mem::replace(&mut task.cpu, cpu);
+                if from != cpu {
+                    self.lock_rq(from);
+                }
+                self.put(id, Place::Local(cpu), 0);
+                return true;
+            }
+            index += 1;
+        }
+        false
+    }
+
+    /// The kfunc, from dispatch: what was inserted before counts first.
+    pub(crate) fn move_first_to_local(&mut self, dsq_id: u64) -> bool {
+        if self.boundary.requests.context != Context::Dispatch {
+            self.eject("scx_bpf_dsq_move_to_local() called outside dispatch".to_string());
+            return false;
+        }
+        let cpu = self.clock.cpu;
+        self.flush_inserts(cpu);
+        let Some(dsq) = self.dsqs.find(dsq_id) else {
+            self.eject(format!("invalid DSQ ID 0x{dsq_id:016x}"));
+            return false;
+        };
+        let moved = self.consume(cpu, dsq);
+        self.boundary.requests.dispatched += u32::from(moved);
+        moved
+    }
+
+    /// Move a task that an iterator found to another queue.
+    pub(crate) fn move_between(&mut self, id: TaskId, dsq_id: u64, enq_flags: u64) -> bool {
+        let cpu = self.clock.cpu;
+        let to = self.resolve(cpu, id, dsq_id);
+        self.unlink(id);
+        if let Place::Local(target) = to {
+            self.put_local_checked(cpu, id, target, enq_flags);
+        } else {
+            self.put(id, to, enq_flags);
+        }
+        true
+    }
+}

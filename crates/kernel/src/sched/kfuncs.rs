@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the kfuncs of sched_ext do, as the boundary asks for it.
+
+use crate::boundary::requests::Context;
+use crate::boundary::{Boundary, Kernel, Moment, Walk};
+use crate::consts::{DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, EBUSY, EINVAL, ENOENT};
+use crate::ids::{CpuId, TaskId};
+use crate::mask::CpuMask;
+use crate::observe::Happened;
+use crate::queue::dsq::Key;
+use crate::sim::Sim;
+use crate::task::{Place, Task, Verdict, task_of_pid};
+
+impl Sim<'_> {
+    fn existing(&mut self, cpu: i32) -> Option<CpuId> {
+        let id = CpuId(cpu.cast_unsigned());
+        if cpu >= 0 && self.cpus.contains(id) {
+            return Some(id);
+        }
+        self.eject(format!("invalid CPU {cpu}"));
+        None
+    }
+
+    /// The built-in idle tracking is off when the policy does its own.
+    fn needs_builtin_idle(&mut self) -> bool {
+        let builtin = self.boundary.builtin_idle();
+        if !builtin {
+            self.eject("built-in idle tracking is disabled".to_string());
+        }
+        builtin
+    }
+}
+
+impl Kernel for Sim<'_> {
+    #[inline]
+    fn boundary(&mut self) -> &mut Boundary {
+        &mut self.boundary
+    }
+
+    #[inline]
+    fn moment(&self) -> Moment {
+        let clock = &self.clock;
+        Moment {
+            clock_ns: clock.rq_ns,
+            cpu: clock.cpu,
+            in_interrupt: clock.in_interrupt,
+            current: self.cpus[clock.cpu].curr,
+        }
+    }
+
+    #[inline(always)]
+    fn calls(&mut self, op: &'static str) {
+        self.tell(self.clock.at_ns, Happened::Called { op });
+    }
+
+    #[inline]
+    fn charge_policy(&mut self, kfuncs: u64, steps: u64) {
+        let costs = &self.machine.costs;
+        self.clock.at_ns += costs.callback_ns + kfuncs * costs.kfunc_ns + steps * costs.step_ns;
+    }
+
+    fn eject(&mut self, reason: String) {
+        Sim::eject(self, reason);
+    }
+
+    fn create_dsq(&mut self, id: u64, node: i32) -> i32 {
+        if node >= self.machine.topology.nodes() as i32 || node < -1 {
+            return EINVAL;
+        }
+        self.dsqs.create(id)
+    }
+
+    fn destroy_dsq(&mut self, id: u64) {
+        if let Err(reason) = self.dsqs.destroy(id) {
+            self.eject(reason);
+        }
+    }
+
+    fn insert(&mut self, task: TaskId, verdict: Verdict) {
+        self.insert_task(task, verdict);
+    }
+
+    fn move_to_local(&mut self, dsq_id: u64) -> bool {
+        self.move_first_to_local(dsq_id)
+    }
+
+    fn nr_queued(&self, id: u64) -> i32 {
+        if id == DSQ_LOCAL {
+            return self.cpus[self.clock.cpu].local.len() as i32;
+        }
+        if id & DSQ_LOCAL_ON == DSQ_LOCAL_ON {
+            let cpu = self.cpus.get(CpuId(id as u32));
+            return cpu.map_or(ENOENT, |cpu| cpu.local.len() as i32);
+        }
+        if id == DSQ_GLOBAL {
+            return ENOENT;
+        }
+        let dsq = self.dsqs.find(id);
+        dsq.map_or(ENOENT, |dsq| self.dsqs[dsq].len() as i32)
+    }
+
+    fn walk(&self, id: u64) -> Option<Walk> {
+        let dsq = self.dsqs.find(id)?;
+        Some(Walk {
+            dsq,
+            limit: self.dsqs[dsq].seq(),
+            at: None,
+            slice_ns: None,
+            vtime: None,
+        })
+    }
+
+    fn walk_on(&self, walk: &mut Walk) -> Option<TaskId> {
+        let dsq = &self.dsqs[walk.dsq];
+        let mut index = match walk.at {
+            None => 0,
+            Some((index, key, order)) => dsq.after(Key { key, order }, index as usize),
+        };
+        while let Some(entry) = dsq.entries.get(index) {
+            // What came in after the walk began is not part of it.
+            if entry.seq.wrapping_sub(walk.limit).cast_signed() <= 0 {
+                walk.at = Some((index as u32, entry.key, entry.order));
+                return Some(entry.task);
+            }
+            index += 1;
+        }
+        None
+    }
+
+    fn move_walked(&mut self, what: Option<(TaskId, Walk)>, dsq_id: u64, enq_flags: u64) -> bool {
+        if matches!(
+            self.boundary.requests.context,
+            Context::Enqueue(_) | Context::Enqueued(_)
+        ) {
+            self.eject("scx_bpf_dsq_move() called from select_cpu or enqueue".to_string());
+            return false;
+        }
+        let Some((id, walk)) = what else {
+            return false;
+        };
+        let task = &self.tasks[id];
+        // Gone, or back in the queue since the walk began.
+        if task.place != Place::Dsq(walk.dsq)
+            || task.dsq_seq.wrapping_sub(walk.limit).cast_signed() > 0
+        {
+            return false;
+        }
+        let scx = &mut self.boundary.view.task_mut(id).scx;
+        scx.slice = walk.slice_ns.unwrap_or(scx.slice);
+        scx.dsq_vtime = walk.vtime.unwrap_or(scx.dsq_vtime);
+        self.move_between(id, dsq_id, enq_flags)
+    }
+
+    fn kick(&mut self, cpu: i32, flags: u64) {
+        if let Some(cpu) = self.existing(cpu) {
+            self.kick_cpu(cpu, flags);
+        }
+    }
+
+    fn select_cpu_dfl(&mut self, task: TaskId, prev_cpu: i32, wake_flags: u64) -> (i32, bool) {
+        let Some(prev) = self.existing(prev_cpu) else {
+            return (prev_cpu, false);
+        };
+        if !self.needs_builtin_idle() {
+            return (prev_cpu, false);
+        }
+        match self.default_cpu(task, prev, wake_flags) {
+            Some(cpu) => (cpu.0 as i32, true),
+            None => (prev_cpu, false),
+        }
+    }
+
+    fn pick_idle_cpu(&mut self, allowed: &CpuMask, flags: u64) -> i32 {
+        if !self.needs_builtin_idle() {
+            return EBUSY;
+        }
+        self.pick_idle(allowed, flags)
+            .map_or(EBUSY, |cpu| cpu.0 as i32)
+    }
+
+    fn pick_any_cpu(&mut self, allowed: &CpuMask, flags: u64) -> i32 {
+        if self.boundary.builtin_idle()
+            && let Some(cpu) = self.pick_idle(allowed, flags)
+        {
+            return cpu.0 as i32;
+        }
+        self.pick_any(allowed).map_or(EBUSY, |cpu| cpu.0 as i32)
+    }
+
+    fn test_and_clear_cpu_idle(&mut self, cpu: i32) -> bool {
+        self.needs_builtin_idle() && self.existing(cpu).is_some_and(|cpu| self.claim_idle(cpu))
+    }
+
+    fn task_cpu(&self, task: Option<TaskId>) -> CpuId {
+        match task {
+            Some(task) => self.tasks[task].cpu,
+            // The idle task is wherever it is looked at.
+            None => self.clock.cpu,
+        }
+    }
+
+    fn task_running(&self, task: TaskId) -> bool {
+        self.cpus[self.tasks[task].cpu].curr == task
+    }
+
+    fn task_with_pid(&self, pid: i32) -> Option<TaskId> {
+        task_of_pid(pid).filter(|task| self.tasks.get(*task).is_some_and(Task::alive))
+    }
+
+    fn start_timer(&mut self, index: usize, ns: u64) {
+        self.start_policy_timer(index, ns);
+    }
+}

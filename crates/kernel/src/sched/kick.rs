@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Kicks: the policy asks a CPU to reschedule. Carried out when the present operation may let go of its locks.
+
+use crate::boundary::requests::Kick;
+use crate::consts::{KICK_IDLE, KICK_PREEMPT, KICK_WAIT};
+use crate::ids::{CpuId, IDLE};
+use crate::observe::Happened;
+use crate::sim::Sim;
+use crate::task::Class;
+
+impl Sim<'_> {
+    /// The kfunc.
+    pub(crate) fn kick_cpu(&mut self, cpu: CpuId, flags: u64) {
+        let idle_only = flags & KICK_IDLE != 0;
+        if idle_only {
+            if flags & (KICK_PREEMPT | KICK_WAIT) != 0 {
+                return self.eject("PREEMPT/WAIT cannot be used with SCX_KICK_IDLE".to_string());
+            }
+            let target = &self.cpus[cpu];
+            if target.curr != IDLE && !target.in_dispatch {
+                return;
+            }
+        }
+        let kick = self.boundary.requests.kick_of(cpu);
+        if idle_only {
+            kick.if_idle = true;
+        } else {
+            kick.always = true;
+            kick.preempt |= flags & KICK_PREEMPT != 0;
+            kick.wait |= flags & KICK_WAIT != 0;
+        }
+    }
+
+    pub(crate) fn flush_kicks(&mut self) {
+        let mut pending = std::mem::take(&mut self.boundary.requests.kicks);
+        for (cpu, kick) in pending.drain(..) {
+            if !self.cpus[cpu].online {
+                continue;
+            }
+            self.tell(self.clock.at_ns, Happened::Kicked { cpu });
+            if kick.always {
+                self.kick_one(cpu, kick);
+            } else if kick.if_idle && self.cpus[cpu].curr == IDLE {
+                self.lock_rq(cpu);
+                self.resched(cpu);
+            }
+        }
+        self.boundary.requests.kicks = pending;
+    }
+
+    fn kick_one(&mut self, cpu: CpuId, kick: Kick) {
+        self.lock_rq(cpu);
+        let curr = self.cpus[cpu].curr;
+        let ext = curr != IDLE && self.tasks[curr].class == Class::Ext;
+        if ext && kick.preempt {
+            self.boundary.view.task_mut(curr).scx.slice = 0;
+        }
+        self.resched(cpu);
+        let from = self.clock.cpu;
+        if ext && kick.wait && cpu != from && self.cpus[from].curr != IDLE {
+            let target = &mut self.cpus[cpu];
+            // Who waits lets go of those that wait for him, so that no two wait for each other.
+            if target.waits_for == 0 && !target.waited_for_by.contains(&from) {
+                target.waited_for_by.push(from);
+                self.cpus[from].waits_for += 1;
+                self.release_waiters(from);
+            }
+        }
+    }
+
+    /// A CPU has been through a reschedule: whoever waited for that goes on.
+    pub(crate) fn release_waiters(&mut self, cpu: CpuId) {
+        if self.cpus[cpu].waited_for_by.is_empty() {
+            return;
+        }
+        let at_ns = self.clock.at_ns;
+        let waiters = std::mem::take(&mut self.cpus[cpu].waited_for_by);
+        for waiter in waiters {
+            let other = &mut self.cpus[waiter];
+            other.waits_for -= 1;
+            if other.waits_for == 0 {
+                other.kernel_until_ns = other.kernel_until_ns.max(at_ns);
+                other.progress_at_ns = other.progress_at_ns.max(at_ns);
+                if waiter != self.clock.cpu {
+                    self.post(waiter);
+                }
+            }
+        }
+    }
+}

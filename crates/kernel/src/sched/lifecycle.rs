@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Birth and death of tasks, and what the policy hears of it.
+
+use std::rc::Rc;
+
+use policy::abi::{ExitTaskArgs, InitTaskArgs};
+use workload::interpreter::Registers;
+use workload::plan::{Group, Policy, Start};
+
+use crate::boundary::call;
+use crate::boundary::comm;
+use crate::consts::{PF_EXITING, SLICE_DFL};
+use crate::ids::{CpuId, IDLE, TaskId};
+use crate::mask;
+use crate::observe::Happened;
+use crate::sim::Sim;
+use crate::task::{Class, Place, State, Wait, class_of, pid_of, scx_weight};
+
+impl Sim<'_> {
+    /// A task comes into being, blocked, child of `parent` (or of nobody: [`IDLE`]).
+    pub(crate) fn born(&mut self, id: TaskId, parent: TaskId) {
+        let plan = Rc::clone(&self.plan);
+        let group = &plan.groups[self.tasks[id].group as usize];
+        let index = self.tasks[id].index;
+        let (nice, mut policy) = (group.nice, group.policy);
+        let mut cpus =
+            (!group.cpus.is_empty()).then(|| mask::of(group.cpus.iter().map(|cpu| CpuId(*cpu))));
+        if parent != IDLE {
+            // Policy and affinity are inherited if the group does not say; a nice level it always has.
+            let from = &self.tasks[parent];
+            if policy == Policy::Other {
+                policy = from.policy;
+            }
+            if cpus.is_none() {
+                cpus = self.boundary.view.confined(parent).cloned();
+            }
+        }
+        let mut slice_ns = u64::from(group.slice_us) * 1_000;
+        if parent != IDLE && slice_ns == 0 {
+            let inherited = &self.boundary.view.task_mut(parent).se;
+            slice_ns = inherited.slice * u64::from(inherited.custom_slice);
+        }
+        // A task that is forked again does the same again.
+        let registers = Registers::new(&plan, self.tasks[id].group, index);
+        let cpu = if parent == IDLE {
+            CpuId(0)
+        } else {
+            self.tasks[parent].cpu
+        };
+        let mut task = crate::task::Task::new(self.tasks[id].group, index, registers);
+        task.state = State::Blocked;
+        task.wait = Wait::None;
+        task.cpu = cpu;
+        task.parent = parent;
+        task.nice = nice;
+        task.policy = policy;
+        task.footprint_kib = group.footprint_kib;
+        task.qseq = self.tasks[id].qseq;
+        (task.class, task.rt_prio) = class_of(policy);
+        self.tasks[id] = task;
+        self.groups.born(self.tasks[id].group);
+
+        let joins = is_forked_thread(group);
+        let leader = if joins {
+            self.tasks[parent].leader
+        } else if group.threads {
+            self.groups.first[self.tasks[id].group as usize]
+        } else {
+            id
+        };
+        self.tasks[id].leader = leader;
+        self.tasks[leader].threads += 1;
+        let parent_ptr = if parent == IDLE {
+            self.boundary.view.init_pointer()
+        } else if joins {
+            self.boundary.view.task_mut(parent).real_parent
+        } else {
+            self.boundary.view.pointer(parent)
+        };
+        let name = comm(&group.name);
+        let mm = self.boundary.view.pointer(leader).cast_const().cast();
+        let p = self.boundary.view.task_mut(id);
+        p.flags = 0;
+        p.exit_state = 0;
+        p.migration_disabled = 0;
+        p.pid = pid_of(id);
+        p.tgid = pid_of(leader);
+        p.mm = mm;
+        p.real_parent = parent_ptr;
+        p.comm = name;
+        p.scx.slice = SLICE_DFL;
+        p.scx.dsq_vtime = 0;
+        p.scx.flags = 0;
+        p.se.sum_exec_runtime = 0;
+        // As the kernel keeps it: 0.1 to 100 ms.
+        p.se.custom_slice = u8::from(slice_ns > 0);
+        p.se.slice = slice_ns.clamp(100_000, 100_000_000);
+        self.boundary.view.forget_storage(id);
+        self.set_affinity_mask(id, cpus);
+        self.set_priorities(id);
+        self.tell(self.clock.at_ns, Happened::Born { task: id });
+    }
+
+    /// Write a task's priorities where the policy reads them.
+    pub(crate) fn set_priorities(&mut self, id: TaskId) {
+        let task = &self.tasks[id];
+        let (policy, nice, rt_prio) = (task.policy, task.nice, task.rt_prio);
+        let weight = scx_weight(policy, nice);
+        let p = self.boundary.view.task_mut(id);
+        p.static_prio = 120 + nice;
+        p.prio = if rt_prio > 0 {
+            99 - i32::from(rt_prio)
+        } else {
+            120 + nice
+        };
+        p.rt_priority = u32::from(rt_prio);
+        p.policy = match policy {
+            Policy::Other => 0,
+            Policy::Fifo(_) => 1,
+            Policy::Rr(_) => 2,
+            Policy::Batch => 3,
+            Policy::Idle => 5,
+        };
+        p.scx.weight = weight;
+        let attributes = Happened::Attributes {
+            task: id,
+            policy,
+            nice,
+            prio: p.prio,
+            weight,
+            served_ns: self.tasks[id].exec_ns,
+        };
+        self.tell(self.clock.at_ns, attributes);
+    }
+
+    pub(crate) fn init_task(&mut self, id: TaskId, fork: bool) {
+        let mut args = InitTaskArgs { fork };
+        let p = self.boundary.view.pointer(id);
+        if let Some(error) = call!(self, init_task, p, &raw mut args)
+            && error != 0
+        {
+            let label = self.label(id);
+            self.eject(format!("ops.init_task() failed ({error}) for {label}"));
+        }
+    }
+
+    /// A task comes under the policy. Real-time tasks do not.
+    pub(crate) fn enable_task(&mut self, id: TaskId) {
+        if self.tasks[id].class == Class::Rt {
+            return;
+        }
+        self.tasks[id].enabled = true;
+        call!(self, enable, self.boundary.view.pointer(id));
+        let weight = self.boundary.view.task_mut(id).scx.weight;
+        call!(self, set_weight, self.boundary.view.pointer(id), weight);
+    }
+
+    pub(crate) fn disable_task(&mut self, id: TaskId) {
+        if std::mem::take(&mut self.tasks[id].enabled) {
+            call!(self, disable, self.boundary.view.pointer(id));
+            let scx = &mut self.boundary.view.task_mut(id).scx;
+            scx.dsq_vtime = 0;
+            scx.slice = 0;
+        }
+    }
+
+    /// A running task forks a child, or starts a thread of its process, that does not live.
+    pub(crate) fn fork(&mut self, parent: TaskId, child: TaskId) {
+        let plan = Rc::clone(&self.plan);
+        let costs = &self.machine.costs;
+        if is_forked_thread(&plan.groups[self.tasks[child].group as usize]) {
+            self.charge(costs.thread_ns);
+        } else {
+            self.charge(costs.fork_ns);
+            self.tasks[parent].children_alive += 1;
+        }
+        self.born(child, parent);
+        self.init_task(child, true);
+        self.enable_task(child);
+        if !self.end.broken_off() {
+            self.wake_new(child);
+        }
+    }
+
+    /// A running task ends: it has left when its CPU has switched to another.
+    pub(crate) fn exit_current(&mut self, id: TaskId) {
+        let of = self.tasks[id].group as usize;
+        self.charge(if self.plan.groups[of].threads {
+            self.machine.costs.thread_ns
+        } else {
+            self.machine.costs.exit_ns
+        });
+        self.end.last_exit_ns = self.clock.at_ns;
+        self.boundary.view.task_mut(id).flags |= PF_EXITING;
+        let task = &mut self.tasks[id];
+        task.exiting = true;
+        task.state = State::Blocked;
+        let leader = task.leader;
+        self.groups.ended(of as u32);
+        self.tell(self.clock.at_ns, Happened::Exits { task: id });
+        // Its parent hears of a process when the last of its threads has ended.
+        let process = &mut self.tasks[leader];
+        process.threads -= 1;
+        let (left, parent) = (process.threads, process.parent);
+        if left == 0 && parent != IDLE && self.tasks[parent].alive() {
+            let family = &mut self.tasks[parent];
+            family.children_alive = family.children_alive.saturating_sub(1);
+            family.zombies += 1;
+            if family.wait == Wait::Child {
+                self.wake(parent, false);
+            }
+        }
+    }
+
+    /// After the last switch away from it.
+    pub(crate) fn dead(&mut self, id: TaskId) {
+        self.disable_task(id);
+        let mut args = ExitTaskArgs { cancelled: false };
+        let p = self.boundary.view.pointer(id);
+        call!(self, exit_task, p, &raw mut args);
+        self.boundary.maps.forget_task(id);
+        self.boundary.view.forget_storage(id);
+        self.boundary.view.task_mut(id).exit_state = 32;
+        let task = &mut self.tasks[id];
+        task.state = State::Dead;
+        task.exiting = false;
+        debug_assert_eq!(task.place, Place::Nowhere);
+        let died = Happened::Died {
+            task: id,
+            served_ns: self.tasks[id].exec_ns,
+        };
+        self.tell(self.clock.at_ns, died);
+        self.check_end();
+    }
+}
+
+/// Threads that exist from the start have a process of their own.
+fn is_forked_thread(group: &Group) -> bool {
+    group.threads && group.start == Start::Fork
+}

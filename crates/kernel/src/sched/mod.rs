@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the kernel does with tasks: the core and its two classes.
+//!
+//! | file | the kernel's |
+//! | --- | --- |
+//! | `operation` | interrupts, and what every operation does at its end |
+//! | `core` | `__schedule`, the tick, `resched_curr` |
+//! | `wake` | `try_to_wake_up`, `wake_up_new_task` |
+//! | `ext`, `insert`, `kick`, `idle`, `kfuncs`, `timers` | `kernel/sched/ext` |
+//! | `rt`, `rt_budget`, `lockup` | `kernel/sched/rt.c`, throttling, the lockup detector |
+//! | `progress` | nothing: how fast tasks work, which on a machine happens by itself |
+//! | `lifecycle`, `attributes` | fork and exit; `sched_setattr`, `sched_setaffinity` |
+//! | `hotplug`, `watchdog` | CPUs that go and come; the stall detector and the policy's end |
+
+mod attributes;
+mod core;
+mod ext;
+mod hotplug;
+mod idle;
+mod insert;
+mod kfuncs;
+mod kick;
+mod lifecycle;
+mod lockup;
+mod operation;
+mod progress;
+mod rt;
+mod rt_budget;
+mod timers;
+mod wake;
+mod watchdog;

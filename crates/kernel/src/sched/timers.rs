@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The policy's timers go off.
+
+use crate::boundary::{enter, leave};
+use crate::clock::events::Event;
+use crate::mask;
+use crate::sim::Sim;
+
+impl Sim<'_> {
+    /// Starts on the CPU that asks, and stays there.
+    pub(crate) fn start_policy_timer(&mut self, index: usize, ns: u64) {
+        let clock = &mut self.clock;
+        let at_ns = clock.at_ns.max(clock.now_ns).saturating_add(ns);
+        let seq = clock.post(at_ns, Event::PolicyTimer(index as u32));
+        self.boundary.maps.timer_started(index, seq, clock.cpu);
+    }
+
+    pub(crate) fn policy_timer(&mut self, index: u32, seq: u64) {
+        let Some((cpu, call)) = self.boundary.maps.timer_due(index as usize, seq) else {
+            return;
+        };
+        let Some(call) = call else {
+            return;
+        };
+        let cpu = if self.cpus[cpu].online {
+            cpu
+        } else {
+            mask::first(&self.boundary.view.masks.online).unwrap_or_default()
+        };
+        self.interrupt(cpu);
+        let entered = enter(self);
+        // SAFETY: it was entered just now.
+        unsafe { call.run() };
+        leave(self, entered);
+        self.end_op();
+    }
+}

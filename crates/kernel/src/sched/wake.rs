@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Waking tasks: the kernel's `try_to_wake_up` and `wake_up_new_task`.
+
+use crate::boundary::call;
+use crate::boundary::requests::Context;
+use crate::consts::{
+    DSQ_LOCAL, ENQ_CPU_SELECTED, ENQ_WAKEUP, SLICE_DFL, WAKE_FORK, WAKE_SYNC, WAKE_TTWU,
+};
+use crate::ids::{CpuId, IDLE, TaskId};
+use crate::mask;
+use crate::observe::Happened;
+use crate::sim::Sim;
+use crate::task::{Class, State, Verdict, Wait};
+
+impl Sim<'_> {
+    /// Wake a blocked task, from the CPU of the present operation.
+    pub(crate) fn wake(&mut self, id: TaskId, sync: bool) {
+        if self.tasks[id].state != State::Blocked {
+            return;
+        }
+        let waits_since_ns = self.clock.at_ns;
+        self.charge(self.machine.costs.wakeup_ns);
+        let was_on = self.tasks[id].cpu;
+        let woken = Happened::Woken {
+            task: id,
+            was_on,
+            waits_since_ns,
+        };
+        self.tell(self.clock.at_ns, woken);
+        let wake_flags = WAKE_TTWU | if sync { WAKE_SYNC } else { 0 };
+        self.make_runnable(id, wake_flags, ENQ_WAKEUP);
+    }
+
+    /// Start a task that has just been forked.
+    pub(crate) fn wake_new(&mut self, id: TaskId) {
+        let was_on = self.tasks[id].cpu;
+        let forked = Happened::Forked { task: id, was_on };
+        self.tell(self.clock.at_ns, forked);
+        self.make_runnable(id, WAKE_FORK, 0);
+    }
+
+    fn make_runnable(&mut self, id: TaskId, wake_flags: u64, enq_flags: u64) {
+        let task = &mut self.tasks[id];
+        task.wait = Wait::None;
+        let class = task.class;
+        let (cpu, enq_flags) = match class {
+            Class::Rt => (self.select_cpu_rt(id), enq_flags),
+            Class::Ext => self.select_cpu_ext(id, wake_flags, enq_flags),
+        };
+        self.tasks[id].cpu = cpu;
+        self.lock_rq(cpu);
+        self.clock.rq_ns = self.clock.at_ns;
+        let at = self.clock.at_ns;
+        let wants = Happened::Wants {
+            task: id,
+            served_ns: self.tasks[id].exec_ns,
+        };
+        self.tell(at, wants);
+        match class {
+            Class::Rt => self.enqueue_rt(cpu, id, false),
+            Class::Ext => {
+                self.enqueue_ext(cpu, id, enq_flags);
+                // Wakeup preemption between classes: any ext task goes before idleness.
+                if self.cpus[cpu].curr == IDLE {
+                    self.resched(cpu);
+                }
+            }
+        }
+        if !self.boundary.requests.kicks.is_empty() {
+            self.flush_kicks();
+        }
+    }
+
+    /// The kernel asks the policy only about tasks that have a choice.
+    fn select_cpu_ext(&mut self, id: TaskId, wake_flags: u64, enq_flags: u64) -> (CpuId, u64) {
+        let prev_cpu = self.tasks[id].cpu;
+        if self.boundary.view.pinned(id) || self.boundary.view.task_mut(id).migration_disabled > 0 {
+            let cpu = if self.boundary.view.task_mut(id).migration_disabled > 0 {
+                prev_cpu
+            } else {
+                self.fallback_cpu(id)
+            };
+            return (cpu, enq_flags);
+        }
+        let cpu = if self.boundary.ops.select_cpu.is_some() {
+            self.boundary.requests.context = Context::Enqueue(id);
+            let p = self.boundary.view.pointer(id);
+            let cpu = call!(self, select_cpu, p, prev_cpu.0 as i32, wake_flags).unwrap_or(-1);
+            self.boundary.requests.context = Context::Other;
+            if cpu >= 0 && self.cpus.contains(CpuId(cpu as u32)) {
+                CpuId(cpu as u32)
+            } else {
+                self.eject(format!("invalid CPU {cpu} from ops.select_cpu()"));
+                prev_cpu
+            }
+        } else {
+            match self.default_cpu(id, prev_cpu, wake_flags) {
+                Some(cpu) => {
+                    self.tasks[id].verdict = Some(Verdict {
+                        dsq_id: DSQ_LOCAL,
+                        slice: SLICE_DFL,
+                        vtime: 0,
+                        enq_flags: 0,
+                    });
+                    cpu
+                }
+                None => prev_cpu,
+            }
+        };
+        let cpu = if self.boundary.view.may_run_on(id, cpu) && self.cpus[cpu].online {
+            cpu
+        } else {
+            self.fallback_cpu(id)
+        };
+        (cpu, enq_flags | ENQ_CPU_SELECTED)
+    }
+
+    /// Any online CPU that the task may use; if there is none, its affinity gives way, as in the kernel.
+    pub(crate) fn fallback_cpu(&mut self, id: TaskId) -> CpuId {
+        let usable = mask::and(
+            self.boundary.view.allowed(id),
+            &self.boundary.view.masks.online,
+        );
+        let prev = self.tasks[id].cpu;
+        if mask::has(&usable, prev) {
+            return prev;
+        }
+        if let Some(cpu) = mask::first(&usable) {
+            return cpu;
+        }
+        self.set_affinity_mask(id, None);
+        mask::first(&self.boundary.view.masks.online).unwrap_or_default()
+    }
+}
