@@ -17,7 +17,7 @@ const SMALL: u64 = 4_096;
 
 /// The shared dispatch queues: one global queue a node, then those that the policy created.
 pub struct Dsqs {
-    dsqs: Table<DsqIndex, Dsq>,
+    all: Table<DsqIndex, Dsq>,
     nodes: usize,
     by_id: BTreeMap<u64, DsqIndex>,
     by_small_id: Vec<Option<DsqIndex>>,
@@ -26,7 +26,7 @@ pub struct Dsqs {
 impl Dsqs {
     pub fn new(nodes: usize) -> Self {
         Self {
-            dsqs: Table::filled(nodes, || Dsq::new(DSQ_GLOBAL)),
+            all: Table::filled(nodes, || Dsq::new(DSQ_GLOBAL)),
             nodes,
             by_id: BTreeMap::new(),
             by_small_id: Vec::new(),
@@ -48,7 +48,7 @@ impl Dsqs {
         if self.find(id).is_some() {
             return EEXIST;
         }
-        let index = self.dsqs.push(Dsq::new(id));
+        let index = self.all.push(Dsq::new(id));
         self.by_id.insert(id, index);
         if id < SMALL {
             let id = id as usize;
@@ -64,7 +64,7 @@ impl Dsqs {
         let Some(index) = self.find(id) else {
             return Err(format!("attempting to destroy non-existent DSQ 0x{id:x}"));
         };
-        if !self.dsqs[index].is_empty() {
+        if !self.all[index].is_empty() {
             return Err(format!("attempting to destroy in-use dsq 0x{id:016x}"));
         }
         self.by_id.remove(&id);
@@ -76,7 +76,7 @@ impl Dsqs {
 
     /// The policy has gone, and its queues with it.
     pub fn clear(&mut self) {
-        self.dsqs.truncate(self.nodes);
+        self.all.truncate(self.nodes);
         self.by_id.clear();
         self.by_small_id.clear();
     }
@@ -87,13 +87,13 @@ impl Index<DsqIndex> for Dsqs {
 
     #[inline]
     fn index(&self, index: DsqIndex) -> &Dsq {
-        &self.dsqs[index]
+        &self.all[index]
     }
 }
 
 impl IndexMut<DsqIndex> for Dsqs {
     #[inline]
     fn index_mut(&mut self, index: DsqIndex) -> &mut Dsq {
-        &mut self.dsqs[index]
+        &mut self.all[index]
     }
 }

@@ -123,6 +123,10 @@ impl World for Actor<'_, '_> {
         &mut self.task().registers
     }
 
+    #[allow(
+        clippy::misnamed_getters,
+        reason = "a task's own time is that of its CPU's operation"
+    )]
     fn now_ns(&self) -> u64 {
         self.sim.clock.at_ns
     }
@@ -281,18 +285,18 @@ impl World for Actor<'_, '_> {
     }
 
     fn log(&mut self, distribution: u32, ns: u64) {
-        let logged = Happened::Logged {
+        let happened = Happened::Logged {
             metric: distribution,
             ns,
         };
-        self.sim.tell(self.sim.clock.at_ns, logged);
+        self.sim.tell(self.sim.clock.at_ns, happened);
     }
 
     fn count(&mut self, counter: u32, by: i64) {
-        let counted = Happened::Counted {
+        let happened = Happened::Counted {
             metric: counter,
             by,
         };
-        self.sim.tell(self.sim.clock.at_ns, counted);
+        self.sim.tell(self.sim.clock.at_ns, happened);
     }
 }

@@ -203,7 +203,9 @@ impl Checkers {
 
     fn gone(&mut self, task: TaskId) {
         self.waiting.gone(task);
-        self.waste.gone(task);
+        if self.strict {
+            self.waste.gone(task);
+        }
     }
 
     /// A task wants to run from now on.
@@ -253,7 +255,9 @@ impl Checkers {
             if let Some(waste) = self.waiting.ends(next, at_ns, allowed, idle_ns) {
                 self.remark("work conservation", at_ns, &waste);
             }
-            if let Some(waste) = self.waste.ends(next, at_ns, idle_ns) {
+            if self.strict
+                && let Some(waste) = self.waste.ends(next, at_ns, idle_ns)
+            {
                 self.remark("work conservation", at_ns, &waste);
             }
         }
