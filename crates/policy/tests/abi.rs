@@ -32,6 +32,7 @@ macro_rules! twin {
     }};
 }
 
+#[expect(clippy::too_many_lines, reason = "a list, a line a field")]
 fn in_rust() -> Layouts {
     Layouts::from([
         twin!("cpumask", CpuMask { bits }),
@@ -185,13 +186,17 @@ fn in_c(include: &Path) -> Layouts {
     let dir = tempfile::tempdir().unwrap();
     let probe = dir.path().join("probe.c");
     // Only what is used has a layout.
-    let uses: String = in_rust()
+    let uses: Vec<String> = in_rust()
         .keys()
-        .map(|name| format!("char uses_{name}[sizeof(struct {name})];\n"))
+        .map(|name| format!("char uses_{name}[sizeof(struct {name})];"))
         .collect();
     std::fs::write(
         &probe,
-        format!("#include {:?}\n{uses}", header.display().to_string()),
+        format!(
+            "#include {:?}\n{}\n",
+            header.display().to_string(),
+            uses.join("\n")
+        ),
     )
     .unwrap();
     let output = Clang::find()
@@ -225,7 +230,7 @@ fn record_layout(dump: &str) -> (String, Layout) {
             layout.size = size.split(',').next().unwrap().parse().unwrap();
             break;
         } else if let Some(struct_name) = text.strip_prefix(" struct ") {
-            name = struct_name.to_owned();
+            struct_name.clone_into(&mut name);
         } else if text.starts_with("   ") && !text.starts_with("    ") {
             let offset = offset.trim().parse().unwrap();
             layout
