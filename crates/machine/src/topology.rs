@@ -15,6 +15,22 @@ pub struct Cpu {
     pub capacity: u32,
 }
 
+impl Cpu {
+    /// To another CPU: the least that both share.
+    #[inline]
+    pub fn distance_to(&self, other: &Self) -> Distance {
+        if self.core == other.core {
+            Distance::Core
+        } else if self.llc == other.llc {
+            Distance::Llc
+        } else if self.node == other.node {
+            Distance::Node
+        } else {
+            Distance::Remote
+        }
+    }
+}
+
 /// Which ids the hardware threads of one core have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbering {
@@ -154,16 +170,7 @@ impl Topology {
         if a == b {
             return Distance::Same;
         }
-        let (a, b) = (self.cpu(a), self.cpu(b));
-        if a.core == b.core {
-            Distance::Core
-        } else if a.llc == b.llc {
-            Distance::Llc
-        } else if a.node == b.node {
-            Distance::Node
-        } else {
-            Distance::Remote
-        }
+        self.cpu(a).distance_to(self.cpu(b))
     }
 }
 

@@ -72,15 +72,6 @@ impl Topology {
         if a == b {
             return Distance::Same;
         }
-        let (a, b) = (&self.places[a], &self.places[b]);
-        if a.core == b.core {
-            Distance::Core
-        } else if a.llc == b.llc {
-            Distance::Llc
-        } else if a.node == b.node {
-            Distance::Node
-        } else {
-            Distance::Remote
-        }
+        self.places[a].distance_to(&self.places[b])
     }
 }
