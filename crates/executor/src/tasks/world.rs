@@ -17,7 +17,7 @@ impl World for Task<'_, '_> {
         &mut self.state.registers
     }
 
-    fn now_ns(&self) -> u64 {
+    fn time_ns(&self) -> u64 {
         clock::now_ns()
     }
 

@@ -123,11 +123,7 @@ impl World for Actor<'_, '_> {
         &mut self.task().registers
     }
 
-    #[allow(
-        clippy::misnamed_getters,
-        reason = "a task's own time is that of its CPU's operation"
-    )]
-    fn now_ns(&self) -> u64 {
+    fn time_ns(&self) -> u64 {
         self.sim.clock.at_ns
     }
 

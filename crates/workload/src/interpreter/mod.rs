@@ -132,7 +132,7 @@ impl<'p> Interpreter<'p> {
             Inst::Until { ns } => times::until(world, ns)?,
 
             Inst::Stamp => {
-                let now_ns = world.now_ns();
+                let now_ns = world.time_ns();
                 world.registers().stamp_ns = now_ns;
             }
             Inst::Log { metric, since, per } => {

@@ -49,13 +49,16 @@ impl Registers {
     }
 
     pub(super) fn eval(&self, value: &Value) -> i64 {
-        value.eval(self.me, &self.locals)
+        match value {
+            Value::Const(value) => *value,
+            _ => value.eval(self.me, &self.locals),
+        }
     }
 
     /// The next draw from the task's stream; a fixed value leaves the stream as it is.
     pub(super) fn draw(&mut self, draw: &Draw) -> u64 {
         match draw {
-            Draw::Fixed(Value::Const(value)) => (*value).max(0) as u64,
+            Draw::Fixed(value) => self.eval(value).max(0) as u64,
             _ => self.stream.draw(draw, self.me, &self.locals),
         }
     }

@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! When sleeps are due, and how long ago something was.
+//!
+//! A task that has slept goes on behind the instruction, so that each is one system call.
 
-use super::world::{Call, World, enter};
+use super::world::{Call, World};
 use crate::plan::{Draw, Since, Value};
 
 pub fn sleep<W: World>(world: &mut W, ns: &Draw) -> Call<W> {
-    enter(world);
-    let now_ns = world.now_ns();
+    world.enter_kernel();
+    let now_ns = world.time_ns();
     let due_ns = now_ns.saturating_add(world.registers().draw(ns));
     sleep_until(world, due_ns)
 }
 
 pub fn timer<W: World>(world: &mut W, period_ns: &Value, skip: bool) -> Call<W> {
     let period_ns = world.registers().eval(period_ns).max(1) as u64;
-    enter(world);
-    let now_ns = world.now_ns();
+    world.enter_kernel();
+    let now_ns = world.time_ns();
     let due_ns = world.registers().timer.next(now_ns, period_ns, skip);
     sleep_until(world, due_ns)
 }
 
 pub fn until<W: World>(world: &mut W, ns: &Value) -> Call<W> {
     let ns = world.registers().eval(ns).max(0) as u64;
-    enter(world);
+    world.enter_kernel();
     let due_ns = world.start_ns().saturating_add(ns);
     sleep_until(world, due_ns)
 }
@@ -40,5 +42,5 @@ pub fn since_ns<W: World>(world: &mut W, since: Since) -> u64 {
         Since::Due => registers.due_ns,
         Since::Start => world.start_ns(),
     };
-    world.now_ns().saturating_sub(since_ns)
+    world.time_ns().saturating_sub(since_ns)
 }

@@ -39,7 +39,7 @@ pub trait World {
     fn registers(&mut self) -> &mut Registers;
 
     /// The clock that due times and stamps are read from.
-    fn now_ns(&self) -> u64;
+    fn time_ns(&self) -> u64;
     /// The start signal, by the same clock.
     fn start_ns(&self) -> u64;
 
@@ -52,7 +52,7 @@ pub trait World {
 
     /// Use the CPU for so many nanoseconds of an idle, full-speed core.
     fn run(&mut self, ns: u64) -> Call<Self>;
-    /// Not at all if that time is over.
+    /// Not at all if that time is over. A task that stops here does so [`Stop::After`] the call.
     fn sleep_until(&mut self, due_ns: u64) -> Call<Self>;
     fn yield_cpu(&mut self) -> Call<Self>;
 

@@ -116,7 +116,7 @@ impl World for Fake {
         &mut self.registers
     }
 
-    fn now_ns(&self) -> u64 {
+    fn time_ns(&self) -> u64 {
         self.now_ns
     }
 

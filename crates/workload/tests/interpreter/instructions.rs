@@ -96,14 +96,14 @@ fn draws_use_the_stream_in_program_order_and_fixed_values_leave_it_alone() {
     let mut fake = Fake::new(&plan, 3);
     fake.finish(&plan).unwrap();
     let mut stream = plan.stream(0, 3);
-    let [first, slept, drawn, last] = draws.map(|draw| stream.draw(&draw, 3, &[]));
+    let [first, slept, shown, last] = draws.map(|draw| stream.draw(&draw, 3, &[]));
     assert_eq!(
         fake.calls(),
         [
             Did::Run(first),
             Did::Run(10),
             Did::SleepUntil(first + 10 + slept),
-            Did::Count(0, drawn.cast_signed()),
+            Did::Count(0, shown.cast_signed()),
             Did::Run(last),
         ]
     );
@@ -114,9 +114,8 @@ fn no_burst_is_negative() {
     assert_eq!(run(vec![Inst::Run { ns: fixed(-5) }]).did, [Did::Run(0)]);
 }
 
-/// Each instruction by itself, of a task with index 1 whose last stamp was at 40 ns.
 #[test]
-fn each_instruction_asks_for_its_own_thing() {
+fn each_system_call_enters_the_kernel_and_asks_for_its_own_thing() {
     let me = || Value::Me;
     let mine = || QueueRef {
         array: 1,
@@ -165,7 +164,11 @@ fn each_instruction_asks_for_its_own_thing() {
     for (inst, did) in system_calls {
         assert_eq!(asked(&inst), [Did::EnterKernel, did], "{inst:?}");
     }
-    let (index, at) = (Value::Me, element(1, 1));
+}
+
+#[test]
+fn each_other_instruction_asks_for_its_own_thing() {
+    let (me, at) = (|| Value::Me, element(1, 1));
     let others = [
         (
             Inst::Lock {
@@ -222,7 +225,7 @@ fn each_instruction_asks_for_its_own_thing() {
         (
             Inst::Signal {
                 condition: 1,
-                index,
+                index: me(),
                 all: true,
             },
             Did::Signal(at, true),
@@ -257,6 +260,7 @@ fn each_instruction_asks_for_its_own_thing() {
     }
 }
 
+/// By the instruction itself, of a task with index 1 whose last stamp was at 40 ns.
 fn asked(inst: &Inst) -> Vec<Did> {
     let mut fake = run(vec![Inst::Run { ns: fixed(40) }, Inst::Stamp, inst.clone()]);
     assert_eq!(fake.did.remove(0), Did::Run(40));
