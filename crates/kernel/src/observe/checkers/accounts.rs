@@ -12,44 +12,62 @@ enum Life {
 }
 
 pub struct Accounts {
-    life: PerTask<Life>,
-    on_cpu: PerTask<CpuId>,
+    tasks: PerTask<Task>,
+    cpus: PerCpu<Cpu>,
+}
+
+#[derive(Clone)]
+struct Task {
     /// Service of the present life.
-    busy_ns: PerTask<u64>,
-    running: PerCpu<TaskId>,
-    since_ns: PerCpu<u64>,
-    idle_ns: PerCpu<u64>,
+    busy_ns: u64,
+    on_cpu: CpuId,
+    life: Life,
+}
+
+#[derive(Clone)]
+struct Cpu {
+    since_ns: u64,
+    idle_ns: u64,
+    running: TaskId,
 }
 
 impl Accounts {
     pub fn new(cpus: usize, tasks: usize) -> Self {
+        let task = Task {
+            busy_ns: 0,
+            on_cpu: NO_CPU,
+            life: Life::None,
+        };
+        let cpu = Cpu {
+            since_ns: 0,
+            idle_ns: 0,
+            running: IDLE,
+        };
         Self {
-            life: PerTask::filled(tasks, || Life::None),
-            on_cpu: PerTask::filled(tasks, || NO_CPU),
-            busy_ns: PerTask::filled(tasks, || 0),
-            running: PerCpu::filled(cpus, || IDLE),
-            since_ns: PerCpu::filled(cpus, || 0),
-            idle_ns: PerCpu::filled(cpus, || 0),
+            tasks: PerTask::filled(tasks, || task.clone()),
+            cpus: PerCpu::filled(cpus, || cpu.clone()),
         }
     }
 
     pub fn born(&mut self, task: TaskId) -> Result<(), String> {
-        if self.life[task] != Life::None {
+        let account = &mut self.tasks[task];
+        if account.life != Life::None {
             return Err(format!("task {task} is born while it lives"));
         }
-        self.life[task] = Life::Idle;
-        self.busy_ns[task] = 0;
+        account.life = Life::Idle;
+        account.busy_ns = 0;
         Ok(())
     }
 
     pub fn died(&mut self, task: TaskId) {
-        self.life[task] = Life::None;
+        self.tasks[task].life = Life::None;
     }
 
     pub fn wants(&mut self, task: TaskId) -> Result<(), String> {
-        match self.life[task] {
+        let account = &mut self.tasks[task];
+        match account.life {
             Life::Idle => {
-                self.life[task] = Life::Wants;
+                account.life = Life::Wants;
                 Ok(())
             }
             Life::Wants => Err(format!("task {task} is woken while it is runnable")),
@@ -65,73 +83,76 @@ impl Accounts {
         at_ns: u64,
         stays: bool,
     ) -> Result<(), String> {
-        let ran = self.running[cpu];
+        let this = &mut self.cpus[cpu];
+        let ran = this.running;
         if ran != prev {
             return Err(format!("CPU {cpu} switches from task {prev} but ran {ran}"));
         }
-        let Some(delta_ns) = at_ns.checked_sub(self.since_ns[cpu]) else {
+        let Some(delta_ns) = at_ns.checked_sub(this.since_ns) else {
             return Err(format!("CPU {cpu} switches before its last switch"));
         };
-        self.since_ns[cpu] = at_ns;
-        self.running[cpu] = next;
+        this.since_ns = at_ns;
+        this.running = next;
         if prev == IDLE {
-            self.idle_ns[cpu] += delta_ns;
+            this.idle_ns += delta_ns;
         } else {
-            self.busy_ns[prev] += delta_ns;
-            self.on_cpu[prev] = NO_CPU;
+            let account = &mut self.tasks[prev];
+            account.busy_ns += delta_ns;
+            account.on_cpu = NO_CPU;
             if !stays {
-                self.life[prev] = Life::Idle;
+                account.life = Life::Idle;
             }
         }
         if next != IDLE {
-            if self.on_cpu[next] != NO_CPU {
+            let account = &mut self.tasks[next];
+            if account.on_cpu != NO_CPU {
+                let other = account.on_cpu;
                 return Err(format!(
-                    "task {next} runs on CPUs {} and {cpu} at once",
-                    self.on_cpu[next]
+                    "task {next} runs on CPUs {other} and {cpu} at once"
                 ));
             }
-            if self.life[next] != Life::Wants {
+            if account.life != Life::Wants {
                 return Err(format!("task {next} runs on CPU {cpu} but is not runnable"));
             }
-            self.on_cpu[next] = cpu;
+            account.on_cpu = cpu;
         }
         Ok(())
     }
 
     /// A task that wants to run, does not, and waits nowhere.
     pub fn lost(&self, waiting: &Waiting) -> Option<TaskId> {
-        self.life.ids().find(|task| {
-            self.life[*task] == Life::Wants
-                && self.on_cpu[*task] == NO_CPU
-                && !waiting.somewhere(*task)
+        self.tasks.ids().find(|task| {
+            let account = &self.tasks[*task];
+            account.life == Life::Wants && account.on_cpu == NO_CPU && !waiting.somewhere(*task)
         })
     }
 
     /// The end of a CPU's account: the model says that it was idle for so long.
     pub fn cpu_total(&mut self, cpu: CpuId, idle_ns: u64, until_ns: u64) -> Result<(), String> {
-        let delta_ns = until_ns - self.since_ns[cpu];
-        self.since_ns[cpu] = until_ns;
-        match self.running[cpu] {
-            IDLE => self.idle_ns[cpu] += delta_ns,
-            task => self.busy_ns[task] += delta_ns,
+        let this = &mut self.cpus[cpu];
+        let delta_ns = until_ns - this.since_ns;
+        this.since_ns = until_ns;
+        match this.running {
+            IDLE => this.idle_ns += delta_ns,
+            task => self.tasks[task].busy_ns += delta_ns,
         }
-        if self.idle_ns[cpu] == idle_ns {
+        if this.idle_ns == idle_ns {
             return Ok(());
         }
         Err(format!(
             "CPU {cpu} was idle for {} ns and accounts for {idle_ns} ns",
-            self.idle_ns[cpu]
+            this.idle_ns
         ))
     }
 
     /// The same of a task, when the accounts of all CPUs have ended: it was served for so long.
     pub fn task_total(&mut self, task: TaskId, served_ns: u64) -> Result<(), String> {
-        if self.busy_ns[task] == served_ns {
+        let busy_ns = self.tasks[task].busy_ns;
+        if busy_ns == served_ns {
             return Ok(());
         }
         Err(format!(
-            "task {task} ran for {} ns and accounts for {served_ns} ns",
-            self.busy_ns[task]
+            "task {task} ran for {busy_ns} ns and accounts for {served_ns} ns"
         ))
     }
 }

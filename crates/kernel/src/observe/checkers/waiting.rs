@@ -14,59 +14,69 @@ enum Place {
     Queue,
 }
 
+#[derive(Clone)]
+struct Task {
+    place: Place,
+    since_ns: u64,
+    /// Since when it may use the CPUs that it may use.
+    allowed_ns: u64,
+    /// Idle time of all CPUs when it began to wait, in spells that were over.
+    idle_before_ns: u64,
+}
+
 pub struct Waiting {
-    place: PerTask<Place>,
-    since_ns: PerTask<u64>,
-    /// Since when each may use the CPUs that it may use.
-    allowed_ns: PerTask<u64>,
+    tasks: PerTask<Task>,
     idle: CpuMask,
     idle_cpus: u32,
     idle_since_ns: PerCpu<u64>,
-    /// Idle time of all CPUs in spells that are over, and what it was when each task began to wait.
+    /// Idle time of all CPUs in spells that are over.
     idle_total_ns: u64,
-    idle_before_ns: PerTask<u64>,
 }
 
 impl Waiting {
     pub fn new(cpus: usize, tasks: usize) -> Self {
+        let task = Task {
+            place: Place::NotWaiting,
+            since_ns: 0,
+            allowed_ns: 0,
+            idle_before_ns: 0,
+        };
         Self {
-            place: PerTask::filled(tasks, || Place::NotWaiting),
-            since_ns: PerTask::filled(tasks, || 0),
-            allowed_ns: PerTask::filled(tasks, || 0),
+            tasks: PerTask::filled(tasks, || task.clone()),
             idle: mask::first_n(cpus),
             idle_cpus: cpus as u32,
             idle_since_ns: PerCpu::filled(cpus, || 0),
             idle_total_ns: 0,
-            idle_before_ns: PerTask::filled(tasks, || 0),
         }
     }
 
     pub fn begins(&mut self, task: TaskId, at_ns: u64) {
-        if self.place[task] == Place::NotWaiting {
-            self.place[task] = Place::Unknown;
-            self.since_ns[task] = at_ns;
-            self.idle_before_ns[task] = self.idle_total_ns;
+        let task = &mut self.tasks[task];
+        if task.place == Place::NotWaiting {
+            task.place = Place::Unknown;
+            task.since_ns = at_ns;
+            task.idle_before_ns = self.idle_total_ns;
         }
     }
 
     pub fn allowed(&mut self, task: TaskId, at_ns: u64) {
-        self.allowed_ns[task] = at_ns;
+        self.tasks[task].allowed_ns = at_ns;
     }
 
     pub fn with_policy(&mut self, task: TaskId) {
-        self.place[task] = Place::Policy;
+        self.tasks[task].place = Place::Policy;
     }
 
     pub fn in_queue(&mut self, task: TaskId) {
-        self.place[task] = Place::Queue;
+        self.tasks[task].place = Place::Queue;
     }
 
     pub fn gone(&mut self, task: TaskId) {
-        self.place[task] = Place::NotWaiting;
+        self.tasks[task].place = Place::NotWaiting;
     }
 
     pub fn somewhere(&self, task: TaskId) -> bool {
-        matches!(self.place[task], Place::Policy | Place::Queue)
+        matches!(self.tasks[task].place, Place::Policy | Place::Queue)
     }
 
     /// The task runs. If it waited long beside an idle CPU, says so.
@@ -77,8 +87,9 @@ impl Waiting {
         allowed: &CpuMask,
         idle_ns: u64,
     ) -> Option<String> {
-        self.place[task] = Place::NotWaiting;
-        if at_ns <= self.since_ns[task] + idle_ns || self.idle_cpus == 0 {
+        let wait = &mut self.tasks[task];
+        wait.place = Place::NotWaiting;
+        if at_ns <= wait.since_ns + idle_ns || self.idle_cpus == 0 {
             return None;
         }
         self.beside_idle(task, at_ns, allowed, idle_ns)
@@ -115,8 +126,8 @@ impl Waiting {
     ) -> Option<(CpuId, u64)> {
         mask::iter(&mask::and(&self.idle, allowed)).find_map(|cpu| {
             let since_ns = (self.idle_since_ns[cpu])
-                .max(self.since_ns[task])
-                .max(self.allowed_ns[task]);
+                .max(self.tasks[task].since_ns)
+                .max(self.tasks[task].allowed_ns);
             let ns = at_ns.saturating_sub(since_ns);
             (ns > bound_ns).then_some((cpu, ns))
         })
@@ -124,7 +135,8 @@ impl Waiting {
 
     /// How long a task has waited; `None` if it does not.
     pub fn waited_ns(&self, task: TaskId, now_ns: u64) -> Option<u64> {
-        (self.place[task] != Place::NotWaiting).then(|| now_ns.saturating_sub(self.since_ns[task]))
+        (self.tasks[task].place != Place::NotWaiting)
+            .then(|| now_ns.saturating_sub(self.tasks[task].since_ns))
     }
 
     /// `wait_ns`: how long each task may wait.
@@ -146,8 +158,8 @@ impl Waiting {
                     format!("task {task} has waited for {waited_ns} ns"),
                 ));
             }
-            if self.place[task] == Place::Policy {
-                let idle_ns = self.idle_total_ns - self.idle_before_ns[task];
+            if self.tasks[task].place == Place::Policy {
+                let idle_ns = self.idle_total_ns - self.tasks[task].idle_before_ns;
                 let anywhere = mask::count(allowed) as usize == self.idle_since_ns.len();
                 if anywhere && idle_ns > bounds.lost_ns {
                     let what = format!(
