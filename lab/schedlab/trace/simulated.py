@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """One cell in the simulator with its trace: run, and read line by line.
 
-The trace is the text of ftrace, as the simulator writes it (crates/sim/src/trace.rs).
+The trace is the text of ftrace, as the simulator writes it (crates/kernel/src/observe/trace.rs).
 """
 
 import os

@@ -78,14 +78,16 @@ impl Trace {
             self.mix(u64::from(cpu.0) << 32 | u64::from(task.0));
         }
         if self.text.is_some() {
-            self.print(stamp, happened);
+            // A copy, made here: where nobody prints, the fact need not be in memory at all.
+            let printed = happened;
+            self.print(stamp, &printed);
         }
     }
 
     #[cold]
-    fn print(&mut self, stamp: Stamp, happened: Happened<'_>) {
+    fn print(&mut self, stamp: Stamp, happened: &Happened<'_>) {
         if let Some(text) = &mut self.text
-            && text.print(stamp, happened).is_err()
+            && text.print(stamp, *happened).is_err()
         {
             self.text = None;
             self.failed = true;
