@@ -14,7 +14,7 @@
 //!   back the pointer of the call around it, since the inner one ends with the kfunc.
 //!
 //! The tests below play a policy with nested calls against a small stand-in of the model. They use no foreign code, so
-//! that `cargo miri test -p kernel boundary` can check the claims above.
+//! that `cargo +nightly miri test -p kernel --lib boundary` can check the claims above.
 
 pub mod kfuncs;
 mod maps;
