@@ -141,11 +141,14 @@ impl Dsq {
     }
 
     pub fn remove(&mut self, place: Key, task: TaskId) {
-        let index = match self.entries.front() {
-            Some(first) if first.task == task => 0,
-            _ => self.search(place.key, place.order),
+        let removed = match self.entries.front() {
+            // Nearly always: nothing behind it has to move.
+            Some(first) if first.task == task => self.entries.pop_front(),
+            _ => {
+                let index = self.search(place.key, place.order);
+                self.entries.remove(index)
+            }
         };
-        let removed = self.entries.remove(index);
         assert_eq!(
             removed.map(|entry| entry.task),
             Some(task),
