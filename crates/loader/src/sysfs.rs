@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What `/sys/kernel/sched_ext` says: the only truth about which scheduler runs.
+//! What `/sys/kernel/sched_ext` says: the only truth about which scheduler runs. And how a file of `/sys` is read.
 
+use std::fs::File;
+use std::io::{Error, ErrorKind, Read, Result as IoResult};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
@@ -58,13 +60,33 @@ impl State {
     }
 }
 
-fn text(path: PathBuf) -> std::io::Result<String> {
-    Ok(std::fs::read_to_string(path)?.trim().to_owned())
+/// A file of `/sys`, without the white space around its text.
+pub fn text(path: impl AsRef<Path>) -> IoResult<String> {
+    in_one_read(&mut File::open(path)?)
+}
+
+/// The most that one `read` of such a file returns, by kernfs: a page of the smallest kind.
+const MOST_BYTES: usize = 4096;
+
+/// The kernel writes some files anew for every `read`, and answers with what lies behind the offset. A second `read`
+/// would add the end of a newer text to the start of an older one: "0" and "0-1" make "0\n1".
+fn in_one_read(file: &mut impl Read) -> IoResult<String> {
+    let mut bytes = [0; MOST_BYTES];
+    let count = file.read(&mut bytes)?;
+    if count == MOST_BYTES {
+        return Err(Error::new(
+            ErrorKind::FileTooLarge,
+            format!("the text is longer than one read of {MOST_BYTES} bytes returns"),
+        ));
+    }
+    let text = std::str::from_utf8(&bytes[..count])
+        .map_err(|error| Error::new(ErrorKind::InvalidData, error))?;
+    Ok(text.trim().to_owned())
 }
 
 fn number(path: PathBuf) -> Result<u64> {
     let shown = path.display().to_string();
-    let text = text(path).map_err(|error| anyhow!("{shown}: {error}"))?;
+    let text = text(&path).map_err(|error| anyhow!("{shown}: {error}"))?;
     text.parse()
         .map_err(|_| anyhow!("{shown}: expected a number, found {text:?}"))
 }
@@ -90,6 +112,41 @@ mod tests {
         ("hotplug_seq", "2\n"),
         ("switch_all", "0\n"),
     ];
+
+    /// Answers every `read` from a newer text, as the kernel does.
+    struct Rewritten {
+        texts: Vec<&'static [u8]>,
+        offset: usize,
+    }
+
+    impl Read for Rewritten {
+        fn read(&mut self, buffer: &mut [u8]) -> IoResult<usize> {
+            let mut rest = self.texts.remove(0).get(self.offset..).unwrap_or(&[]);
+            let count = rest.read(buffer)?;
+            self.offset += count;
+            Ok(count)
+        }
+    }
+
+    #[test]
+    fn a_text_that_changes_between_two_reads_is_not_mixed() {
+        let mut file = Rewritten {
+            texts: vec![b"0\n", b"0-1\n", b"0-1\n"],
+            offset: 0,
+        };
+        assert_eq!(in_one_read(&mut file).unwrap(), "0");
+    }
+
+    #[test]
+    fn a_text_that_one_read_cannot_return_whole_is_an_error() {
+        let longest = "0".repeat(MOST_BYTES - 1);
+        assert_eq!(in_one_read(&mut longest.as_bytes()).unwrap(), longest);
+        let error = in_one_read(&mut [b'0'; MOST_BYTES].as_slice()).unwrap_err();
+        assert!(
+            error.to_string().contains("longer than one read"),
+            "{error}"
+        );
+    }
 
     #[test]
     fn without_a_scheduler_there_is_no_name() {

@@ -6,6 +6,8 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use policy::topology::{MAX_CPUS, Place};
 
+use crate::sysfs;
+
 pub const SYSTEM: &str = "/sys/devices/system";
 
 /// The place of every possible CPU, by id.
@@ -94,16 +96,15 @@ fn first_of(file: &Path) -> Result<Option<u32>> {
 
 /// None where there is no such file, or not any more: its CPU is offline, or goes while the file is read.
 fn read_if_there(file: &Path) -> Result<Option<String>> {
-    match std::fs::read_to_string(file) {
-        Ok(text) => Ok(Some(text.trim().to_owned())),
+    match sysfs::text(file) {
+        Ok(text) => Ok(Some(text)),
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENODEV)) => Ok(None),
         Err(error) => Err(error).with_context(|| file.display().to_string()),
     }
 }
 
 fn read(file: &Path) -> Result<String> {
-    let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
-    Ok(text.trim().to_owned())
+    sysfs::text(file).with_context(|| file.display().to_string())
 }
 
 /// `0-3,8` in the kernel's notation.
