@@ -20,7 +20,8 @@
 
 #![allow(
     clippy::inline_always,
-    reason = "what an observer makes of a fact folds into the place where the fact is known"
+    reason = "what an observer makes of a fact folds into the place where the fact is known, and a question that is \
+              nearly always answered with no costs no call"
 )]
 
 mod boundary;

@@ -104,7 +104,7 @@ pub enum Happened<'a> {
     Unqueued {
         task: TaskId,
     },
-    /// A CPU takes a task out of a shared queue to run it.
+    /// A CPU takes a task out of a shared queue, which it leaves, to run it.
     Taken {
         task: TaskId,
         dsq: crate::ids::DsqIndex,

@@ -209,6 +209,7 @@ impl Metrics {
         }
     }
 
+    #[inline(always)]
     fn wants(&mut self, task: TaskId, served_ns: u64, at_ns: u64) {
         self.ideal.advance(at_ns);
         let account = &mut self.tasks[task];
@@ -220,6 +221,7 @@ impl Metrics {
         account.busy_served_ns = served_ns;
     }
 
+    #[inline(always)]
     fn started(&mut self, task: TaskId, served_ns: u64, moved: bool, runs_ns: u64) {
         self.switched_in += 1;
         self.migrations += u64::from(moved);

@@ -73,14 +73,15 @@ impl Trace {
 
     #[inline(always)]
     pub fn see(&mut self, stamp: Stamp, happened: Happened<'_>) {
-        if let Some((code, cpu, task)) = decision(stamp.on, happened) {
-            self.mix(stamp.at_ns ^ code.rotate_left(48));
-            self.mix(u64::from(cpu.0) << 32 | u64::from(task.0));
-        }
+        // First, so that what is known for the print alone is read only for it.
         if self.text.is_some() {
             // A copy, made here: where nobody prints, the fact need not be in memory at all.
             let printed = happened;
             self.print(stamp, &printed);
+        }
+        if let Some((code, cpu, task)) = decision(stamp.on, happened) {
+            self.mix(stamp.at_ns ^ code.rotate_left(48));
+            self.mix(u64::from(cpu.0) << 32 | u64::from(task.0));
         }
     }
 

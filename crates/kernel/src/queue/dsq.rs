@@ -81,6 +81,13 @@ impl Dsq {
             }
             self.by_vtime = false;
         }
+        Ok(self.push_fifo(task, head))
+    }
+
+    /// The same where nothing is ever sorted by virtual time.
+    #[inline]
+    pub fn push_fifo(&mut self, task: TaskId, head: bool) -> Key {
+        debug_assert!(!self.by_vtime);
         let key = 0;
         self.seq = self.seq.wrapping_add(1);
         let seq = self.seq;
@@ -105,7 +112,7 @@ impl Dsq {
             });
             order
         };
-        Ok(Key { key, order })
+        Key { key, order }
     }
 
     pub fn push_vtime(&mut self, task: TaskId, key: u64) -> Result<Key, MixedOrder> {
@@ -140,6 +147,7 @@ impl Dsq {
             .partition_point(|entry| entry.before(key, order))
     }
 
+    #[inline]
     pub fn remove(&mut self, place: Key, task: TaskId) {
         let removed = match self.entries.front() {
             // Nearly always: nothing behind it has to move.
@@ -154,6 +162,16 @@ impl Dsq {
             Some(task),
             "a task's place in its queue"
         );
+    }
+
+    /// The entry at this index leaves; nearly always the first, where nothing behind it has to move.
+    #[inline]
+    pub fn take(&mut self, index: usize) {
+        if index == 0 {
+            self.entries.pop_front();
+        } else {
+            self.entries.remove(index);
+        }
     }
 
     /// The entry after a place that need no longer be taken; `hint` is where it was.

@@ -8,8 +8,11 @@ use crate::consts::{
 };
 use crate::ids::{CpuId, DsqIndex, IDLE, TaskId};
 use crate::observe::Happened;
+use crate::queue::dsq::{Key, MixedOrder};
 use crate::sim::Sim;
 use crate::task::{Class, Place, Verdict};
+
+const VTIME_IN_BUILTIN: &str = "cannot use vtime ordering for built-in DSQs";
 
 impl Sim<'_> {
     /// The kfunc: where the task goes depends on the callback it is called from.
@@ -57,10 +60,15 @@ impl Sim<'_> {
     }
 
     /// Carry out what `ops.dispatch()` has inserted so far.
+    #[inline(always)]
     pub(crate) fn flush_inserts(&mut self, cpu: CpuId) {
-        if self.boundary.requests.inserts.is_empty() {
-            return;
+        if !self.boundary.requests.inserts.is_empty() {
+            self.carry_out_inserts(cpu);
         }
+    }
+
+    #[inline(never)]
+    fn carry_out_inserts(&mut self, cpu: CpuId) {
         let mut buffer = std::mem::take(&mut self.boundary.requests.inserts);
         for entry in &buffer {
             let task = &self.tasks[entry.task];
@@ -172,7 +180,7 @@ impl Sim<'_> {
         if from != target {
             if !self.may_move(id, target, true) {
                 let global = self.global_dsq_of(from);
-                return self.put(id, Place::Dsq(global), enq_flags & !ENQ_PRIQ);
+                return self.put_shared(global, id, enq_flags & !ENQ_PRIQ);
             }
             if from != cpu {
                 self.lock_rq(from);
@@ -182,72 +190,105 @@ impl Sim<'_> {
         if target != cpu {
             self.lock_rq(target);
         }
-        self.put(id, Place::Local(target), enq_flags);
+        self.put_local(target, id, enq_flags);
     }
 
     /// Put a queued task into a queue: the kernel's `dispatch_enqueue`.
     pub(crate) fn put(&mut self, id: TaskId, to: Place, enq_flags: u64) {
-        debug_assert_eq!(self.tasks[id].place, Place::Nowhere);
-        let vtime = self.boundary.view.task_mut(id).scx.dsq_vtime;
-        let head = enq_flags & (ENQ_HEAD | ENQ_PREEMPT) != 0;
-        let mut by_vtime = enq_flags & ENQ_PRIQ != 0;
-        let (dsq, terminal) = match to {
-            Place::Local(cpu) => (&mut self.cpus[cpu].local, true),
-            Place::Dsq(index) => {
-                self.lock_dsq(index);
-                let dsq = &mut self.dsqs[index];
-                let terminal = dsq.id & DSQ_BUILTIN != 0;
-                (dsq, terminal)
-            }
-            Place::Nowhere | Place::Policy => return,
-        };
-        let mut error = None;
-        if by_vtime && terminal {
-            error = Some("cannot use vtime ordering for built-in DSQs".to_string());
-            by_vtime = false;
+        match to {
+            Place::Local(cpu) => self.put_local(cpu, id, enq_flags),
+            Place::Dsq(dsq) => self.put_shared(dsq, id, enq_flags),
+            Place::Nowhere | Place::Policy => {}
         }
-        let placed = if by_vtime {
-            dsq.push_vtime(id, vtime)
-        } else {
-            dsq.push(id, head)
+    }
+
+    fn put_local(&mut self, cpu: CpuId, id: TaskId, enq_flags: u64) {
+        self.append_local(cpu, id, enq_flags);
+        if enq_flags & ENQ_PRIQ != 0 {
+            self.eject(VTIME_IN_BUILTIN.to_string());
+        }
+        self.end_custody(id);
+        self.after_local(cpu, id, enq_flags);
+    }
+
+    /// The queue part of [`Self::put_local`].
+    #[inline(always)]
+    fn append_local(&mut self, cpu: CpuId, id: TaskId, enq_flags: u64) {
+        let head = enq_flags & (ENQ_HEAD | ENQ_PREEMPT) != 0;
+        let local = &mut self.cpus[cpu].local;
+        let key = local.push_fifo(id, head);
+        let seq = local.seq();
+        self.tell_queued(id, Place::Local(cpu), DSQ_LOCAL, key, seq, None, head);
+    }
+
+    fn put_shared(&mut self, index: DsqIndex, id: TaskId, enq_flags: u64) {
+        self.lock_dsq(index);
+        let head = enq_flags & (ENQ_HEAD | ENQ_PREEMPT) != 0;
+        let by_vtime = enq_flags & ENQ_PRIQ != 0;
+        let dsq = &mut self.dsqs[index];
+        let builtin = dsq.id & DSQ_BUILTIN != 0;
+        let vtime = (by_vtime && !builtin).then(|| self.boundary.view.task(id).scx.dsq_vtime);
+        let placed = match vtime {
+            Some(vtime) => dsq.push_vtime(id, vtime),
+            None => dsq.push(id, head),
         };
         let (dsq_id, seq) = (dsq.id, dsq.seq());
-        if let Ok(key) = placed {
-            let task = &mut self.tasks[id];
-            task.dsq_key = key;
-            task.dsq_seq = seq;
-            task.place = to;
-            let at = self.clock.at_ns;
-            let slice_ns = self.boundary.view.task(id).scx.slice;
-            let queued = Happened::Queued {
-                task: id,
-                to,
-                dsq_id,
-                slice_ns,
-                vtime,
-                by_vtime,
-                head,
-            };
-            self.tell(at, queued);
-        } else {
-            let other = if by_vtime { "FIFO" } else { "PRIQ" };
-            error = Some(format!(
-                "DSQ ID 0x{dsq_id:016x} already had {other}-enqueued tasks"
-            ));
-        }
-        if let Some(error) = error {
-            self.eject(error);
-        }
-        if terminal {
-            if self.tasks[id].custody {
-                call!(self, dequeue, self.boundary.view.pointer(id), 0);
-                self.tasks[id].custody = false;
+        match placed {
+            Ok(key) => {
+                self.tell_queued(id, Place::Dsq(index), dsq_id, key, seq, vtime, head);
+                if by_vtime && builtin {
+                    self.eject(VTIME_IN_BUILTIN.to_string());
+                }
             }
+            Err(MixedOrder) => {
+                let other = if vtime.is_some() { "FIFO" } else { "PRIQ" };
+                self.eject(format!(
+                    "DSQ ID 0x{dsq_id:016x} already had {other}-enqueued tasks"
+                ));
+            }
+        }
+        if builtin {
+            self.end_custody(id);
         } else {
             self.tasks[id].custody = true;
         }
-        if let Place::Local(cpu) = to {
-            self.after_local(cpu, id, enq_flags);
+    }
+
+    /// A task is in a queue; `vtime`: by what it is sorted there.
+    #[inline(always)]
+    fn tell_queued(
+        &mut self,
+        id: TaskId,
+        to: Place,
+        dsq_id: u64,
+        key: Key,
+        seq: u32,
+        vtime: Option<u64>,
+        head: bool,
+    ) {
+        let task = &mut self.tasks[id];
+        debug_assert_eq!(task.place, Place::Nowhere);
+        task.dsq_key = key;
+        task.dsq_seq = seq;
+        task.place = to;
+        let scx = &self.boundary.view.task(id).scx;
+        let queued = Happened::Queued {
+            task: id,
+            to,
+            dsq_id,
+            slice_ns: scx.slice,
+            vtime: scx.dsq_vtime,
+            by_vtime: vtime.is_some(),
+            head,
+        };
+        self.tell(self.clock.at_ns, queued);
+    }
+
+    /// The task is in a queue that the kernel takes it from: no business of the policy's any more.
+    #[inline]
+    fn end_custody(&mut self, id: TaskId) {
+        if std::mem::take(&mut self.tasks[id].custody) {
+            call!(self, dequeue, self.boundary.view.pointer(id), 0);
         }
     }
 
@@ -268,10 +309,18 @@ impl Sim<'_> {
     }
 
     /// Take a task out of whatever queue it is in.
+    #[inline(always)]
     pub(crate) fn unlink(&mut self, id: TaskId) {
         let task = &mut self.tasks[id];
         let place = std::mem::replace(&mut task.place, Place::Nowhere);
-        let key = task.dsq_key;
+        if !matches!(place, Place::Nowhere | Place::Policy) {
+            self.leave_queue(id, place);
+        }
+    }
+
+    #[inline(never)]
+    fn leave_queue(&mut self, id: TaskId, place: Place) {
+        let key = self.tasks[id].dsq_key;
         match place {
             Place::Nowhere | Place::Policy => return,
             Place::Local(cpu) => self.cpus[cpu].local.remove(key, id),
@@ -283,30 +332,32 @@ impl Sim<'_> {
         self.tell(self.clock.at_ns, Happened::Unqueued { task: id });
     }
 
-    /// Move the first task that may run on this CPU to its local queue.
+    /// Move the first task that may run on this CPU, which is in dispatch, to its local queue.
+    #[inline(always)]
     pub(crate) fn consume(&mut self, cpu: CpuId, dsq: DsqIndex) -> bool {
-        if self.dsqs[dsq].is_empty() {
-            return false;
-        }
+        !self.dsqs[dsq].is_empty() && self.consume_first(cpu, dsq)
+    }
+
+    #[inline(never)]
+    fn consume_first(&mut self, cpu: CpuId, dsq: DsqIndex) -> bool {
         self.lock_dsq(dsq);
-        let mut index = 0;
-        while let Some(entry) = self.dsqs[dsq].entries.get(index) {
-            let (id, key) = (entry.task, self.tasks[entry.task].dsq_key);
-            if self.tasks[id].cpu == cpu || self.may_move(id, cpu, false) {
+        for index in 0..self.dsqs[dsq].len() {
+            let id = self.dsqs[dsq].entries[index].task;
+            let from = self.tasks[id].cpu;
+            if from == cpu || self.may_move(id, cpu, false) {
+                self.dsqs[dsq].take(index);
                 let taken = Happened::Taken { task: id, dsq, cpu };
                 self.tell(self.clock.now_ns, taken);
-                self.dsqs[dsq].remove(key, id);
-                self.tell(self.clock.at_ns, Happened::Unqueued { task: id });
                 let task = &mut self.tasks[id];
                 task.place = Place::Nowhere;
-                let from = std::mem::replace(&mut task.cpu, cpu);
+                task.cpu = cpu;
                 if from != cpu {
                     self.lock_rq(from);
                 }
-                self.put(id, Place::Local(cpu), 0);
+                self.append_local(cpu, id, 0);
+                self.end_custody(id);
                 return true;
             }
-            index += 1;
         }
         false
     }

@@ -63,6 +63,7 @@ impl Accounts {
         self.tasks[task].life = Life::None;
     }
 
+    #[inline]
     pub fn wants(&mut self, task: TaskId) -> Result<(), String> {
         let account = &mut self.tasks[task];
         match account.life {
@@ -75,6 +76,7 @@ impl Accounts {
         }
     }
 
+    #[inline(always)]
     pub fn switched(
         &mut self,
         cpu: CpuId,
@@ -217,8 +219,7 @@ mod tests {
     fn a_lost_task_is_seen() {
         let mut accounts = two_tasks();
         let mut waiting = Waiting::new(2, 2);
-        waiting.begins(TaskId(0), 0);
-        waiting.in_queue(TaskId(0));
+        waiting.in_queue(TaskId(0), 0);
         assert_eq!(accounts.lost(&waiting), Some(TaskId(1)));
         accounts
             .switched(CpuId(0), IDLE, TaskId(1), 5, false)

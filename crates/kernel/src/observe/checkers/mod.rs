@@ -112,8 +112,8 @@ impl Checkers {
             Happened::Affinity { task, allowed } => self.affinity(task, allowed, at_ns),
             Happened::Wants { task, .. } => self.wants(task, at_ns),
             Happened::Kept { task, .. } => {
-                self.begins_to_wait(task, at_ns);
-                self.waiting.with_policy(task);
+                self.waiting.with_policy(task, at_ns);
+                self.wasted_for(task, at_ns);
             }
             Happened::Queued {
                 task,
@@ -124,8 +124,8 @@ impl Checkers {
                 ..
             } => self.queued(task, to, by_vtime.then_some(vtime), head, at_ns),
             Happened::QueuedRt { task, .. } | Happened::RequeuedRt { task } => {
-                self.begins_to_wait(task, at_ns);
-                self.waiting.in_queue(task);
+                self.waiting.in_queue(task, at_ns);
+                self.wasted_for(task, at_ns);
             }
             Happened::Unqueued { task } => self.order.left(task),
             Happened::Taken { task, dsq, cpu } => self.taken(task, dsq, cpu, at_ns),
@@ -193,11 +193,17 @@ impl Checkers {
         self.waiting.allowed(task, at_ns);
     }
 
+    #[inline(always)]
     fn begins_to_wait(&mut self, task: TaskId, at_ns: u64) {
         self.waiting.begins(task, at_ns);
+        self.wasted_for(task, at_ns);
+    }
+
+    /// A CPU that stands idle from now on is wasted for this task, too.
+    #[inline(always)]
+    fn wasted_for(&mut self, task: TaskId, at_ns: u64) {
         if self.strict {
-            let allowed = &self.affinity[task];
-            self.waste.begins(task, allowed, at_ns);
+            self.waste.begins(task, &self.affinity[task], at_ns);
         }
     }
 
@@ -209,6 +215,7 @@ impl Checkers {
     }
 
     /// A task wants to run from now on.
+    #[inline(always)]
     fn wants(&mut self, task: TaskId, at_ns: u64) {
         if let Err(what) = self.accounts.wants(task) {
             self.violated("accounts", at_ns, &what);
@@ -216,15 +223,17 @@ impl Checkers {
         self.begins_to_wait(task, at_ns);
     }
 
+    #[inline(always)]
     fn queued(&mut self, task: TaskId, to: Place, vtime: Option<u64>, head: bool, at_ns: u64) {
-        self.begins_to_wait(task, at_ns);
-        self.waiting.in_queue(task);
+        self.waiting.in_queue(task, at_ns);
+        self.wasted_for(task, at_ns);
         if let Err(what) = self.order.queued(task, to, vtime, head) {
             self.violated("queue order", at_ns, &what);
         }
     }
 
     /// A CPU takes this task out of a shared queue: nobody before it may have been allowed there.
+    #[inline(always)]
     fn taken(&mut self, task: TaskId, dsq: DsqIndex, cpu: CpuId, at_ns: u64) {
         if let Err(what) = self
             .order
@@ -235,6 +244,7 @@ impl Checkers {
     }
 
     /// A CPU changes from one task to another; `stays`: the one that leaves still wants to run.
+    #[inline(always)]
     fn switched(&mut self, cpu: CpuId, prev: TaskId, next: TaskId, at_ns: u64, stays: bool) {
         if let Err(what) = self.accounts.switched(cpu, prev, next, at_ns, stays) {
             self.violated("accounts", at_ns, &what);

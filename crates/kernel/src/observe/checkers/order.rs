@@ -49,6 +49,7 @@ impl Order {
         }
     }
 
+    #[inline(always)]
     pub fn queued(
         &mut self,
         task: TaskId,
@@ -61,10 +62,14 @@ impl Order {
             return Err(format!("task {task} is queued while it is in a queue"));
         }
         member.queued = true;
-        member.dsq = None;
-        let Place::Dsq(dsq) = to else {
-            return Ok(());
-        };
+        if let Place::Dsq(dsq) = to {
+            self.joined(task, dsq, vtime, head);
+        }
+        Ok(())
+    }
+
+    fn joined(&mut self, task: TaskId, dsq: DsqIndex, vtime: Option<u64>, head: bool) {
+        let member = &mut self.by_task[task];
         if head && vtime.is_none() {
             self.head -= 1;
             member.order = self.head;
@@ -80,29 +85,42 @@ impl Order {
         let members = &mut self.members[dsq];
         member.index = members.len() as u32;
         members.push(task);
-        Ok(())
     }
 
+    #[inline]
     pub fn left(&mut self, task: TaskId) {
         let member = &mut self.by_task[task];
         member.queued = false;
-        let index = member.index;
-        let Some(dsq) = member.dsq.take() else {
-            return;
-        };
-        self.members[dsq].swap_remove(index as usize);
-        if let Some(moved) = self.members[dsq].get(index as usize) {
-            self.by_task[*moved].index = index;
+        if let Some(dsq) = member.dsq.take() {
+            let index = member.index;
+            let members = &mut self.members[dsq];
+            members.swap_remove(index as usize);
+            if let Some(moved) = members.get(index as usize) {
+                self.by_task[*moved].index = index;
+            }
         }
     }
 
+    /// A task leaves a shared queue because a CPU runs it.
+    #[inline]
     pub fn taken(
         &mut self,
         task: TaskId,
         dsq: DsqIndex,
         allowed: impl Fn(TaskId) -> bool,
     ) -> Result<(), String> {
-        let member = self.by_task[task];
+        let in_turn = self.in_turn(task, dsq, allowed);
+        self.left(task);
+        in_turn
+    }
+
+    fn in_turn(
+        &mut self,
+        task: TaskId,
+        dsq: DsqIndex,
+        allowed: impl Fn(TaskId) -> bool,
+    ) -> Result<(), String> {
+        let member = &self.by_task[task];
         if member.dsq != Some(dsq) {
             return Err(format!("task {task} is taken from a queue it is not in"));
         }
@@ -112,6 +130,9 @@ impl Order {
             return Ok(());
         }
         self.credit = self.credit.saturating_sub(members.len()).min(CREDIT);
+        if members.len() == 1 {
+            return Ok(());
+        }
         for other in members {
             let before = &self.by_task[*other];
             let earlier = match (before.vtime, member.vtime) {
@@ -141,21 +162,21 @@ mod tests {
         order.queued(TaskId(0), dsq, Some(10), false).unwrap();
         order.queued(TaskId(1), dsq, Some(5), false).unwrap();
         order.queued(TaskId(2), dsq, Some(5), false).unwrap();
-        assert!(order.taken(TaskId(0), DsqIndex(0), |_| true).is_err());
-        assert!(order.taken(TaskId(2), DsqIndex(0), |_| true).is_err());
+        assert!(order.in_turn(TaskId(0), DsqIndex(0), |_| true).is_err());
+        assert!(order.in_turn(TaskId(2), DsqIndex(0), |_| true).is_err());
         assert!(
             order
-                .taken(TaskId(2), DsqIndex(0), |other| other != TaskId(1))
+                .in_turn(TaskId(2), DsqIndex(0), |other| other != TaskId(1))
                 .is_ok()
         );
-        assert!(order.taken(TaskId(1), DsqIndex(0), |_| true).is_ok());
+        assert!(order.in_turn(TaskId(1), DsqIndex(0), |_| true).is_ok());
         order.left(TaskId(1));
         order.left(TaskId(2));
-        assert!(order.taken(TaskId(0), DsqIndex(0), |_| true).is_ok());
+        assert!(order.in_turn(TaskId(0), DsqIndex(0), |_| true).is_ok());
         assert!(order.queued(TaskId(0), dsq, None, false).is_err());
         // Virtual time wraps.
         order.queued(TaskId(3), dsq, Some(u64::MAX), false).unwrap();
-        assert!(order.taken(TaskId(0), DsqIndex(0), |_| true).is_err());
+        assert!(order.in_turn(TaskId(0), DsqIndex(0), |_| true).is_err());
     }
 
     #[test]
@@ -166,7 +187,7 @@ mod tests {
                 .queued(TaskId(task), Place::Dsq(DsqIndex(0)), None, head)
                 .unwrap();
         }
-        assert!(order.taken(TaskId(0), DsqIndex(0), |_| true).is_err());
-        assert!(order.taken(TaskId(1), DsqIndex(0), |_| true).is_ok());
+        assert!(order.in_turn(TaskId(0), DsqIndex(0), |_| true).is_err());
+        assert!(order.in_turn(TaskId(1), DsqIndex(0), |_| true).is_ok());
     }
 }

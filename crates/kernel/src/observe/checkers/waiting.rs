@@ -50,25 +50,39 @@ impl Waiting {
         }
     }
 
+    /// A task wants to run, and nobody has said yet where it waits.
+    #[inline]
     pub fn begins(&mut self, task: TaskId, at_ns: u64) {
+        self.begins_in(task, at_ns, None);
+    }
+
+    /// The policy keeps the task, which may have waited before.
+    #[inline]
+    pub fn with_policy(&mut self, task: TaskId, at_ns: u64) {
+        self.begins_in(task, at_ns, Some(Place::Policy));
+    }
+
+    /// The same in a queue.
+    #[inline]
+    pub fn in_queue(&mut self, task: TaskId, at_ns: u64) {
+        self.begins_in(task, at_ns, Some(Place::Queue));
+    }
+
+    #[inline]
+    fn begins_in(&mut self, task: TaskId, at_ns: u64, place: Option<Place>) {
         let task = &mut self.tasks[task];
         if task.place == Place::NotWaiting {
             task.place = Place::Unknown;
             task.since_ns = at_ns;
             task.idle_before_ns = self.idle_total_ns;
         }
+        if let Some(place) = place {
+            task.place = place;
+        }
     }
 
     pub fn allowed(&mut self, task: TaskId, at_ns: u64) {
         self.tasks[task].allowed_ns = at_ns;
-    }
-
-    pub fn with_policy(&mut self, task: TaskId) {
-        self.tasks[task].place = Place::Policy;
-    }
-
-    pub fn in_queue(&mut self, task: TaskId) {
-        self.tasks[task].place = Place::Queue;
     }
 
     pub fn gone(&mut self, task: TaskId) {
@@ -80,6 +94,7 @@ impl Waiting {
     }
 
     /// The task runs. If it waited long beside an idle CPU, says so.
+    #[inline]
     pub fn ends(
         &mut self,
         task: TaskId,
@@ -92,10 +107,22 @@ impl Waiting {
         if at_ns <= wait.since_ns + idle_ns || self.idle_cpus == 0 {
             return None;
         }
+        self.waited_beside_idle(task, at_ns, allowed, idle_ns)
+    }
+
+    #[cold]
+    fn waited_beside_idle(
+        &self,
+        task: TaskId,
+        at_ns: u64,
+        allowed: &CpuMask,
+        idle_ns: u64,
+    ) -> Option<String> {
         self.beside_idle(task, at_ns, allowed, idle_ns)
             .map(|(cpu, ns)| format!("task {task} waited for {ns} ns while CPU {cpu} was idle"))
     }
 
+    #[inline]
     pub fn cpu(&mut self, cpu: CpuId, idle: bool, at_ns: u64) {
         if mask::has(&self.idle, cpu) != idle {
             if idle {
