@@ -14,7 +14,7 @@ use machine::{Costs, Distance};
 pub struct Lock {
     free_at_ns: u64,
     last_cpu: CpuId,
-    /// When each taker that may still hold or wait ends, oldest first. Kept only while the lock is contended.
+    /// When each taker that may still hold or wait ends, oldest first. Empty where the last one came to a free lock.
     ends_ns: std::collections::VecDeque<u64>,
 }
 
@@ -55,6 +55,7 @@ impl LockCosts {
 
 impl Lock {
     /// One operation on a queue of `len` under this lock, asked for at `at_ns`: when it is done.
+    #[inline(always)]
     pub fn pass(
         &mut self,
         costs: &LockCosts,
@@ -76,23 +77,32 @@ impl Lock {
             }
             self.last_cpu = cpu;
         }
-        if self.free_at_ns <= at_ns {
-            self.ends_ns.clear();
-            self.free_at_ns = at_ns + hold_ns;
-        } else if costs.waiter_ns == 0 {
-            self.free_at_ns += hold_ns;
+        if self.free_at_ns > at_ns {
+            self.queue_up(costs, at_ns, hold_ns);
         } else {
-            while self.ends_ns.front().is_some_and(|end| *end <= at_ns) {
-                self.ends_ns.pop_front();
+            if !self.ends_ns.is_empty() {
+                self.ends_ns.clear();
             }
-            // The holder itself may not be in the list: it came when the lock was free.
-            let before = self.ends_ns.len().max(1) as u64;
-            self.free_at_ns += hold_ns + costs.waiter_ns * before;
-        }
-        if costs.waiter_ns > 0 {
-            self.ends_ns.push_back(self.free_at_ns);
+            self.free_at_ns = at_ns + hold_ns;
         }
         self.free_at_ns
+    }
+
+    /// The lock is taken: one more waits, behind those that came before.
+    #[inline(never)]
+    fn queue_up(&mut self, costs: &LockCosts, at_ns: u64, hold_ns: u64) {
+        if costs.waiter_ns == 0 {
+            self.free_at_ns += hold_ns;
+            return;
+        }
+        if self.ends_ns.is_empty() {
+            self.ends_ns.push_back(self.free_at_ns);
+        }
+        while self.ends_ns.front().is_some_and(|end| *end <= at_ns) {
+            self.ends_ns.pop_front();
+        }
+        self.free_at_ns += hold_ns + costs.waiter_ns * self.ends_ns.len() as u64;
+        self.ends_ns.push_back(self.free_at_ns);
     }
 }
 

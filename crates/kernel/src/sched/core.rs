@@ -19,9 +19,10 @@ use crate::task::{Class, State};
 impl Sim<'_> {
     /// A CPU's event: its task's work has ended, a tick, or an interrupt.
     pub(crate) fn cpu_event(&mut self, cpu: CpuId) {
-        let this = &self.cpus[cpu];
+        let now_ns = self.clock.now_ns;
+        let this = &mut self.cpus[cpu];
         if this.curr == IDLE {
-            let wakes = this.resched_at_ns <= self.clock.now_ns;
+            let wakes = this.resched_at_ns <= now_ns;
             self.interrupt(cpu);
             if wakes {
                 self.cpus[cpu].resched_at_ns = NEVER;
@@ -30,18 +31,19 @@ impl Sim<'_> {
             self.end_op();
             return;
         }
+        let ticks = this.next_tick_ns <= now_ns;
         self.progress(cpu);
-        self.clock.begin_operation(cpu, self.clock.now_ns);
-        if self.cpus[cpu].next_tick_ns <= self.clock.now_ns {
+        self.clock.begin_operation(cpu, now_ns);
+        if ticks {
             self.tick(cpu);
         }
         let this = &mut self.cpus[cpu];
-        if this.resched_at_ns <= self.clock.now_ns {
+        if this.resched_at_ns <= now_ns {
             this.resched_at_ns = NEVER;
             this.need_resched = true;
         }
         let id = this.curr;
-        if !this.need_resched && self.tasks[id].work == 0 && self.clock.at_ns == self.clock.now_ns {
+        if !this.need_resched && self.clock.at_ns == now_ns && self.tasks[id].work == 0 {
             self.run_program(cpu, id);
         }
         self.end_op();
@@ -56,8 +58,13 @@ impl Sim<'_> {
         self.lock_rq(cpu);
         // One reading of the clock for the whole change, so that no time falls between two tasks.
         self.clock.rq_ns = self.clock.at_ns;
-        if prev != IDLE && self.tasks[prev].state == State::Blocked {
-            self.deactivate(cpu, prev);
+        let (mut runs, mut exits) = (false, false);
+        if prev != IDLE {
+            let task = &self.tasks[prev];
+            (runs, exits) = (task.state == State::Running, task.exiting);
+            if task.state == State::Blocked {
+                self.deactivate(cpu, prev);
+            }
         }
         let next = self.pick(cpu, prev);
         self.release_waiters(cpu);
@@ -72,11 +79,11 @@ impl Sim<'_> {
             if !stopper {
                 self.update_idle(cpu, false, true);
             }
-        } else {
+        } else if runs {
             self.put_prev(cpu, prev, next);
         }
         self.switch(cpu, prev, next);
-        if prev != IDLE && self.tasks[prev].exiting {
+        if exits {
             self.dead(prev);
         }
     }
@@ -97,26 +104,34 @@ impl Sim<'_> {
 
     fn switch(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
         let clock = self.clock.rq_ns;
+        let this = &mut self.cpus[cpu];
+        this.curr = next;
         if prev == IDLE {
-            let this = &mut self.cpus[cpu];
             this.idle_ns += clock - this.idle_since_ns;
+        }
+        if next == IDLE {
+            this.next_tick_ns = NEVER;
+            this.idle_since_ns = clock;
         } else {
+            this.exec_start_ns = clock;
+        }
+        if prev != IDLE {
             self.leave_footprint(cpu, prev);
         }
         self.tell_switch(cpu, prev, next, Cause::Schedule);
-        self.cpus[cpu].curr = next;
         if next == IDLE {
-            let this = &mut self.cpus[cpu];
-            this.next_tick_ns = NEVER;
-            this.idle_since_ns = clock;
             self.update_idle(cpu, true, true);
             self.clock.at_ns += self.machine.costs.switch_ns;
             self.rescale_siblings(cpu);
             return;
         }
-        self.set_next(cpu, next);
+        match self.tasks[next].class {
+            Class::Rt => self.set_next_rt(cpu, next),
+            Class::Ext => self.set_next_ext(cpu, next),
+        }
         self.clock.at_ns += self.machine.costs.switch_ns;
         let task = &mut self.tasks[next];
+        task.state = State::Running;
         let started = Happened::Started {
             cpu,
             task: next,
@@ -126,7 +141,6 @@ impl Sim<'_> {
         };
         self.tell(clock, started);
         self.begin_progress(cpu, next);
-        self.tasks[next].last_cpu = cpu;
         if prev == IDLE {
             let tick = self.machine.tick_ns;
             self.cpus[cpu].next_tick_ns = (self.clock.at_ns / tick + 1) * tick;
@@ -135,6 +149,7 @@ impl Sim<'_> {
     }
 
     /// A CPU changes its task, at the run queue's clock.
+    #[inline(always)]
     pub(crate) fn tell_switch(&mut self, cpu: CpuId, prev: TaskId, next: TaskId, cause: Cause) {
         let (leaves, served_ns) = match prev {
             IDLE => (Leaves::Runnable, 0),
@@ -159,15 +174,6 @@ impl Sim<'_> {
         self.tell(self.clock.rq_ns, switched);
     }
 
-    fn set_next(&mut self, cpu: CpuId, next: TaskId) {
-        self.cpus[cpu].exec_start_ns = self.clock.rq_ns;
-        match self.tasks[next].class {
-            Class::Rt => self.set_next_rt(cpu, next),
-            Class::Ext => self.set_next_ext(cpu, next),
-        }
-        self.tasks[next].state = State::Running;
-    }
-
     /// A task leaves its run queue because it blocks.
     fn deactivate(&mut self, cpu: CpuId, id: TaskId) {
         match self.tasks[id].class {
@@ -177,22 +183,27 @@ impl Sim<'_> {
     }
 
     /// Service up to now: the task's account, and its slice.
+    #[inline(always)]
     pub(crate) fn update_curr(&mut self, cpu: CpuId) {
         let clock = self.clock.rq_ns;
         let this = &mut self.cpus[cpu];
         let id = this.curr;
-        if id == IDLE || clock <= this.exec_start_ns {
-            return;
+        if id != IDLE && clock > this.exec_start_ns {
+            let delta = clock - this.exec_start_ns;
+            this.exec_start_ns = clock;
+            self.account_service(cpu, id, delta);
         }
-        let delta = clock - this.exec_start_ns;
-        this.exec_start_ns = clock;
+    }
+
+    #[inline(never)]
+    fn account_service(&mut self, cpu: CpuId, id: TaskId, delta: u64) {
         let task = &mut self.tasks[id];
         task.exec_ns += delta;
-        let class = task.class;
-        self.boundary.view.task_mut(id).se.sum_exec_runtime += delta;
-        match class {
+        let p = self.boundary.view.task_mut(id);
+        p.se.sum_exec_runtime += delta;
+        match task.class {
             Class::Ext => {
-                let slice = &mut self.boundary.view.task_mut(id).scx.slice;
+                let slice = &mut p.scx.slice;
                 if *slice != SLICE_INF {
                     *slice -= delta.min(*slice);
                 }

@@ -96,13 +96,13 @@ impl Sim<'_> {
 
     /// Choose the next task of this class: prev, or the local queue's first, or nothing.
     pub(crate) fn pick_ext(&mut self, cpu: CpuId, prev: TaskId) -> Option<TaskId> {
-        self.cpus[cpu].in_dispatch = true;
         let verdict = self.dispatch_one(cpu, prev);
-        self.cpus[cpu].in_dispatch = false;
+        let this = &mut self.cpus[cpu];
+        this.in_dispatch = false;
         let next = match verdict {
             Verdict::Nothing => return None,
             Verdict::Prev => prev,
-            Verdict::Local => self.cpus[cpu].local.entries.front()?.task,
+            Verdict::Local => this.local.entries.front()?.task,
         };
         let slice = &mut self.boundary.view.task_mut(next).scx.slice;
         if *slice == 0 {
@@ -112,21 +112,30 @@ impl Sim<'_> {
     }
 
     fn dispatch_one(&mut self, cpu: CpuId, prev: TaskId) -> Verdict {
-        let prev_ext = prev != IDLE && self.tasks[prev].class == Class::Ext;
+        let (mut prev_ext, mut keeps) = (false, false);
+        if prev != IDLE {
+            let task = &self.tasks[prev];
+            prev_ext = task.class == Class::Ext;
+            // Still runnable, though switched out perhaps.
+            keeps = prev_ext && task.state == State::Running;
+        }
         if prev_ext {
             self.update_curr(cpu);
-            if self.keeps(prev) && self.boundary.view.task_mut(prev).scx.slice > 0 {
-                return Verdict::Prev;
-            }
         }
-        if !self.cpus[cpu].local.is_empty() {
+        let this = &mut self.cpus[cpu];
+        this.in_dispatch = true;
+        if keeps && self.boundary.view.task(prev).scx.slice > 0 {
+            return Verdict::Prev;
+        }
+        if !this.local.is_empty() {
             return Verdict::Local;
         }
+        let asks = this.online && self.boundary.ops.dispatch.is_some();
         let global = self.global_dsq_of(cpu);
         if self.consume(cpu, global) {
             return Verdict::Local;
         }
-        if self.boundary.ops.dispatch.is_some() && self.cpus[cpu].online {
+        if asks {
             let prev_ptr = if prev_ext {
                 self.boundary.view.pointer(prev)
             } else {
@@ -139,7 +148,7 @@ impl Sim<'_> {
                 call!(self, dispatch, cpu.0 as i32, prev_ptr);
                 self.boundary.requests.context = Context::Other;
                 self.flush_inserts(cpu);
-                if prev_ext && self.keeps(prev) && self.boundary.view.task_mut(prev).scx.slice > 0 {
+                if keeps && self.boundary.view.task(prev).scx.slice > 0 {
                     return Verdict::Prev;
                 }
                 if !self.cpus[cpu].local.is_empty() {
@@ -159,26 +168,14 @@ impl Sim<'_> {
                 }
             }
         }
-        if prev_ext
-            && self.keeps(prev)
-            && self.boundary.ops.flags & OPS_ENQ_LAST == 0
-            && self.cpus[cpu].online
-        {
+        if keeps && self.boundary.ops.flags & OPS_ENQ_LAST == 0 && self.cpus[cpu].online {
             return Verdict::Prev;
         }
         Verdict::Nothing
     }
 
-    /// Still runnable, though switched out perhaps.
-    fn keeps(&self, prev: TaskId) -> bool {
-        self.tasks[prev].state == State::Running
-    }
-
     pub(crate) fn put_prev_ext(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
         self.update_curr(cpu);
-        if self.tasks[prev].state != State::Running {
-            return;
-        }
         call!(self, stopping, self.boundary.view.pointer(prev), true);
         let now = self.clock.now_ns;
         let clock = self.clock.rq_ns;

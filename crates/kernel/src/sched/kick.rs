@@ -69,10 +69,15 @@ impl Sim<'_> {
     }
 
     /// A CPU has been through a reschedule: whoever waited for that goes on.
+    #[inline(always)]
     pub(crate) fn release_waiters(&mut self, cpu: CpuId) {
-        if self.cpus[cpu].waited_for_by.is_empty() {
-            return;
+        if !self.cpus[cpu].waited_for_by.is_empty() {
+            self.let_waiters_go(cpu);
         }
+    }
+
+    #[cold]
+    fn let_waiters_go(&mut self, cpu: CpuId) {
         let at_ns = self.clock.at_ns;
         let waiters = std::mem::take(&mut self.cpus[cpu].waited_for_by);
         for waiter in waiters {

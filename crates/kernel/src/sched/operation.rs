@@ -46,19 +46,17 @@ impl Sim<'_> {
             }
         }
         let now = self.clock.at_ns;
-        let curr = self.cpus[cpu].curr;
-        if curr != IDLE {
-            self.look_ahead(curr);
-        }
         let this = &mut self.cpus[cpu];
+        let curr = this.curr;
         if this.need_resched {
             // Asked again by the reschedule itself: an operation of its own.
             this.need_resched = false;
             this.resched_at_ns = this.resched_at_ns.min(now);
         }
         this.kernel_until_ns = this.kernel_until_ns.max(now);
-        if this.curr != IDLE {
+        if curr != IDLE {
             this.progress_at_ns = this.progress_at_ns.max(now);
+            self.look_ahead(curr);
         }
         self.post(cpu);
     }
@@ -68,6 +66,7 @@ impl Sim<'_> {
     }
 
     /// Take and release a run queue's lock.
+    #[inline]
     pub(crate) fn lock_rq(&mut self, cpu: CpuId) {
         let topology = &self.machine.topology;
         let target = &mut self.cpus[cpu];
@@ -81,6 +80,7 @@ impl Sim<'_> {
         );
     }
 
+    #[inline]
     pub(crate) fn lock_dsq(&mut self, dsq: DsqIndex) {
         let topology = &self.machine.topology;
         let target = &mut self.dsqs[dsq];

@@ -19,6 +19,7 @@ use crate::sim::Sim;
 
 impl Sim<'_> {
     /// Bring the work of a CPU's task up to date.
+    #[inline]
     pub(crate) fn progress(&mut self, cpu: CpuId) {
         let this = &mut self.cpus[cpu];
         if this.curr == IDLE || this.waits_for > 0 || self.clock.now_ns <= this.progress_at_ns {
@@ -32,6 +33,7 @@ impl Sim<'_> {
     }
 
     /// Post a CPU's next event: the end of its task's work, the tick, or an interrupt, whichever is first.
+    #[inline(always)]
     pub(crate) fn post(&mut self, cpu: CpuId) {
         let this = &mut self.cpus[cpu];
         let mut at_ns = this.resched_at_ns;
@@ -84,10 +86,15 @@ impl Sim<'_> {
     }
 
     /// A CPU went from idle to busy or back: its siblings' speed changes.
+    #[inline(always)]
     pub(crate) fn rescale_siblings(&mut self, cpu: CpuId) {
-        if !self.machine.topology.smt() {
-            return;
+        if self.machine.topology.smt() {
+            self.rescale_others(cpu);
         }
+    }
+
+    #[inline(never)]
+    fn rescale_others(&mut self, cpu: CpuId) {
         for index in 0..self.machine.topology.siblings(cpu).len() {
             let other = self.machine.topology.siblings(cpu)[index];
             if other != cpu && self.cpus[other].curr != IDLE {
@@ -104,7 +111,10 @@ impl Sim<'_> {
     /// A task is switched in: from when on, how fast, and how cold its caches are.
     pub(crate) fn begin_progress(&mut self, cpu: CpuId, id: TaskId) {
         let rate = self.rate(cpu);
-        let refill = self.refill_work(cpu, id);
+        let refill = match self.tasks[id].footprint_kib {
+            0 => 0,
+            footprint_kib => self.refill_work(cpu, id, footprint_kib.into()),
+        };
         let this = &mut self.cpus[cpu];
         this.rate = rate;
         this.progress_at_ns = self.clock.at_ns;
@@ -112,16 +122,14 @@ impl Sim<'_> {
         // What is left of an earlier refill is part of what is cold now.
         task.work = task.work - task.refill + refill;
         task.refill = refill;
+        task.last_cpu = cpu;
     }
 
-    fn refill_work(&mut self, cpu: CpuId, id: TaskId) -> u64 {
+    #[inline(never)]
+    fn refill_work(&self, cpu: CpuId, id: TaskId, footprint_kib: u64) -> u64 {
         let task = &self.tasks[id];
-        let footprint = u64::from(task.footprint_kib);
-        if footprint == 0 {
-            return 0;
-        }
         let costs = &self.machine.costs;
-        let warmable = footprint.min(costs.private_cache_kib);
+        let warmable = footprint_kib.min(costs.private_cache_kib);
         let core = self.machine.topology.first_sibling(cpu);
         let churn = self.cpus[core].cache_churn;
         let last = task.last_cpu;

@@ -114,9 +114,21 @@ impl Sim<'_> {
         let rt = &mut self.cpus[cpu].rt;
         let drops = std::mem::take(&mut rt.served);
         let makes_room = std::mem::take(&mut rt.makes_room);
-        if !prev_rt && !drops && self.cpus[cpu].rt.len == 0 {
+        if !prev_rt && !drops && rt.len == 0 {
             return None;
         }
+        self.pick_among_rt(cpu, prev, prev_rt, drops, makes_room)
+    }
+
+    #[inline(never)]
+    fn pick_among_rt(
+        &mut self,
+        cpu: CpuId,
+        prev: TaskId,
+        prev_rt: bool,
+        drops: bool,
+        makes_room: bool,
+    ) -> Option<TaskId> {
         let prev_stays = prev_rt && self.tasks[prev].state == State::Running;
         if prev_rt {
             self.update_curr(cpu);
@@ -164,9 +176,6 @@ impl Sim<'_> {
 
     pub(crate) fn put_prev_rt(&mut self, cpu: CpuId, prev: TaskId) {
         self.update_curr(cpu);
-        if self.tasks[prev].state != State::Running {
-            return;
-        }
         let clock = self.clock.rq_ns;
         let task = &mut self.tasks[prev];
         let head = !std::mem::take(&mut task.rt_tail);
