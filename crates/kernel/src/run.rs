@@ -28,12 +28,15 @@ impl Sim<'_> {
     /// From the start signal to the workload's end, or to the policy's.
     pub fn run(&mut self) -> Outcome {
         self.boot();
+        let mut look_at = 0;
         while !self.end.broken_off() && !self.end.over {
             let Some(due) = self.clock.next() else {
                 self.fail("every task is blocked and nothing is to come".to_string());
                 break;
             };
-            self.check_limits();
+            if self.clock.handled() >= look_at {
+                look_at = self.check_limits();
+            }
             self.handle(due);
             if self.observers.complains() {
                 self.heed_complaint();
@@ -42,7 +45,8 @@ impl Sim<'_> {
         self.finish()
     }
 
-    fn check_limits(&mut self) {
+    /// Is there reason to stop? Returns how many events have to be handled before there can be another.
+    fn check_limits(&mut self) -> u64 {
         let (handled, same_time) = (self.clock.handled(), self.clock.at_the_same_time());
         if same_time > LIVELOCK {
             let what = "ten million events without time moving on".to_string();
@@ -61,8 +65,13 @@ impl Sim<'_> {
             let what = format!("more than {most} events");
             self.end.break_off(by, Exit::Failed(what));
         }
+        let stop_at = (handled / STOP_EVENTS + 1) * STOP_EVENTS;
+        let livelock_at = handled - same_time + LIVELOCK + 1;
+        let limit_at = if most > 0 { most + 1 } else { u64::MAX };
+        stop_at.min(livelock_at).min(limit_at)
     }
 
+    #[inline]
     fn handle(&mut self, due: Due) {
         match due.event {
             Event::Cpu(cpu) => {

@@ -80,13 +80,19 @@ pub struct Due {
     pub event: Event,
 }
 
+/// Later than every event.
+const VACANT: u128 = u128::MAX;
+
 /// A heap of four children a node: half as deep as a binary one, and the children share a cache line.
 ///
-/// The place of an event that was taken stays open, because its handler nearly always posts another one, and soon: that
+/// Behind the last event the heap is filled up with vacant places, so that a node has either four children or none. The
+/// place of an event that was taken stays open, because its handler nearly always posts another one, and soon: that
 /// goes in at the top and sinks little.
 #[derive(Default)]
 pub struct Events {
     heap: Vec<u128>,
+    /// Places in use, the open one included.
+    len: usize,
     /// The first entry has been taken.
     open: bool,
     seq: u64,
@@ -100,10 +106,19 @@ impl Events {
         let key = u128::from(at_ns) << 64 | u128::from(low);
         if std::mem::take(&mut self.open) {
             self.sift_down(key);
-            return self.seq;
+        } else {
+            self.push(key);
         }
-        let mut at = self.heap.len();
-        self.heap.push(key);
+        self.seq
+    }
+
+    fn push(&mut self, key: u128) {
+        if self.len == self.heap.len() {
+            let more = if self.len == 0 { 1 } else { 4 };
+            self.heap.resize(self.len + more, VACANT);
+        }
+        let mut at = self.len;
+        self.len += 1;
         while at > 0 {
             let parent = (at - 1) / 4;
             if self.heap[parent] < key {
@@ -113,17 +128,17 @@ impl Events {
             at = parent;
         }
         self.heap[at] = key;
-        self.seq
     }
 
+    #[inline]
     pub fn pop(&mut self) -> Option<Due> {
-        if std::mem::take(&mut self.open) {
-            let last = self.heap.pop()?;
-            if !self.heap.is_empty() {
-                self.sift_down(last);
-            }
+        if self.open {
+            self.close();
         }
         let key = *self.heap.first()?;
+        if key == VACANT {
+            return None;
+        }
         self.open = true;
         let low = key as u64;
         Some(Due {
@@ -133,39 +148,34 @@ impl Events {
         })
     }
 
+    /// Nothing came into the open place: the last entry does.
+    fn close(&mut self) {
+        self.open = false;
+        self.len -= 1;
+        let last = std::mem::replace(&mut self.heap[self.len], VACANT);
+        if self.len > 0 {
+            self.sift_down(last);
+        }
+    }
+
     /// Put `key` in the place of the first.
     fn sift_down(&mut self, key: u128) {
         let heap = &mut self.heap[..];
-        let len = heap.len();
         let mut at = 0;
-        loop {
-            let first = at * 4 + 1;
-            let mut best;
-            if first + 4 <= len {
-                let child = &heap[first..first + 4];
-                let left = usize::from(child[1] < child[0]);
-                let right = 2 + usize::from(child[3] < child[2]);
-                best = if child[right] < child[left] {
-                    right
-                } else {
-                    left
-                };
-                best += first;
-            } else if first < len {
-                best = first;
-                for child in first + 1..len {
-                    if heap[child] < heap[best] {
-                        best = child;
-                    }
-                }
+        while let Some(child) = heap.get(at * 4 + 1..).and_then(<[u128]>::first_chunk::<4>) {
+            let left = usize::from(child[1] < child[0]);
+            let right = 2 + usize::from(child[3] < child[2]);
+            let best = if child[right] < child[left] {
+                right
             } else {
+                left
+            };
+            let least = child[best];
+            if key < least {
                 break;
             }
-            if key < heap[best] {
-                break;
-            }
-            heap[at] = heap[best];
-            at = best;
+            heap[at] = least;
+            at = at * 4 + 1 + best;
         }
         heap[at] = key;
     }

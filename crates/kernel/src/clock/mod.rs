@@ -21,7 +21,8 @@ pub struct Clock {
     pub rq_ns: u64,
     pub in_interrupt: bool,
     handled: u64,
-    same_time: u64,
+    /// How many were handled when time last moved on.
+    handled_before: u64,
 }
 
 impl Clock {
@@ -36,13 +37,11 @@ impl Clock {
     pub fn next(&mut self) -> Option<Due> {
         let due = self.events.pop()?;
         debug_assert!(due.at_ns >= self.now_ns, "time runs forwards");
+        self.handled += 1;
         if due.at_ns > self.now_ns {
             self.now_ns = due.at_ns;
-            self.same_time = 0;
-        } else {
-            self.same_time += 1;
+            self.handled_before = self.handled;
         }
-        self.handled += 1;
         Some(due)
     }
 
@@ -52,7 +51,7 @@ impl Clock {
     }
 
     pub fn at_the_same_time(&self) -> u64 {
-        self.same_time
+        self.handled - self.handled_before
     }
 
     #[inline]
