@@ -4,6 +4,7 @@
 //! An event is one 128-bit number, time above sequence above subject, so that order is one comparison. Events are
 //! never removed: whoever posts a new one for the same subject remembers its sequence number and ignores older ones.
 
+use super::near::Near;
 use crate::ids::{CpuId, TaskId};
 
 /// What happens, and to whom.
@@ -83,13 +84,15 @@ pub struct Due {
 /// Later than every event.
 const VACANT: u128 = u128::MAX;
 
-/// A heap of four children a node: half as deep as a binary one, and the children share a cache line.
+/// Those to come soon in slots of time, the others in a heap of four children a node: half as deep as a binary one, and
+/// the children share a cache line.
 ///
 /// Behind the last event the heap is filled up with vacant places, so that a node has either four children or none. The
 /// place of an event that was taken stays open, because its handler nearly always posts another one, and soon: that
 /// goes in at the top and sinks little.
 #[derive(Default)]
 pub struct Events {
+    near: Near,
     heap: Vec<u128>,
     /// Places in use, the open one included.
     len: usize,
@@ -104,10 +107,12 @@ impl Events {
         self.seq += 1;
         let low = self.seq << SUBJECT_BITS | event.packed();
         let key = u128::from(at_ns) << 64 | u128::from(low);
-        if std::mem::take(&mut self.open) {
-            self.sift_down(key);
-        } else {
-            self.push(key);
+        if !self.near.keep(key) {
+            if std::mem::take(&mut self.open) {
+                self.sift_down(key);
+            } else {
+                self.push(key);
+            }
         }
         self.seq
     }
@@ -135,11 +140,16 @@ impl Events {
         if self.open {
             self.close();
         }
-        let key = *self.heap.first()?;
-        if key == VACANT {
-            return None;
-        }
-        self.open = true;
+        let far = self.heap.first().copied().unwrap_or(VACANT);
+        let key = match self.near.take_before(far) {
+            Some(near) => near,
+            None if far == VACANT => return None,
+            None => {
+                self.open = true;
+                far
+            }
+        };
+        self.near.move_on(key);
         let low = key as u64;
         Some(Due {
             at_ns: (key >> 64) as u64,
@@ -188,17 +198,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn events_come_in_order_of_time_then_posting(times in prop::collection::vec((0u64..20, any::<bool>()), 0..200)) {
+        fn events_come_in_order_of_time_then_posting(
+            posts in prop::collection::vec((delays(), 0..3), 0..200)
+        ) {
             let mut events = Events::default();
             let mut model: Vec<(u64, u64)> = Vec::new();
-            for (time, pop) in times {
+            let mut now_ns = 0;
+            for (delay_ns, pops) in posts {
+                let time = now_ns + delay_ns;
                 let seq = events.post(time, Event::Sleep(TaskId((time % 7) as u32)));
                 model.push((time, seq));
-                if pop {
+                for _ in 0..pops.min(model.len()) {
                     model.sort_unstable();
                     let event = events.pop().unwrap();
                     prop_assert_eq!((event.at_ns, event.seq), model.remove(0));
                     prop_assert_eq!(event.event, Event::Sleep(TaskId((event.at_ns % 7) as u32)));
+                    now_ns = event.at_ns;
                 }
             }
             model.sort_unstable();
@@ -208,5 +223,15 @@ mod tests {
             }
             prop_assert_eq!(events.pop(), None);
         }
+    }
+
+    /// At once, soon, about as far away as slots reach, and further.
+    fn delays() -> impl Strategy<Value = u64> {
+        prop_oneof![
+            0..20u64,
+            0..20_000u64,
+            1_000_000..1_100_000u64,
+            0..10_000_000u64
+        ]
     }
 }

@@ -6,6 +6,7 @@
 //! kernel until then. Operations that meet at a lock are served in the order of their events.
 
 pub mod events;
+mod near;
 
 use crate::ids::CpuId;
 use events::{Due, Event, Events};
