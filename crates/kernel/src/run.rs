@@ -71,7 +71,7 @@ impl Sim<'_> {
         stop_at.min(livelock_at).min(limit_at)
     }
 
-    #[inline]
+    #[inline(always)]
     fn handle(&mut self, due: Due) {
         match due.event {
             Event::Cpu(cpu) => {

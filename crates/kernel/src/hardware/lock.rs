@@ -68,7 +68,7 @@ impl Lock {
             return at_ns;
         }
         let mut hold_ns = costs.hold_ns;
-        if costs.hold_log_ns > 0 {
+        if len > 0 {
             hold_ns += costs.hold_log_ns * u64::from((len as u64 + 1).ilog2());
         }
         if self.last_cpu != cpu {

@@ -15,7 +15,7 @@ use crate::task::{Place, pid_of};
 
 pub struct Trace {
     hash: u64,
-    text: Option<Text>,
+    text: Option<Box<Text>>,
     failed: bool,
 }
 
@@ -40,7 +40,7 @@ impl Trace {
                     std::iter::repeat_n(name, group.count as usize)
                 })
                 .collect();
-            Text {
+            Box::new(Text {
                 out,
                 at_once,
                 pending: BTreeMap::new(),
@@ -48,7 +48,7 @@ impl Trace {
                 prios: PerTask::filled(names.len(), || 120),
                 names,
                 running: PerCpu::filled(cpus, || IDLE),
-            }
+            })
         });
         Self {
             hash: 0xcbf2_9ce4_8422_2325,
@@ -74,7 +74,7 @@ impl Trace {
     #[inline(always)]
     pub fn see(&mut self, stamp: Stamp, happened: Happened<'_>) {
         // First, so that what is known for the print alone is read only for it.
-        if self.text.is_some() {
+        if is_printed(happened) && self.text.is_some() {
             // A copy, made here: where nobody prints, the fact need not be in memory at all.
             let printed = happened;
             self.print(stamp, &printed);
@@ -105,6 +105,20 @@ impl Trace {
             self.failed = true;
         }
     }
+}
+
+/// Whether a line tells of it, or a later line has to know of it.
+#[inline(always)]
+fn is_printed(happened: Happened<'_>) -> bool {
+    !matches!(
+        happened,
+        Happened::Wants { .. }
+            | Happened::Unqueued { .. }
+            | Happened::Taken { .. }
+            | Happened::PutBack { .. }
+            | Happened::Slice { .. }
+            | Happened::Started { .. }
+    )
 }
 
 /// What a decision is in the hash: its code, where, and about whom.

@@ -40,8 +40,8 @@ impl Sim<'_> {
         if !self.cpus[cpu].online {
             return self.enqueue_past_policy(id, Place::Local(cpu), enq_flags);
         }
-        if self.tasks[id].verdict.is_some() {
-            return self.direct_dispatch(cpu, id, enq_flags);
+        if let Some(verdict) = self.tasks[id].verdict.take() {
+            return self.direct_dispatch(cpu, id, verdict, enq_flags);
         }
         if self.boundary.ops.flags & OPS_ENQ_EXITING == 0
             && self.boundary.view.task_mut(id).flags & PF_EXITING != 0
@@ -57,10 +57,10 @@ impl Sim<'_> {
         self.boundary.requests.context = Context::Enqueue(id);
         call!(self, enqueue, self.boundary.view.pointer(id), enq_flags);
         self.boundary.requests.context = Context::Other;
-        if self.tasks[id].verdict.is_some() {
-            return self.direct_dispatch(cpu, id, enq_flags);
-        }
         let task = &mut self.tasks[id];
+        if let Some(verdict) = task.verdict.take() {
+            return self.direct_dispatch(cpu, id, verdict, enq_flags);
+        }
         task.custody = true;
         task.place = Place::Policy;
         let at = self.clock.at_ns;

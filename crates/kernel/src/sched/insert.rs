@@ -94,10 +94,13 @@ impl Sim<'_> {
     }
 
     /// Carry out the verdict of `select_cpu` or enqueue.
-    pub(crate) fn direct_dispatch(&mut self, cpu: CpuId, id: TaskId, enq_flags: u64) {
-        let Some(mut verdict) = self.tasks[id].verdict.take() else {
-            return;
-        };
+    pub(crate) fn direct_dispatch(
+        &mut self,
+        cpu: CpuId,
+        id: TaskId,
+        mut verdict: Verdict,
+        enq_flags: u64,
+    ) {
         verdict.enq_flags |= enq_flags;
         let to = self.resolve(cpu, id, verdict.dsq_id);
         self.apply(id, &verdict);
@@ -128,7 +131,6 @@ impl Sim<'_> {
         if dsq_id == DSQ_LOCAL {
             return Place::Local(cpu);
         }
-        let task_cpu = self.tasks[id].cpu;
         if dsq_id & DSQ_LOCAL_ON == DSQ_LOCAL_ON {
             let target = CpuId(dsq_id as u32);
             if self.cpus.contains(target) {
@@ -143,7 +145,7 @@ impl Sim<'_> {
             }
             self.eject(format!("non-existent DSQ 0x{dsq_id:x}"));
         }
-        Place::Dsq(self.global_dsq_of(task_cpu))
+        Place::Dsq(self.global_dsq_of(self.tasks[id].cpu))
     }
 
     pub(crate) fn global_dsq_of(&self, cpu: CpuId) -> DsqIndex {

@@ -54,11 +54,12 @@ impl Sim<'_> {
             this.resched_at_ns = this.resched_at_ns.min(now);
         }
         this.kernel_until_ns = this.kernel_until_ns.max(now);
+        let mut work = 0;
         if curr != IDLE {
             this.progress_at_ns = this.progress_at_ns.max(now);
-            self.look_ahead(curr);
+            work = self.look_ahead(curr);
         }
-        self.post(cpu);
+        self.post_with(cpu, work);
     }
 
     pub(crate) fn charge(&mut self, ns: u64) {

@@ -33,8 +33,17 @@ impl Sim<'_> {
     }
 
     /// Post a CPU's next event: the end of its task's work, the tick, or an interrupt, whichever is first.
-    #[inline(always)]
     pub(crate) fn post(&mut self, cpu: CpuId) {
+        let work = match self.cpus[cpu].curr {
+            IDLE => 0,
+            curr => self.tasks[curr].work,
+        };
+        self.post_with(cpu, work);
+    }
+
+    /// The same where it is known how much work the CPU's task has left.
+    #[inline(always)]
+    pub(crate) fn post_with(&mut self, cpu: CpuId, work: u64) {
         let this = &mut self.cpus[cpu];
         let mut at_ns = this.resched_at_ns;
         if this.curr != IDLE {
@@ -44,7 +53,6 @@ impl Sim<'_> {
                 this.event_at_ns = NEVER;
                 return;
             }
-            let work = self.tasks[this.curr].work;
             let time = if this.rate == FULL_RATE {
                 work.div_ceil(FULL_RATE)
             } else {

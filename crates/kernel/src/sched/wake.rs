@@ -39,6 +39,7 @@ impl Sim<'_> {
         self.make_runnable(id, WAKE_FORK, 0);
     }
 
+    #[inline(always)]
     fn make_runnable(&mut self, id: TaskId, wake_flags: u64, enq_flags: u64) {
         let task = &mut self.tasks[id];
         task.wait = Wait::None;
@@ -74,13 +75,12 @@ impl Sim<'_> {
     /// The kernel asks the policy only about tasks that have a choice.
     fn select_cpu_ext(&mut self, id: TaskId, wake_flags: u64, enq_flags: u64) -> (CpuId, u64) {
         let prev_cpu = self.tasks[id].cpu;
-        if self.boundary.view.pinned(id) || self.boundary.view.task_mut(id).migration_disabled > 0 {
-            let cpu = if self.boundary.view.task_mut(id).migration_disabled > 0 {
-                prev_cpu
-            } else {
-                self.fallback_cpu(id)
-            };
-            return (cpu, enq_flags);
+        let p = self.boundary.view.task(id);
+        if p.migration_disabled > 0 {
+            return (prev_cpu, enq_flags);
+        }
+        if p.nr_cpus_allowed == 1 {
+            return (self.fallback_cpu(id), enq_flags);
         }
         let cpu = if self.boundary.ops.select_cpu.is_some() {
             self.boundary.requests.context = Context::Enqueue(id);

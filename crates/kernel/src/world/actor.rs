@@ -50,16 +50,16 @@ impl Sim<'_> {
     }
 
     /// A task that is about to go on with a burst takes it up at once: what only touches the task itself needs no event
-    /// of its own. Anything else waits for its time.
-    pub(crate) fn look_ahead(&mut self, id: TaskId) {
+    /// of its own. Anything else waits for its time. Returns how much work it has then.
+    pub(crate) fn look_ahead(&mut self, id: TaskId) -> u64 {
         let task = &mut self.tasks[id];
-        if task.work > 0 {
-            return;
+        if task.work == 0 {
+            let interpreter = Interpreter::new(&self.plan, task.group as usize);
+            if let Some(ns) = interpreter.take_burst(&mut task.registers) {
+                task.work = work_of(ns);
+            }
         }
-        let interpreter = Interpreter::new(&self.plan, task.group as usize);
-        if let Some(ns) = interpreter.take_burst(&mut task.registers) {
-            task.work = work_of(ns);
-        }
+        task.work
     }
 
     fn yield_current(&mut self, cpu: CpuId, id: TaskId) {

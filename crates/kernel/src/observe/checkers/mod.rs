@@ -253,16 +253,15 @@ impl Checkers {
             self.begins_to_wait(prev, at_ns);
         }
         if next != IDLE {
-            if !mask::has(&self.affinity[next], cpu) {
-                self.violated(
-                    "affinity",
-                    at_ns,
-                    &format!("task {next} runs on CPU {cpu}, which it may not use"),
-                );
-            }
             let allowed = &self.affinity[next];
+            let may_run_here = mask::has(allowed, cpu);
             let idle_ns = self.bounds.idle_ns;
-            if let Some(waste) = self.waiting.ends(next, at_ns, allowed, idle_ns) {
+            let waste = self.waiting.ends(next, at_ns, allowed, idle_ns);
+            if !may_run_here {
+                let what = format!("task {next} runs on CPU {cpu}, which it may not use");
+                self.violated("affinity", at_ns, &what);
+            }
+            if let Some(waste) = waste {
                 self.remark("work conservation", at_ns, &waste);
             }
             if self.strict

@@ -13,7 +13,6 @@ const CREDIT: usize = 8;
 
 pub struct Order {
     members: Table<DsqIndex, Vec<TaskId>>,
-    /// By task: its queue, where in `members`, its virtual time, its place among equals.
     by_task: PerTask<Member>,
     credit: usize,
     strict: bool,
@@ -23,9 +22,11 @@ pub struct Order {
 
 #[derive(Clone, Copy)]
 struct Member {
+    /// Its queue, and where in `members`.
     dsq: Option<DsqIndex>,
     index: u32,
     vtime: Option<u64>,
+    /// Its place among equals.
     order: i64,
     queued: bool,
 }

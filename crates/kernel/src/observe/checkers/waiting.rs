@@ -24,11 +24,17 @@ struct Task {
     idle_before_ns: u64,
 }
 
+#[derive(Clone)]
+struct Cpu {
+    idle: bool,
+    /// Since when it has been so, or busy.
+    since_ns: u64,
+}
+
 pub struct Waiting {
     tasks: PerTask<Task>,
-    idle: CpuMask,
+    cpus: PerCpu<Cpu>,
     idle_cpus: u32,
-    idle_since_ns: PerCpu<u64>,
     /// Idle time of all CPUs in spells that are over.
     idle_total_ns: u64,
 }
@@ -43,9 +49,11 @@ impl Waiting {
         };
         Self {
             tasks: PerTask::filled(tasks, || task.clone()),
-            idle: mask::first_n(cpus),
+            cpus: PerCpu::filled(cpus, || Cpu {
+                idle: true,
+                since_ns: 0,
+            }),
             idle_cpus: cpus as u32,
-            idle_since_ns: PerCpu::filled(cpus, || 0),
             idle_total_ns: 0,
         }
     }
@@ -124,24 +132,21 @@ impl Waiting {
 
     #[inline]
     pub fn cpu(&mut self, cpu: CpuId, idle: bool, at_ns: u64) {
-        if mask::has(&self.idle, cpu) != idle {
+        let this = &mut self.cpus[cpu];
+        if this.idle != idle {
+            this.idle = idle;
             if idle {
-                mask::set(&mut self.idle, cpu);
                 self.idle_cpus += 1;
             } else {
-                mask::clear(&mut self.idle, cpu);
                 self.idle_cpus -= 1;
-                self.idle_total_ns += at_ns - self.idle_since_ns[cpu];
+                self.idle_total_ns += at_ns - this.since_ns;
             }
         }
-        self.idle_since_ns[cpu] = at_ns;
+        this.since_ns = at_ns;
     }
 
     pub fn offline(&mut self, cpu: CpuId) {
-        if mask::has(&self.idle, cpu) {
-            mask::clear(&mut self.idle, cpu);
-            self.idle_cpus -= 1;
-        }
+        self.idle_cpus -= u32::from(std::mem::take(&mut self.cpus[cpu].idle));
     }
 
     fn beside_idle(
@@ -151,8 +156,10 @@ impl Waiting {
         allowed: &CpuMask,
         bound_ns: u64,
     ) -> Option<(CpuId, u64)> {
-        mask::iter(&mask::and(&self.idle, allowed)).find_map(|cpu| {
-            let since_ns = (self.idle_since_ns[cpu])
+        let idle = self.cpus.pairs().filter(|(_, this)| this.idle);
+        let mut usable = idle.filter(|(cpu, _)| mask::has(allowed, *cpu));
+        usable.find_map(|(cpu, this)| {
+            let since_ns = (this.since_ns)
                 .max(self.tasks[task].since_ns)
                 .max(self.tasks[task].allowed_ns);
             let ns = at_ns.saturating_sub(since_ns);
@@ -187,7 +194,7 @@ impl Waiting {
             }
             if self.tasks[task].place == Place::Policy {
                 let idle_ns = self.idle_total_ns - self.tasks[task].idle_before_ns;
-                let anywhere = mask::count(allowed) as usize == self.idle_since_ns.len();
+                let anywhere = mask::count(allowed) as usize == self.cpus.len();
                 if anywhere && idle_ns > bounds.lost_ns {
                     let what = format!(
                         "task {task} is kept for {waited_ns} ns, {idle_ns} ns idle meanwhile"
