@@ -199,7 +199,7 @@ mod tests {
     proptest! {
         #[test]
         fn events_come_in_order_of_time_then_posting(
-            posts in prop::collection::vec((delays(), 0..3), 0..200)
+            posts in prop::collection::vec((delays(), 0..3usize), 0..200)
         ) {
             let mut events = Events::default();
             let mut model: Vec<(u64, u64)> = Vec::new();

@@ -8,11 +8,19 @@ use crate::consts::{
 };
 use crate::ids::{CpuId, DsqIndex, IDLE, TaskId};
 use crate::observe::Happened;
-use crate::queue::dsq::{Key, MixedOrder};
+use crate::queue::dsq::Key;
 use crate::sim::Sim;
 use crate::task::{Class, Place, Verdict};
 
 const VTIME_IN_BUILTIN: &str = "cannot use vtime ordering for built-in DSQs";
+
+/// Where in which queue a task is.
+struct Placed {
+    to: Place,
+    dsq_id: u64,
+    key: Key,
+    seq: u32,
+}
 
 impl Sim<'_> {
     /// The kfunc: where the task goes depends on the callback it is called from.
@@ -218,9 +226,13 @@ impl Sim<'_> {
     fn append_local(&mut self, cpu: CpuId, id: TaskId, enq_flags: u64) {
         let head = enq_flags & (ENQ_HEAD | ENQ_PREEMPT) != 0;
         let local = &mut self.cpus[cpu].local;
-        let key = local.push_fifo(id, head);
-        let seq = local.seq();
-        self.tell_queued(id, Place::Local(cpu), DSQ_LOCAL, key, seq, None, head);
+        let placed = Placed {
+            to: Place::Local(cpu),
+            dsq_id: DSQ_LOCAL,
+            key: local.push_fifo(id, head),
+            seq: local.seq(),
+        };
+        self.tell_queued(id, &placed, None, head);
     }
 
     fn put_shared(&mut self, index: DsqIndex, id: TaskId, enq_flags: u64) {
@@ -230,24 +242,27 @@ impl Sim<'_> {
         let dsq = &mut self.dsqs[index];
         let builtin = dsq.id & DSQ_BUILTIN != 0;
         let vtime = (by_vtime && !builtin).then(|| self.boundary.view.task(id).scx.dsq_vtime);
-        let placed = match vtime {
+        let key = match vtime {
             Some(vtime) => dsq.push_vtime(id, vtime),
             None => dsq.push(id, head),
         };
-        let (dsq_id, seq) = (dsq.id, dsq.seq());
-        match placed {
-            Ok(key) => {
-                self.tell_queued(id, Place::Dsq(index), dsq_id, key, seq, vtime, head);
-                if by_vtime && builtin {
-                    self.eject(VTIME_IN_BUILTIN.to_string());
-                }
+        let (to, dsq_id, seq) = (Place::Dsq(index), dsq.id, dsq.seq());
+        if let Ok(key) = key {
+            let placed = Placed {
+                to,
+                dsq_id,
+                key,
+                seq,
+            };
+            self.tell_queued(id, &placed, vtime, head);
+            if by_vtime && builtin {
+                self.eject(VTIME_IN_BUILTIN.to_string());
             }
-            Err(MixedOrder) => {
-                let other = if vtime.is_some() { "FIFO" } else { "PRIQ" };
-                self.eject(format!(
-                    "DSQ ID 0x{dsq_id:016x} already had {other}-enqueued tasks"
-                ));
-            }
+        } else {
+            let other = if vtime.is_some() { "FIFO" } else { "PRIQ" };
+            self.eject(format!(
+                "DSQ ID 0x{dsq_id:016x} already had {other}-enqueued tasks"
+            ));
         }
         if builtin {
             self.end_custody(id);
@@ -258,26 +273,17 @@ impl Sim<'_> {
 
     /// A task is in a queue; `vtime`: by what it is sorted there.
     #[inline(always)]
-    fn tell_queued(
-        &mut self,
-        id: TaskId,
-        to: Place,
-        dsq_id: u64,
-        key: Key,
-        seq: u32,
-        vtime: Option<u64>,
-        head: bool,
-    ) {
+    fn tell_queued(&mut self, id: TaskId, placed: &Placed, vtime: Option<u64>, head: bool) {
         let task = &mut self.tasks[id];
         debug_assert_eq!(task.place, Place::Nowhere);
-        task.dsq_key = key;
-        task.dsq_seq = seq;
-        task.place = to;
+        task.dsq_key = placed.key;
+        task.dsq_seq = placed.seq;
+        task.place = placed.to;
         let scx = &self.boundary.view.task(id).scx;
         let queued = Happened::Queued {
             task: id,
-            to,
-            dsq_id,
+            to: placed.to,
+            dsq_id: placed.dsq_id,
             slice_ns: scx.slice,
             vtime: scx.dsq_vtime,
             by_vtime: vtime.is_some(),

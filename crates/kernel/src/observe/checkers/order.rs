@@ -12,8 +12,8 @@ use crate::task::Place;
 const CREDIT: usize = 8;
 
 pub struct Order {
-    members: Table<DsqIndex, Vec<TaskId>>,
-    by_task: PerTask<Member>,
+    members: Table<DsqIndex, Vec<Member>>,
+    by_task: PerTask<Membership>,
     credit: usize,
     strict: bool,
     tail: i64,
@@ -22,27 +22,30 @@ pub struct Order {
 
 #[derive(Clone, Copy)]
 struct Member {
-    /// Its queue, and where in `members`.
-    dsq: Option<DsqIndex>,
-    index: u32,
+    task: TaskId,
     vtime: Option<u64>,
     /// Its place among equals.
     order: i64,
+}
+
+/// A task's shared queue, if it is in one, and where among its members.
+#[derive(Clone, Copy)]
+struct Membership {
     queued: bool,
+    dsq: Option<DsqIndex>,
+    index: u32,
 }
 
 impl Order {
     pub fn new(tasks: usize, strict: bool) -> Self {
-        let empty = Member {
+        let nowhere = Membership {
+            queued: false,
             dsq: None,
             index: 0,
-            vtime: None,
-            order: 0,
-            queued: false,
         };
         Self {
             members: Table::default(),
-            by_task: PerTask::filled(tasks, || empty),
+            by_task: PerTask::filled(tasks, || nowhere),
             credit: 0,
             strict,
             tail: 0,
@@ -58,46 +61,46 @@ impl Order {
         vtime: Option<u64>,
         head: bool,
     ) -> Result<(), String> {
-        let member = &mut self.by_task[task];
-        if member.queued {
+        let row = &mut self.by_task[task];
+        if row.queued {
             return Err(format!("task {task} is queued while it is in a queue"));
         }
-        member.queued = true;
+        row.queued = true;
         if let Place::Dsq(dsq) = to {
-            self.joined(task, dsq, vtime, head);
+            let index = self.join(task, dsq, vtime, head);
+            let row = &mut self.by_task[task];
+            (row.dsq, row.index) = (Some(dsq), index);
         }
         Ok(())
     }
 
-    fn joined(&mut self, task: TaskId, dsq: DsqIndex, vtime: Option<u64>, head: bool) {
-        let member = &mut self.by_task[task];
-        if head && vtime.is_none() {
+    /// Returns where among the queue's members the task is.
+    fn join(&mut self, task: TaskId, dsq: DsqIndex, vtime: Option<u64>, head: bool) -> u32 {
+        let order = if head && vtime.is_none() {
             self.head -= 1;
-            member.order = self.head;
+            self.head
         } else {
             self.tail += 1;
-            member.order = self.tail;
-        }
-        member.vtime = vtime;
-        member.dsq = Some(dsq);
+            self.tail
+        };
         while !self.members.contains(dsq) {
             self.members.push(Vec::new());
         }
         let members = &mut self.members[dsq];
-        member.index = members.len() as u32;
-        members.push(task);
+        members.push(Member { task, vtime, order });
+        members.len() as u32 - 1
     }
 
     #[inline]
     pub fn left(&mut self, task: TaskId) {
-        let member = &mut self.by_task[task];
-        member.queued = false;
-        if let Some(dsq) = member.dsq.take() {
-            let index = member.index;
+        let row = &mut self.by_task[task];
+        row.queued = false;
+        if let Some(dsq) = row.dsq.take() {
+            let index = row.index;
             let members = &mut self.members[dsq];
             members.swap_remove(index as usize);
             if let Some(moved) = members.get(index as usize) {
-                self.by_task[*moved].index = index;
+                self.by_task[moved.task].index = index;
             }
         }
     }
@@ -121,8 +124,8 @@ impl Order {
         dsq: DsqIndex,
         allowed: impl Fn(TaskId) -> bool,
     ) -> Result<(), String> {
-        let member = &self.by_task[task];
-        if member.dsq != Some(dsq) {
+        let row = &self.by_task[task];
+        if row.dsq != Some(dsq) {
             return Err(format!("task {task} is taken from a queue it is not in"));
         }
         let members = &self.members[dsq];
@@ -134,17 +137,18 @@ impl Order {
         if members.len() == 1 {
             return Ok(());
         }
+        let member = &members[row.index as usize];
         for other in members {
-            let before = &self.by_task[*other];
-            let earlier = match (before.vtime, member.vtime) {
+            let earlier = match (other.vtime, member.vtime) {
                 (Some(theirs), Some(ours)) if theirs != ours => {
                     (theirs.wrapping_sub(ours) as i64) < 0
                 }
-                _ => before.order < member.order,
+                _ => other.order < member.order,
             };
-            if earlier && allowed(*other) {
+            if earlier && allowed(other.task) {
                 return Err(format!(
-                    "task {task} is taken from a queue before task {other}"
+                    "task {task} is taken from a queue before task {}",
+                    other.task
                 ));
             }
         }
