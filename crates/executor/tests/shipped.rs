@@ -117,6 +117,12 @@ fn every_workload_keeps_its_promises() {
         for promise in plan.unwrap().promises {
             assert!(metrics.contains_key(&promise), "{name}: {promise}");
         }
+        for metric in metrics.keys() {
+            assert!(
+                cell::metric(metric).is_some(),
+                "{metric}: see cell::METRICS"
+            );
+        }
     }
 }
 

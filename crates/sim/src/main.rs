@@ -27,7 +27,7 @@ enum Command {
     Run(run::RunArgs),
     /// Run one cell by names or paths and print what came out
     Cell(cell::CellArgs),
-    /// Say what workloads, machines and schedulers are, as JSON
+    /// Say what workloads, machines, schedulers and metrics are, as JSON
     Describe(describe::DescribeArgs),
     /// Check a policy under random machines, workloads and churn
     Check(check::CheckArgs),

@@ -383,6 +383,23 @@ fn schedulers_are_described_as_they_are_written() {
 }
 
 #[test]
+fn metrics_are_described_in_the_order_of_their_table() {
+    let (status, told) = describe(&["--metrics"]);
+    assert_eq!(status, Some(0));
+    let told = told["metrics"].as_array().unwrap();
+    assert_eq!(told.len(), cell::METRICS.len());
+    assert_eq!(
+        told[0],
+        serde_json::json!({
+            "name": "elapsed_s", "title": "elapsed time", "unit": "s", "distribution": false,
+            "better": "lower", "meaning": cell::METRICS[0].meaning,
+        })
+    );
+    let neither = told.iter().find(|metric| metric["name"] == "migrations");
+    assert_eq!(neither.unwrap()["better"], "");
+}
+
+#[test]
 fn an_interrupt_leaves_finished_records_and_130() {
     let dir = tempfile::tempdir().unwrap();
     let cells: Vec<(&str, i64, u64)> = (1..400).map(|seed| ("vtime", 64, seed)).collect();

@@ -2,11 +2,11 @@
 //! One action of a program to one instruction.
 
 use anyhow::{Result, ensure};
+use cell::Origin;
 use input::{Kind, Node, Table, suggest};
 
 use crate::compiler::Compiler;
 use crate::expr::combine;
-use crate::names::{COUNTED, LOGGED};
 use crate::plan::{Draw, Inst, Policy, QueueRef, Since, Value};
 use crate::scope::Scope;
 
@@ -462,8 +462,8 @@ pub fn cpus(scope: &Scope, node: &Node) -> Result<Vec<u32>> {
 
 fn log(compiler: &Compiler, node: &Node, table: &Table) -> Result<Inst> {
     let name = node.text()?;
-    let Some(metric) = LOGGED.iter().position(|known| *known == name) else {
-        let hint = suggest(name, LOGGED.iter().copied());
+    let Some(metric) = Origin::Logged.names().position(|known| known == name) else {
+        let hint = suggest(name, Origin::Logged.names());
         return Err(node.error(format!("unknown distribution {name}, {hint}")));
     };
     Ok(Inst::Log {
@@ -542,9 +542,10 @@ impl Compiler<'_> {
 
 /// Counters a workload may count: what its throughput counts, and the fixed ones.
 pub fn counters(throughput: Option<&str>) -> Vec<String> {
+    let counted = Origin::Counted.names().map(str::to_owned);
     throughput
-        .iter()
-        .chain(COUNTED)
-        .map(ToString::to_string)
+        .map(str::to_owned)
+        .into_iter()
+        .chain(counted)
         .collect()
 }

@@ -2,11 +2,11 @@
 //! Fixes a workload at one load: sections of the file to the lists of a plan.
 
 use anyhow::{Result, ensure};
+use cell::{METRICS, Metric, Origin, metric};
 use input::{Node, Table, suggest};
 
 use crate::action;
 use crate::compiler::Arrays;
-use crate::names::{COUNTED, LOGGED, MEASURED, PLACE_DEPENDENT, THROUGHPUT};
 use crate::plan::{End, Group, Inst, Plan, Policy, Start};
 use crate::program::compile;
 use crate::scope::Scope;
@@ -115,7 +115,7 @@ pub fn plan(root: &Node, scope: &Scope, seed: u64) -> Result<Plan> {
         end: table
             .optional("end")
             .map_or(Ok(End::All), |node| end(node, scope, &arrays))?,
-        distributions: LOGGED.iter().map(ToString::to_string).collect(),
+        distributions: Origin::Logged.names().map(str::to_owned).collect(),
         counters: arrays.counters.clone(),
         throughput: throughput.map(|_| 0),
         promises: Vec::new(),
@@ -290,24 +290,30 @@ fn promises(node: &Node, plan: &Plan) -> Result<Vec<String>> {
     let mut promises = Vec::new();
     for item in table.required("promises")?.list()? {
         let name = item.text()?;
-        let produced = MEASURED.contains(&name)
-            || plan
-                .distributions
+        let Some(Metric { origin, .. }) = metric(name) else {
+            let known = METRICS
                 .iter()
-                .chain(&plan.counters)
-                .any(|known| known == name)
-            || (name == THROUGHPUT && plan.throughput.is_some());
-        if !produced {
-            let producible = LOGGED.iter().chain(COUNTED).chain([&THROUGHPUT]);
-            let all: Vec<&str> = MEASURED.iter().chain(producible.clone()).copied().collect();
-            return Err(item.error(if PLACE_DEPENDENT.contains(&name) {
-                format!("expected a metric of every place, {name} is not")
-            } else if all.contains(&name) {
-                format!("expected a metric that the programs produce, {name} is not")
-            } else {
-                format!("unknown metric {name}, {}", suggest(name, all))
-            }));
-        }
+                .filter(|metric| metric.origin != Origin::PlaceDependent)
+                .map(|metric| metric.name);
+            let hint = suggest(name, known);
+            return Err(item.error(format!("unknown metric {name}, {hint}")));
+        };
+        let has = |names: &[String]| names.iter().any(|known| known == name);
+        let produced = match origin {
+            Origin::Measured => true,
+            Origin::Throughput => plan.throughput.is_some(),
+            Origin::Logged => has(&plan.distributions),
+            Origin::Counted => has(&plan.counters),
+            Origin::PlaceDependent => {
+                return Err(item.error(format!("expected a metric of every place, {name} is not")));
+            }
+        };
+        ensure!(
+            produced,
+            item.error(format!(
+                "expected a metric that the programs produce, {name} is not"
+            ))
+        );
         promises.push(name.to_string());
     }
     table.finish()?;

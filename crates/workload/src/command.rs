@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Result, ensure};
+use cell::{Origin, metric};
 use input::{Node, Table};
 use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
 
-use crate::names::{COUNTED, LOGGED, MEASURED, THROUGHPUT};
 use crate::profile;
 use crate::scope::{Scope, Setting};
 
@@ -109,9 +109,13 @@ pub fn command(
     };
     for promise in promises.list()? {
         let name = promise.text()?;
-        let beside = !replaces.is_empty() && LOGGED.contains(&name);
+        let measured = match metric(name).map(|metric| metric.origin) {
+            Some(Origin::Measured) => true,
+            Some(Origin::Logged) => !replaces.is_empty(),
+            _ => metrics.contains_key(name),
+        };
         ensure!(
-            MEASURED.contains(&name) || metrics.contains_key(name) || beside,
+            measured,
             node.error(format!("expected a pattern for {name}, which is promised"))
         );
     }
@@ -198,10 +202,13 @@ fn texts(table: &Table, key: &str) -> Result<Vec<String>> {
 fn patterns(node: &Node) -> Result<BTreeMap<String, String>> {
     let mut found = BTreeMap::new();
     for (name, pattern) in node.table()?.entries() {
-        let known = COUNTED.contains(&name.as_str()) || name == THROUGHPUT;
+        let known: Vec<&str> = Origin::Throughput
+            .names()
+            .chain(Origin::Counted.names())
+            .collect();
         ensure!(
-            known,
-            pattern.error(format!("expected {THROUGHPUT}, {}", COUNTED.join(", ")))
+            known.contains(&name.as_str()),
+            pattern.error(format!("expected {}", known.join(", ")))
         );
         let text = pattern.text()?;
         let groups = Regex::new(text).map_or(0, |regex| regex.captures_len());

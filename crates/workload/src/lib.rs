@@ -14,7 +14,6 @@ pub mod draw;
 pub mod expr;
 pub mod file;
 pub mod interpreter;
-pub mod names;
 pub mod plan;
 mod profile;
 mod program;

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What there is to choose from: schedulers, workloads and machines, read from their folders.
+"""What there is to choose from, schedulers, workloads and machines, read from their folders; what can be measured.
 
 Imports: none.
 
 schedulers  a folder NAME with scx_NAME.bpf.c each
 workloads   a TOML file each, or rt-app's JSON
 machines    a TOML file each
-described   what schedlab-sim says of all three: how load levels count in CPUs, digests, titles
+metrics     names for people, units, which way is better
+described   what schedlab-sim says of all four: how load levels count in CPUs, digests, titles
 toml        reads such a file and its keys
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What schedlab-sim says of workloads, machines and schedulers: the lab asks, so that no rule stands twice."""
+"""What schedlab-sim says of workloads, machines, schedulers and metrics: the lab asks, so that no rule stands twice."""
 
 import json
 import subprocess
@@ -22,14 +22,15 @@ def entries(
     schedulers: Iterable[object] = (),
     cpus: Iterable[int] = (),
     levels: Iterable[object] = (),
+    metrics: bool = False,
 ) -> dict[str, list[Entry]]:
     """In the order asked for; what cannot be read has `error`. Each argument but `cpus` is in words of `cell`.
 
-    Workloads come with their loads on so many `cpus`; `levels` stand for those of their files.
+    Workloads come with their loads on so many `cpus`; `levels` stand for those of their files. Metrics come all.
     """
     program = checkout.need_binary(_PROGRAM)
     asked = {"workload": workloads, "machine": machines, "scheduler": schedulers, "cpus": cpus, "level": levels}
-    words = [f"--{option}={value}" for option, values in asked.items() for value in values]
+    words = [f"--{option}={value}" for option, values in asked.items() for value in values] + ["--metrics"] * metrics
     done = subprocess.run([program, "describe", *words], capture_output=True, text=True, errors="replace", check=False)
     try:
         return json.loads(done.stdout)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The results directory: the records of cells, and the manifest that says what they answer.
 
-Imports: campaign, vm.
+Imports: campaign, catalogue, vm.
 
 store      the directory: which cells have a record, and what is in the way of the others
 records    a cell's record, read with suspicion

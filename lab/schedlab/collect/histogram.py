@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import lt
 from typing import Any
 
-from schedlab.metrics import metric
+from schedlab.catalogue.metrics import metric
 
 # Histograms hold nanoseconds; their metrics are named in other units.
 NS_PER_UNIT = {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}

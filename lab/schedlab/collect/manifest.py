@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from schedlab import __version__, atomic
 from schedlab.campaign.matrix import Campaign, PlannedCell
+from schedlab.catalogue import metrics
 from schedlab.collect.store import Store
 from schedlab.errors import InputError
 
@@ -61,6 +62,7 @@ def describe(campaign: Campaign, command: str) -> Manifest:
             for workload in request.workloads
         ],
         "machines": [{"name": machine.name, "title": machine.title} for machine in request.machines],
+        "metrics": metrics.describe(),
         "repetitions": request.repetitions,
         "seed_base": request.seed_base,
         "digests": _digests(campaign),
@@ -91,6 +93,7 @@ def read(directory: Path) -> Manifest:
         if data["format"] != FORMAT:
             raise InputError(f"{path}: key 'format': expected {FORMAT}, got {data['format']!r}")
         cells = [PlannedCell(c["id"], c["cell"], c["label"], c["role"]) for c in data["cells"]]
+        metrics.learn(data.get("metrics", []))
     except OSError as error:
         raise InputError(f"{path}: not there: {directory} holds no results of 'schedlab compare'") from error
     except (ValueError, KeyError, TypeError) as error:

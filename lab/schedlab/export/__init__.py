@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a campaign found, as files and plain data for other programs.
 
-Imports: campaign, collect, statistics.
+Imports: campaign, catalogue, collect, statistics.
 
 results         results.csv and .parquet: a row per cell and metric
 summary_tables  groups.* and comparisons.*: a row per group, and per pair of schedulers

@@ -14,11 +14,11 @@ from typing import Any
 from schedlab import atomic
 from schedlab.campaign.cells import canonical
 from schedlab.campaign.matrix import PlannedCell
+from schedlab.catalogue.metrics import metric, sort_key
 from schedlab.collect.histogram import ns_per_unit
 from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import Record
 from schedlab.collect.store import Store
-from schedlab.metrics import metric, sort_key
 
 COLUMNS: dict[str, str] = {
     "cell": "VARCHAR",

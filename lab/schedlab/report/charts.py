@@ -5,8 +5,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from schedlab.catalogue.metrics import metric
 from schedlab.format.numbers import decimals, number, percent, scale
-from schedlab.metrics import metric
 from schedlab.report import palette
 from schedlab.report.figure import drawing, figure
 from schedlab.report.html import Markup

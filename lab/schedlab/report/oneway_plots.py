@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from schedlab.catalogue.metrics import metric
 from schedlab.format.numbers import decimals, number, scale
-from schedlab.metrics import metric
 from schedlab.report import palette
 from schedlab.report.figure import WIDTH, figure
 from schedlab.report.html import Markup, element, join, table

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import atomic, checkout
+from schedlab.catalogue.metrics import metric
 from schedlab.format.numbers import decimals, number, scale
-from schedlab.metrics import metric
 from schedlab.report import charts, palette
 from schedlab.report.html import escape
 from schedlab.report.palette import swatch

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import atomic
+from schedlab.catalogue.metrics import metric
 from schedlab.collect import manifest as manifests
 from schedlab.collect.store import Store
 from schedlab.export.plain import as_json
 from schedlab.format.sentences import machine_name
-from schedlab.metrics import metric
 from schedlab.report import charts, claims, palette, tables
 from schedlab.report.document import MOST_BYTES, document, raw_data
 from schedlab.report.html import Markup, element, join, table

@@ -4,9 +4,9 @@
 import math
 from itertools import groupby
 
+from schedlab.catalogue.metrics import metric, sort_key
 from schedlab.format.numbers import decimals, interval, number, p_value, percent, scale, spread
 from schedlab.format.sentences import WORDS, repetitions
-from schedlab.metrics import metric, sort_key
 from schedlab.report.html import Markup, element, join, table
 from schedlab.statistics import verdict
 from schedlab.statistics.comparison import Comparison

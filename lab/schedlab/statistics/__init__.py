@@ -4,7 +4,7 @@
 It is read from the bottom up: samples, their numbers, the tests on plain arrays, what is said about a pair, and the
 rows of every table. docs/statistics.md has the methods and how to read them.
 
-Imports: campaign, collect.
+Imports: campaign, catalogue, collect.
 
 bootstrap             resamples, and the BCa interval
 samples               each scheduler's repetitions in a group, and their statistics on every resample

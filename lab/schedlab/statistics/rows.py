@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from schedlab.campaign.matrix import CONTROL_LABEL
-from schedlab.metrics import metric
+from schedlab.catalogue.metrics import metric
 from schedlab.statistics import design, multiple_comparisons, verdict
 from schedlab.statistics.blocks import Blocks, additive
 from schedlab.statistics.comparison import Comparison, compare, missing

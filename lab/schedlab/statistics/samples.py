@@ -15,10 +15,10 @@ from typing import Protocol
 import numpy as np
 
 from schedlab.campaign.cells import CONTROL, MEASURED
+from schedlab.catalogue.metrics import sort_key
 from schedlab.collect.histogram import Histogram, ns_per_unit
 from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import OK, Record
-from schedlab.metrics import sort_key
 from schedlab.statistics.bootstrap import Weights, resamples
 
 MEAN = "mean"

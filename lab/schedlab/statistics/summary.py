@@ -10,9 +10,9 @@ from itertools import groupby
 
 from schedlab import parallel
 from schedlab.campaign.cells import FIRST, LAST
+from schedlab.catalogue.metrics import FALLBACK_HEADLINES, sort_key
 from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import EJECTED, FAILED, OK, VOID, Record
-from schedlab.metrics import FALLBACK_HEADLINES, sort_key
 from schedlab.statistics import design
 from schedlab.statistics.estimates import Change, changes
 from schedlab.statistics.rows import Row, rows_of

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from schedlab.catalogue.metrics import metric
 from schedlab.format.numbers import number, percent, scale
-from schedlab.metrics import metric
 from schedlab.studies.experiments import Measured
 from schedlab.studies.published import Claim
 from schedlab.studies.score import Reproduction, cells

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from schedlab.metrics import metric
+from schedlab.catalogue.metrics import metric
 from schedlab.studies.experiments import Measured
 from schedlab.studies.published import Claim
 from schedlab.studies.study_file import Experiment, Study

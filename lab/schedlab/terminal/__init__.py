@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is seen while a campaign runs, and at its end.
 
-Imports: format, statistics, studies.
+Imports: catalogue, format, statistics, studies.
 
 progress  the progress bar
 table     the result tables

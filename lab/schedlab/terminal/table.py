@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from schedlab.catalogue.metrics import metric, sort_key
 from schedlab.format.numbers import decimals, interval, number, p_value, percent, scale, spread
 from schedlab.format.sentences import WORDS, machine_name
-from schedlab.metrics import metric, sort_key
 from schedlab.statistics import verdict
 from schedlab.statistics.comparison import Comparison
 from schedlab.statistics.estimates import Change, Value

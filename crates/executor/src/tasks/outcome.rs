@@ -10,7 +10,6 @@ use super::Outcome;
 use super::account;
 use super::arena::{Arena, RUNNING, Slot, UNKNOWN};
 use cell::Histogram;
-use workload::names::THROUGHPUT;
 use workload::plan::{End, Plan};
 
 /// Settles the accounts of tasks that still live.
@@ -75,7 +74,7 @@ pub fn outcome(arena: &Arena, plan: &Plan, elapsed_ns: u64) -> Result<Outcome> {
     for (index, name) in plan.counters.iter().enumerate() {
         let counted = arena.counted(index) as f64;
         if plan.throughput == Some(index as u32) {
-            put(THROUGHPUT, Some(counted / seconds));
+            put("throughput_per_s", Some(counted / seconds));
         } else {
             put(name, Some(counted));
         }

@@ -82,6 +82,12 @@ impl Lab {
             kernel::simulate(&self.machine, plan, native, policy, &tunables, options).unwrap();
         let what = format!("{workload} {load} {params:?} under {policy}");
         assert_eq!(outcome.status, Status::Ok, "{what}: {}", outcome.reason);
+        let scalars = outcome.metrics.keys().map(|name| (name, false));
+        let distributions = outcome.distributions.keys().map(|name| (name, true));
+        for (name, kind) in scalars.chain(distributions) {
+            let known = cell::metric(name).map(|metric| metric.distribution);
+            assert_eq!(known, Some(kind), "{name}: see cell::METRICS");
+        }
         outcome
     }
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `schedlab-sim describe`: what is known of workloads, machines and schedulers, for whoever plans a campaign.
+//! `schedlab-sim describe`: what is known of workloads, machines, schedulers and metrics, for whoever plans a campaign or
+//! reads what came out of it.
 //!
 //! What cannot be read is an entry with `error` in its place, so that one broken file hides no other.
 
 use anyhow::Result;
-use cell::{Arm, DEFAULT};
+use cell::{Arm, DEFAULT, METRICS};
 use clap::Args;
 use machine::Machine;
 use policy::{Native, Source};
@@ -34,6 +35,9 @@ pub struct DescribeArgs {
     /// Build the schedulers, and give their tunables and counters, too
     #[arg(long)]
     build: bool,
+    /// Give all metrics
+    #[arg(long)]
+    metrics: bool,
 }
 
 pub fn run(args: &DescribeArgs) -> Result<u8> {
@@ -46,10 +50,13 @@ pub fn run(args: &DescribeArgs) -> Result<u8> {
     ];
     let broken =
         (described.iter().flat_map(|(_, list)| list)).any(|entry| entry["error"].is_string());
-    let all: serde_json::Map<String, Value> = described
+    let mut all: serde_json::Map<String, Value> = described
         .into_iter()
         .map(|(key, list)| (key.to_owned(), list.into()))
         .collect();
+    if args.metrics {
+        all.insert("metrics".to_owned(), serde_json::to_value(METRICS)?);
+    }
     println!("{}", serde_json::to_string_pretty(&all)?);
     Ok(if broken { BAD_INPUT } else { 0 })
 }
