@@ -284,12 +284,10 @@ mod tests {
             .lines()
             .filter(|line| line.starts_with("| `"))
             .collect();
-        let wanted: Vec<String> = METRICS.iter().map(row).collect();
-        assert!(
-            found == wanted,
-            "docs/records.md: expected these rows\n{}",
-            wanted.join("\n")
-        );
+        for (wanted, found) in METRICS.iter().map(row).zip(&found) {
+            assert_eq!(wanted, *found, "docs/records.md: expected the left row");
+        }
+        assert_eq!(found.len(), METRICS.len());
     }
 
     fn row(metric: &Metric) -> String {
@@ -303,14 +301,19 @@ mod tests {
         } else {
             ""
         };
+        let from = match metric.origin {
+            Origin::Logged => "`log`",
+            Origin::Counted => "`count`",
+            Origin::Throughput => "`throughput`",
+            Origin::Measured => "every place",
+            Origin::PlaceDependent => "some places",
+        };
         let better = match metric.better {
             Better::Lower => " lower",
             Better::Higher => " higher",
             Better::Neither => "",
         };
-        format!(
-            "| `{}` | {unit}{kind} | {} |{better} |",
-            metric.name, metric.meaning
-        )
+        let Metric { name, meaning, .. } = metric;
+        format!("| `{name}` | {unit}{kind} | {from} | {meaning} |{better} |")
     }
 }
