@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from schedlab.campaign.request import PLACES
+from schedlab.campaign.where import PLACES
 from schedlab.cli.program import build_parser
 from schedlab.places.place import Place
 from schedlab.vm.kernel import SERIES

@@ -86,7 +86,7 @@ pub fn run(
         options,
     )?;
     let provenance = Provenance {
-        place: "sim".to_string(),
+        place: cell.place.clone(),
         engine: engine(),
         cpus: machine.cpus() as u32,
         hz: machine.hz,

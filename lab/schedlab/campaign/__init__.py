@@ -3,6 +3,7 @@
 
 Imports: catalogue.
 
+where          the places by name, and what has to be known of each beforehand
 request        what the user asked for, checked
 campaign_file  the same as a TOML file
 arms           the columns of a comparison: schedulers with their tunables

@@ -10,6 +10,7 @@ A list of schedulers is separated by commas; tunables follow a colon and are joi
 
 from dataclasses import dataclass, field
 
+from schedlab.campaign.where import PLACES
 from schedlab.catalogue import described, schedulers
 from schedlab.catalogue.schedulers import DEFAULT, Scheduler
 from schedlab.errors import InputError
@@ -51,7 +52,7 @@ def _arm(entry: described.Entry, part: str, place: str) -> Arm:
     if scheduler.name == DEFAULT:
         if tunables:
             raise InputError(f"scheduler '{part}': the kernel's own scheduler takes no tunables")
-        if place == "sim":
+        if PLACES[place].simulated:
             scheduler = _simulated_default(entry["means"])
     return Arm(label, scheduler, tunables)
 

@@ -5,7 +5,7 @@ schedulers = ["bfs", "bfs:rules=424", "cfs"]
 workloads = ["latt", "pipe"]
 loads = [1, 4, 15]                # default: each workload's own
 machines = ["desktop-4"]
-on = "sim"                        # sim, vm or host
+on = "sim"                        # a place
 tier = "exact"                    # of the virtual machine
 repetitions = 10
 seed_base = 1
@@ -17,11 +17,12 @@ duration_s = 5
 from pathlib import Path
 from typing import Any
 
-from schedlab.campaign.request import PLACES, TIERS
+from schedlab.campaign.request import TIERS
+from schedlab.campaign.where import PLACES
 from schedlab.catalogue import toml
 from schedlab.errors import InputError, unknown
 
-_TEXTS = {"on": PLACES, "tier": TIERS}
+_TEXTS = {"on": [*PLACES], "tier": TIERS}
 _LISTS = {"schedulers": "schedulers", "workloads": "workload_names", "loads": "load", "machines": "machine_names"}
 _NUMBERS = ["repetitions", "seed_base"]
 _KEYS = [*_LISTS, *_TEXTS, *_NUMBERS, "params"]

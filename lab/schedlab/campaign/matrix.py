@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from schedlab.campaign import cells
 from schedlab.campaign.arms import Arm
 from schedlab.campaign.request import Request
+from schedlab.campaign.where import PLACES
 from schedlab.catalogue import schedulers
 from schedlab.catalogue.machines import Machine
 from schedlab.catalogue.workloads import Workload
@@ -75,7 +76,7 @@ class Campaign:
 def campaign(request: Request, engine: Path) -> Campaign:
     """`engine` is the runner's binary: another build makes other cells."""
     digest = cells.file_digest(engine)
-    if request.place == "sim":
+    if PLACES[request.place].simulated:
         return Campaign(request, request.arms, _simulated(request, digest))
     arms = with_control(request.arms)
     return Campaign(request, arms, _real(request, arms, digest))

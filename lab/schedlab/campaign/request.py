@@ -1,24 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the user asked for, checked: schedulers, workloads with loads and parameters, machines, place, repetitions."""
 
-import os
 from dataclasses import dataclass
 
 from schedlab.campaign import arms
 from schedlab.campaign.arms import Arm
 from schedlab.campaign.cells import MAX_REPETITIONS
-from schedlab.catalogue import machines, workloads
+from schedlab.campaign.where import PLACES
+from schedlab.catalogue import workloads
 from schedlab.catalogue.machines import Machine
 from schedlab.catalogue.workloads import Workload
 from schedlab.errors import InputError, unknown
 
-PLACES = ["sim", "vm", "host"]
 TIERS = ["exact", "virtual", "emulated"]
 DEFAULT_WORKLOADS = "latt,pipe,hackbench,counter"
-DEFAULT_MACHINE = {"sim": "desktop-4", "vm": "2", "host": "host"}
 DEFAULT_REPETITIONS = 10
 MAX_LOAD = 1_000_000
-MAX_VCPUS = 64
 
 
 def assign_params(given: list[str], workloads: list[Workload]) -> dict[str, dict[str, str]]:
@@ -85,7 +82,8 @@ def request(
         raise InputError(f"--tier {tier}: only the virtual machine has tiers (--on vm)")
     chosen = arms.parse(schedulers, place)
     names = split(workload_names or DEFAULT_WORKLOADS, "-w")
-    boards = [_machine(name, place) for name in split(machine_names or DEFAULT_MACHINE[place], "-m")]
+    where = PLACES[place]
+    boards = [where.machine(name) for name in split(machine_names or where.default_machine, "-m")]
     _refuse_twins([m.name for m in boards], "-m")
     loaded = workloads.find_all(names, [] if load else {machine.cpus: None for machine in boards})
     _refuse_twins([w.name for w in loaded], "-w")
@@ -124,15 +122,3 @@ def _refuse_twins(values: list, option: str) -> None:
     for value in values:
         if values.count(value) > 1:
             raise InputError(f"{option}: '{value}' is given twice")
-
-
-def _machine(name: str, place: str) -> Machine:
-    if place == "sim":
-        return machines.find(name)
-    if place == "host":
-        if name != "host":
-            raise InputError(f"-m '{name}': on the host the only machine is 'host'")
-        return Machine("host", None, "this machine", os.cpu_count() or 1)
-    if not name.isascii() or not name.isdigit() or not 1 <= int(name) <= MAX_VCPUS:
-        raise InputError(f"-m '{name}': in the virtual machine expected a number of CPUs, 1 to {MAX_VCPUS}")
-    return Machine(str(int(name)), None, f"guest with {int(name)} CPUs", int(name))

@@ -3,8 +3,11 @@
 
 import argparse
 
-from schedlab.campaign.request import DEFAULT_MACHINE, DEFAULT_REPETITIONS, DEFAULT_WORKLOADS, PLACES, TIERS
+from schedlab.campaign.request import DEFAULT_REPETITIONS, DEFAULT_WORKLOADS, TIERS
+from schedlab.campaign.where import PLACES
 from schedlab.cli.commands import add
+
+_ON = f"{', '.join(PLACES)} (default: sim)"
 
 _COMPARE = "Run workloads under several schedulers and compare each with the first one."
 
@@ -53,13 +56,13 @@ def _compare(commands: argparse._SubParsersAction) -> None:
     )
     what.add_argument("--seed-base", metavar="S", type=int, default=1, help="seed of the first repetition (default: 1)")
     where = parser.add_argument_group("where to run")
-    where.add_argument("--on", choices=PLACES, default="sim", metavar="PLACE", help="sim (default), vm or host")
+    where.add_argument("--on", choices=[*PLACES], default="sim", metavar="PLACE", help=_ON)
     where.add_argument(
         "-m",
         "--machines",
         metavar="LIST",
-        help=f"simulated machines (default: {DEFAULT_MACHINE['sim']}), or numbers of guest CPUs "
-        f"(default: {DEFAULT_MACHINE['vm']})",
+        help=f"simulated machines (default: {PLACES['sim'].default_machine}), or numbers of guest CPUs "
+        f"(default: {PLACES['vm'].default_machine})",
     )
     where.add_argument(
         "--tier",
@@ -119,7 +122,7 @@ def _study(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--no-run", action="store_true", help="score the records that are there")
     parser.add_argument("--calibrate", action="store_true", help="print the parameters that the baseline asks for")
     where = parser.add_argument_group("where to run")
-    where.add_argument("--on", choices=PLACES, default="sim", metavar="PLACE", help="sim (default), vm or host")
+    where.add_argument("--on", choices=[*PLACES], default="sim", metavar="PLACE", help=_ON)
     where.add_argument("-m", "--machines", metavar="CPUS", help="CPUs of the guest, instead of the study's machines")
     where.add_argument("--tier", choices=TIERS, default=None, metavar="TIER", help="of the virtual machine")
     where.add_argument("-j", "--jobs", metavar="N", type=int, help="simulated cells at once (default: one per CPU)")
@@ -158,7 +161,7 @@ def _trace(commands: argparse._SubParsersAction) -> None:
     what.add_argument("-w", "--workload", metavar="NAME", required=True, help="a workload, by name or file")
     what.add_argument("--load", metavar="N", type=int, help="load level (default: the workload's least)")
     what.add_argument("-p", "--param", metavar="K=V", action="append", help="a workload's parameter")
-    machine = DEFAULT_MACHINE["sim"]
+    machine = PLACES["sim"].default_machine
     what.add_argument("-m", "--machine", metavar="NAME", default=machine, help=f"machine (default: {machine})")
     what.add_argument("--seed", metavar="S", type=int, default=1, help="of the workload's draws (default: 1)")
     out = parser.add_argument_group("results")

@@ -13,12 +13,13 @@ applications  the programs and inputs that real applications need in a guest
 trial         whether a real kernel takes a policy and keeps it under stress (stress.sh)
 """
 
+from importlib import import_module
+from typing import cast
+
 from schedlab.campaign.request import Request
 from schedlab.places.place import Place
 
 
 def place_of(request: Request) -> Place:
-    from schedlab.places import host, sim, vm
-
-    places: dict[str, Place] = {"sim": sim, "vm": vm, "host": host}
-    return places[request.place]
+    """The module of the place's name."""
+    return cast(Place, import_module(f"schedlab.places.{request.place}"))

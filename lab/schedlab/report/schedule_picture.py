@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from schedlab.campaign import where
 from schedlab.campaign.cells import MEASURED, file_digest
 from schedlab.campaign.matrix import PlannedCell
 from schedlab.catalogue import machines, schedulers, workloads
@@ -56,7 +57,7 @@ def section(summary: Summary, workload: str) -> Markup:
 
 def _cells(summary: Summary, workload: str) -> dict[str, PlannedCell]:
     """By column."""
-    if summary.manifest.data["place"] != "sim":
+    if not where.of_record(summary.manifest.data["place"]).simulated:
         return {}
     mine = [c for c in summary.manifest.cells if c.data["workload"] == workload and c.role == MEASURED]
     if not mine:

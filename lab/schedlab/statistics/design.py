@@ -12,6 +12,8 @@ from functools import cache
 import numpy as np
 from scipy import special
 
+from schedlab.campaign import where
+
 SEEDS = "paired by seed"  # the simulator: the same draws for all
 BLOCKS = "paired by block"  # a real kernel: every block holds each scheduler once
 INDEPENDENT = "independent"
@@ -27,7 +29,7 @@ MOST_RUNS = 1000
 
 
 def of_place(place: str) -> str:
-    return SEEDS if place == "sim" else BLOCKS
+    return SEEDS if where.of_record(place).simulated else BLOCKS
 
 
 def of_pair(planned: str, reference: Collection[int], other: Collection[int]) -> str:

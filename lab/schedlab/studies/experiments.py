@@ -12,6 +12,7 @@ import numpy as np
 
 from schedlab.campaign import arms, cells
 from schedlab.campaign.request import Request, request
+from schedlab.campaign.where import PLACES
 from schedlab.collect import manifest
 from schedlab.collect.store import Store
 from schedlab.export import results
@@ -92,7 +93,7 @@ def parts(study: Study, base: Path, place: str, cpus: str | None, tier: str | No
                     ",".join(experiment.schedulers.values()),
                     workload_names=experiment.workload,
                     load=",".join(map(str, experiment.loads_on(machine))),
-                    machine_names=machine if place == "sim" else cpus,
+                    machine_names=machine if PLACES[place].simulated else cpus,
                     place=place,
                     tier=tier,
                     repetitions=n or experiment.repetitions,

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Where a campaign can run: what has to be known of each place before its module of schedlab.places runs the cells."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from schedlab.catalogue import machines
+from schedlab.catalogue.machines import Machine
+from schedlab.errors import InputError
+
+MAX_VCPUS = 64
+
+
+@dataclass(frozen=True)
+class Where:
+    # Cells may run in any order and any number at once, and a seed gives all schedulers the same draws. Otherwise they
+    # run in shuffled blocks, each with the kernel's own scheduler as its control.
+    simulated: bool
+    default_machine: str
+    machine: Callable[[str], Machine]  # by a name of -m
+
+
+def _guest(name: str) -> Machine:
+    if not name.isascii() or not name.isdigit() or not 1 <= int(name) <= MAX_VCPUS:
+        raise InputError(f"-m '{name}': in the virtual machine expected a number of CPUs, 1 to {MAX_VCPUS}")
+    return Machine(str(int(name)), None, f"guest with {int(name)} CPUs", int(name))
+
+
+def _host(name: str) -> Machine:
+    if name != "host":
+        raise InputError(f"-m '{name}': on the host the only machine is 'host'")
+    return Machine("host", None, "this machine", os.cpu_count() or 1)
+
+
+PLACES = {
+    "sim": Where(simulated=True, default_machine="desktop-4", machine=machines.find),
+    "vm": Where(simulated=False, default_machine="2", machine=_guest),
+    "host": Where(simulated=False, default_machine="host", machine=_host),
+}
+
+
+def of_record(place: str) -> Where:
+    """Records name a place, and behind a hyphen its tier."""
+    return PLACES[place.partition("-")[0]]
