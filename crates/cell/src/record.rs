@@ -128,23 +128,11 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cell::Digests;
+    use crate::cell::tests::cell;
 
     fn record() -> Record {
-        let cell = Cell {
-            digests: Digests::default(),
-            load: 1,
-            machine: "host".into(),
-            params: BTreeMap::new(),
-            place: "host".into(),
-            repetition: 0,
-            scheduler: "default".into(),
-            seed: 1,
-            tunables: BTreeMap::new(),
-            workload: "pipe".into(),
-        };
         let mut record = Record::new(
-            cell,
+            cell(),
             Provenance {
                 place: "host".into(),
                 ..Default::default()
