@@ -15,6 +15,7 @@
 #pragma once
 
 #include "queue.h"
+#include "task.bpf.h"
 #include "tick.bpf.h"
 
 STAT(idle_wakeups, "tasks woken on an idle CPU");
@@ -36,21 +37,9 @@ struct cpu_ctx {
 /* Not static: the compiler would take the structures apart. */
 struct cpu_ctx cpu_ctxs[MAX_CPUS];
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct task_ctx);
-} task_ctxs SEC(".maps");
-
 static __always_inline struct cpu_ctx *cpu_of(u32 cpu)
 {
 	return &cpu_ctxs[cpu_index(cpu)];
-}
-
-static __always_inline struct task_ctx *ctx_of(struct task_struct *p)
-{
-	return bpf_task_storage_get(&task_ctxs, p, NULL, 0);
 }
 
 /* A task that disabled its migration may run only where it is, whatever its mask says. */
@@ -290,12 +279,6 @@ static __always_inline bool queue_yield(struct task_struct *from)
 		queue_leave(&t->place);
 	scx_bpf_task_set_slice(from, 0);
 	return false;
-}
-
-/* In ops.init_task: the context, zeroed; NULL: no memory. */
-static __always_inline struct task_ctx *new_ctx(struct task_struct *p)
-{
-	return bpf_task_storage_get(&task_ctxs, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
 /* In ops.update_idle: a task that was queued while this CPU looked and found nothing would wait beside it. */

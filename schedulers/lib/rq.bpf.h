@@ -16,6 +16,7 @@
 
 #include "machine.bpf.h"
 #include "rq.h"
+#include "task.bpf.h"
 #include "tick.bpf.h"
 
 STAT(affine_wakeups, "tasks woken on their waker's CPU");
@@ -31,13 +32,6 @@ static __always_inline u32 first_interval_ms(u32 cpu, u32 level);
 
 #define SLICE_BACKSTOP_NS NSEC_PER_SEC /* slices end by the policy's rules, before the kernel's */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct task_ctx);
-} task_ctxs SEC(".maps");
-
 /* Not static: the compiler would take variables apart that BTF describes whole. */
 struct rq rqs[MAX_CPUS];
 u64 nr_online;
@@ -45,17 +39,6 @@ u64 nr_online;
 static __always_inline struct rq *rq_of(u32 cpu)
 {
 	return &rqs[cpu_index(cpu)];
-}
-
-static __always_inline struct task_ctx *ctx_of(struct task_struct *p)
-{
-	return bpf_task_storage_get(&task_ctxs, p, 0, 0);
-}
-
-/* In ops.init_task: the context, zeroed; NULL: no memory. */
-static __always_inline struct task_ctx *new_ctx(struct task_struct *p)
-{
-	return bpf_task_storage_get(&task_ctxs, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
 /* In ops.init_task: the context of the task that forks a new one; NULL if none does. */
