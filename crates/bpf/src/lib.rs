@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! BPF objects outside of a kernel: from an ELF file to code that runs in this process.
+//!
+//! An object is read and linked against an environment, which is the BTF of a kernel and what else it offers; the
+//! result is an [`image::Image`], in which every reference is resolved. An image is executed by its translation to
+//! native code or by the interpreter, which is the reference for it. Both see the world through a [`host::Host`].
+//!
+//! Nothing here knows what sched_ext or a simulated machine is.
+
+pub mod host;
+pub mod image;
+pub mod op;
