@@ -110,6 +110,8 @@ pub enum Value {
     Const(u64),
     /// A place in the image's global data.
     Data(u32),
+    /// A place in the arena, as user space sees it.
+    Arena(u32),
     /// A map of the image, by index.
     Map(u32),
     /// A function of the image, by index. Its value is [`function_value`]; only helpers look at it.
