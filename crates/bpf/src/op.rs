@@ -199,5 +199,17 @@ pub enum Op {
     Exit,
 }
 
+impl Op {
+    /// Where it may jump to.
+    pub fn target_mut(&mut self) -> Option<&mut u32> {
+        match self {
+            Self::Jump { target } | Self::Branch { target, .. } | Self::MayGoto { target } => {
+                Some(target)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// `BPF_MAX_LOOPS` of the kernel.
 pub const MAY_GOTO_LIMIT: u64 = 8 * 1024 * 1024;
