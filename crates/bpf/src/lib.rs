@@ -7,6 +7,9 @@
 //!
 //! Nothing here knows what sched_ext or a simulated machine is.
 
+pub mod btf;
 pub mod host;
 pub mod image;
 pub mod op;
+
+mod bytes;
