@@ -13,3 +13,24 @@ pub mod image;
 pub mod op;
 
 mod bytes;
+mod core_relo;
+mod data;
+mod decode;
+mod elf;
+mod environment;
+mod error;
+mod externs;
+mod functions;
+mod kconfig;
+mod link;
+mod maps;
+mod names;
+mod reach;
+mod resolve;
+mod special;
+mod struct_ops;
+
+pub use environment::Environment;
+pub use error::{LinkError, Missing, MissingKind, Source};
+pub use link::{link, types};
+pub use names::{helper, helper_number, map_kind};

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Structures of callbacks: variables of `.struct_ops` and `.struct_ops.link`, against the kernel's types.
+
+use std::collections::HashMap;
+
+use anyhow::{Context, Result, bail};
+
+use crate::btf::{Btf, Kind};
+use crate::core_relo::essential;
+use crate::elf::{Elf, Place};
+use crate::environment::Environment;
+use crate::error::{Missing, MissingKind};
+use crate::functions::Functions;
+use crate::image::{Member, MemberValue, StructOps};
+
+const SECTIONS: [&str; 4] = [
+    ".struct_ops",
+    ".struct_ops.link",
+    "?.struct_ops",
+    "?.struct_ops.link",
+];
+
+/// Of a program's section: is it a callback, and may it sleep?
+pub fn callback(section: &str) -> Option<bool> {
+    let name = section.strip_prefix('?').unwrap_or(section);
+    let kind = name.split_once('/').map_or(name, |(kind, _)| kind);
+    match kind {
+        "struct_ops" => Some(false),
+        "struct_ops.s" => Some(true),
+        _ => None,
+    }
+}
+
+/// All such variables, with functions by their index in `functions`, and what the kernel lacks.
+pub fn collect(
+    elf: &Elf,
+    btf: &Btf,
+    functions: &Functions,
+    environment: &Environment,
+) -> Result<(Vec<StructOps>, Vec<Missing>)> {
+    let mut found = Vec::new();
+    let mut missing = Vec::new();
+    for (index, section) in elf.sections.iter().enumerate() {
+        if !SECTIONS.contains(&section.name.as_str()) {
+            continue;
+        }
+        // Where a pointer is, and the function that it is to.
+        let mut pointers = HashMap::new();
+        for &(offset, symbol) in &section.relocations {
+            let symbol = elf.symbol(symbol)?;
+            let function = match symbol.place {
+                Place::Section(place) => functions.at(place, symbol.value),
+                _ => None,
+            };
+            let function = function.with_context(|| {
+                format!(
+                    "section {}, offset {offset:#x}: {} is no function",
+                    section.name, symbol.name
+                )
+            })?;
+            pointers.insert(offset, function);
+        }
+        let mut symbols: Vec<_> = elf
+            .symbols
+            .iter()
+            .filter(|symbol| symbol.place == Place::Section(index) && symbol.bytes > 0)
+            .collect();
+        symbols.sort_by_key(|symbol| symbol.value);
+        for symbol in symbols {
+            let name = &symbol.name;
+            let end = symbol.value.saturating_add(symbol.bytes) as usize;
+            let bytes = section
+                .stored
+                .get(symbol.value as usize..end)
+                .with_context(|| format!("{name}: outside of its section"))?;
+            let pointer = |offset: u32| pointers.get(&(symbol.value + offset)).copied();
+            let one = Variable {
+                btf,
+                functions,
+                name,
+                bytes,
+                pointer: &pointer,
+            };
+            found.extend(one.against(environment, &mut missing)?);
+        }
+    }
+    Ok((found, missing))
+}
+
+struct Variable<'a> {
+    btf: &'a Btf,
+    functions: &'a Functions,
+    name: &'a str,
+    bytes: &'a [u8],
+    pointer: &'a dyn Fn(u32) -> Option<usize>,
+}
+
+impl Variable<'_> {
+    fn against(
+        &self,
+        environment: &Environment,
+        missing: &mut Vec<Missing>,
+    ) -> Result<Option<StructOps>> {
+        let (btf, kernel, name) = (self.btf, &environment.btf, self.name);
+        let variable = btf
+            .find(name, |kind| matches!(kind, Kind::Variable { .. }))
+            .with_context(|| format!("{name}: no BTF"))?;
+        let Kind::Variable { of, .. } = btf.get(variable).kind else {
+            unreachable!("found as a variable");
+        };
+        let of = btf.skip(of);
+        let Kind::Struct(composite) = &btf.get(of).kind else {
+            bail!("{name}: no struct");
+        };
+        let kind = essential(&btf.get(of).name);
+        let mut lacks = |what: MissingKind, name: String, why: Option<&str>| {
+            missing.push(Missing {
+                at: None,
+                kind: what,
+                name,
+                why: why.map(str::to_owned),
+            });
+        };
+        let Some((_, target)) = kernel.find_struct(kind) else {
+            lacks(MissingKind::Type, kind.to_owned(), None);
+            return Ok(None);
+        };
+        let mut members = Vec::new();
+        for member in &composite.members {
+            let offset = member.offset_bits / 8;
+            let context = || format!("{name}: member {}", member.name);
+            let size = btf.size(member.of).with_context(context)?;
+            let bytes = self
+                .bytes
+                .get(offset as usize..(offset + size) as usize)
+                .with_context(context)?;
+            let function = (self.pointer)(offset);
+            let full_name = format!("{kind}.{}", member.name);
+            let is_set = function.is_some() || bytes.iter().any(|byte| *byte != 0);
+            let Some(other) = target.members.iter().find(|one| one.name == member.name) else {
+                if is_set {
+                    lacks(MissingKind::Member, full_name, None);
+                }
+                continue;
+            };
+            let (one, two) = (btf.kind(member.of), kernel.kind(other.of));
+            let is_pointer = matches!(one, Kind::Pointer(_));
+            if std::mem::discriminant(one) != std::mem::discriminant(two)
+                || !is_pointer && kernel.size(other.of) != Some(size)
+                || member.bits > 0
+                || other.bits > 0
+            {
+                lacks(
+                    MissingKind::Member,
+                    full_name,
+                    Some("the kernel's is of another type"),
+                );
+                continue;
+            }
+            let value = match (function, is_pointer) {
+                (Some(function), true) => {
+                    let section = &self.functions.all[function].section_name;
+                    let sleepable = callback(section).with_context(|| {
+                        format!(
+                            "{full_name}: {} is in section {section}, which is not one of callbacks",
+                            self.functions.all[function].name
+                        )
+                    })?;
+                    MemberValue::Function {
+                        function: function as u32,
+                        sleepable,
+                    }
+                }
+                (Some(_), false) => bail!("{full_name}: a function where there is no pointer"),
+                (None, true) => MemberValue::None,
+                (None, false) => MemberValue::Bytes(bytes.to_vec()),
+            };
+            members.push(Member {
+                name: member.name.clone(),
+                value,
+            });
+        }
+        Ok(Some(StructOps {
+            variable: name.to_owned(),
+            kind: kind.to_owned(),
+            members,
+        }))
+    }
+}
