@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use policy::{Clang, Source, Target};
+use policy::{Source, Target};
 
 fn main() {
     if let Err(error) = embed_schedulers() {
@@ -22,11 +22,10 @@ fn embed_schedulers() -> Result<()> {
         println!("cargo:rerun-if-changed={}", root.join(watched).display());
     }
     println!("cargo:rerun-if-env-changed=SCHEDLAB_CLANG");
-    let clang = Clang::find()?;
     let mut table = String::from("pub static SCHEDULERS: &[Scheduler] = &[\n");
     for source in Source::all(&root.join("schedulers"))? {
         let object = out.join(format!("{}.bpf.o", source.name));
-        clang.build(&source, Target::Bpf, &object)?;
+        policy::build(&source, Target::Bpf, &object)?;
         writeln!(
             table,
             "    Scheduler {{ name: {:?}, about: {:?}, digest: {:?}, elf: &Aligned(*include_bytes!({:?})).0 }},",

@@ -13,6 +13,7 @@ pub mod image;
 pub mod op;
 
 mod bytes;
+mod clang;
 mod core_relo;
 mod data;
 mod decode;
@@ -30,6 +31,7 @@ mod resolve;
 mod special;
 mod struct_ops;
 
+pub use clang::Clang;
 pub use environment::Environment;
 pub use error::{LinkError, Missing, MissingKind, Source};
 pub use link::{link, types};

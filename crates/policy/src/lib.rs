@@ -16,7 +16,7 @@ pub mod native;
 mod source;
 pub mod topology;
 
-pub use compile::{Clang, CompileError, Target};
+pub use compile::{CompileError, Target, build, build_cached};
 pub use manifest::{Manifest, Setting, Tunable};
 pub use native::Native;
 pub use source::Source;

@@ -17,7 +17,7 @@ use object::elf::{PF_R, PF_W, PF_X, PT_GNU_RELRO, PT_LOAD, ProgramHeader64, Prog
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol};
 
-use crate::{Clang, Manifest, Setting, Source, Target, TopologyGlobals, abi};
+use crate::{Manifest, Setting, Source, Target, TopologyGlobals, abi};
 
 /// Memory of the policy that a run may change, as it was after loading.
 struct Region {
@@ -40,7 +40,7 @@ impl Native {
     /// Build (or take from the cache) and load the policy of a folder or `.bpf.c` file.
     pub fn load(path: &Path) -> Result<Self> {
         let source = Source::find(path)?;
-        let built = Clang::find()?.build_cached(&source, Target::Native)?;
+        let built = crate::build_cached(&source, Target::Native)?;
         Self::open(&source.name, &built).with_context(|| source.file.display().to_string())
     }
 

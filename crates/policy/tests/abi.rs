@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::mem::offset_of;
 use std::path::{Path, PathBuf};
 
-use policy::Clang;
+use bpf::Clang;
 use policy::abi::{
     Abi, CpuMask, DsqIter, ExitInfo, ExitTaskArgs, InitTaskArgs, SchedEntity, SchedExtEntity,
     SchedExtOps, ScxHost, TaskStruct, Timer,

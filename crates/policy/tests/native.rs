@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use policy::topology::Place;
-use policy::{Clang, Manifest, Native, Source, Target, TopologyGlobals};
+use policy::{Manifest, Native, Source, Target, TopologyGlobals};
 
 const POLICY: &str = r#"
 #include <scx.h>
@@ -29,7 +29,7 @@ fn write(dir: &Path, text: &str) -> PathBuf {
 
 fn build(dir: &Path, text: &str) -> anyhow::Result<PathBuf> {
     let out = dir.join("t.so");
-    Clang::find()?.build(&Source::find(&write(dir, text))?, Target::Native, &out)?;
+    policy::build(&Source::find(&write(dir, text))?, Target::Native, &out)?;
     Ok(out)
 }
 
@@ -39,10 +39,7 @@ fn both_builds_describe_the_same_tunables() {
     let native = Native::open("t", &build(dir.path(), POLICY).unwrap()).unwrap();
     let object = dir.path().join("t.o");
     let source = Source::find(&dir.path().join("scx_t.bpf.c")).unwrap();
-    Clang::find()
-        .unwrap()
-        .build(&source, Target::Bpf, &object)
-        .unwrap();
+    policy::build(&source, Target::Bpf, &object).unwrap();
     let kernel = Manifest::of_elf(&std::fs::read(object).unwrap()).unwrap();
     assert_eq!(native.manifest, kernel);
     assert_eq!(
