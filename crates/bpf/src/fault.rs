@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A fault in words.
+
+use crate::host::{FaultKind, Host, NULL_PAGE};
+use crate::image::{Function, Image};
+
+impl FaultKind {
+    /// What [`Host::fault`] stands for.
+    pub fn of(number: u32) -> Option<Self> {
+        [
+            Self::Access,
+            Self::Limit,
+            Self::Missing,
+            Self::Depth,
+            Self::Outside,
+        ]
+        .into_iter()
+        .find(|kind| *kind as u32 == number)
+    }
+}
+
+impl Function {
+    /// The line of the source that an operation comes from: file, as an index of the image's, and number.
+    pub fn line_of(&self, op: u32) -> Option<(u32, u32)> {
+        let after = self.lines.partition_point(|line| line.op <= op);
+        let line = self.lines.get(after.checked_sub(1)?)?;
+        Some((line.file, line.line))
+    }
+}
+
+impl Image {
+    /// Such as `qmap_enqueue (scx_qmap.bpf.c:214): writes 8 bytes at 0x10, which is NULL with an offset`.
+    pub fn describe_fault(&self, host: &Host) -> String {
+        let what = describe(host);
+        match self.functions.get(host.fault_function as usize) {
+            Some(function) => format!("{}: {what}", self.place(function, host.fault_op)),
+            None => what,
+        }
+    }
+
+    fn place(&self, function: &Function, op: u32) -> String {
+        let line = function.line_of(op).and_then(|(file, line)| {
+            let file = self.files.get(file as usize)?;
+            Some(format!("{} ({file}:{line})", function.name))
+        });
+        line.unwrap_or_else(|| format!("{} (operation {op})", function.name))
+    }
+}
+
+fn describe(host: &Host) -> String {
+    let Host {
+        fault_address: address,
+        fault_bytes: bytes,
+        ..
+    } = *host;
+    match FaultKind::of(host.fault) {
+        None => "no fault".to_owned(),
+        Some(FaultKind::Access) if address < NULL_PAGE => {
+            format!("an access of {bytes} bytes at {address:#x}, which is NULL with an offset")
+        }
+        Some(FaultKind::Access) => format!(
+            "an access of {bytes} bytes at {address:#x}, which is no memory that it may touch so"
+        ),
+        Some(FaultKind::Limit) => format!(
+            "more than {} operations executed: an endless loop?",
+            host.limit
+        ),
+        Some(FaultKind::Missing) => "a call of what this kernel has not".to_owned(),
+        Some(FaultKind::Depth) => {
+            format!("calls nested deeper than {} functions", crate::host::FRAMES)
+        }
+        Some(FaultKind::Outside) => "a helper or kfunc refused its arguments".to_owned(),
+    }
+}

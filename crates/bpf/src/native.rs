@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! An image as native code in this process.
+//!
+//! A shared object is kept by the digest of its text, its compiler and the compiler's flags. Its code holds no state, so
+//! that one opening serves many hosts.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context, Result, bail, ensure};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use sha2::{Digest, Sha256};
+
+use crate::Clang;
+use crate::host::{Call, Host, Invoke};
+use crate::image::Image;
+use crate::translate::{Options, TABLE_VERSION, translate};
+
+const FLAGS: &[&str] = &[
+    "-x",
+    "c",
+    "-std=gnu11",
+    "-O2",
+    "-w",
+    "-ffreestanding",
+    "-fno-strict-aliasing",
+    "-fwrapv",
+    "-fno-delete-null-pointer-checks",
+    "-fno-stack-protector",
+    "-fcf-protection=none",
+    "-fvisibility=hidden",
+    "-fPIC",
+    "-shared",
+    "-nostdlib",
+];
+
+/// What the shared object exports as `bpf_image`.
+#[repr(C)]
+struct Table {
+    version: u32,
+    host_bytes: u32,
+    count: u32,
+    functions: *const Call,
+    invoke: Invoke,
+}
+
+pub struct Native {
+    functions: Vec<Call>,
+    invoke: Invoke,
+    /// Holds what the addresses point to.
+    _library: Library,
+}
+
+impl Native {
+    /// Builds an image, or takes what was kept of it in `folder`.
+    pub fn load(image: &Image, options: &Options, folder: &Path) -> Result<Self> {
+        image.validate()?;
+        let text = translate(image, options);
+        let native = Self::open(&kept(&text, folder)?)?;
+        ensure!(
+            native.functions.len() == image.functions.len(),
+            "the table has {} functions, the image {}",
+            native.functions.len(),
+            image.functions.len()
+        );
+        Ok(native)
+    }
+
+    fn open(file: &Path) -> Result<Self> {
+        let name = || file.display().to_string();
+        // SAFETY: the object has no constructors.
+        let library = unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) }?;
+        // SAFETY: the symbol is a `const struct table` in everything that `translate` made.
+        let table = unsafe { library.get::<*const Table>(b"bpf_image") }.with_context(name)?;
+        // SAFETY: as above; what lies behind the version is looked at only where that is right.
+        let (functions, invoke) = unsafe {
+            let table = *table;
+            ensure!(
+                (*table).version == TABLE_VERSION
+                    && (*table).host_bytes as usize == size_of::<Host>(),
+                "{}: built for another version of the host",
+                name()
+            );
+            let count = (*table).count as usize;
+            let functions = std::slice::from_raw_parts((*table).functions, count);
+            (functions.to_vec(), (*table).invoke)
+        };
+        Ok(Self {
+            functions,
+            invoke,
+            _library: library,
+        })
+    }
+
+    /// The functions of the image, by index.
+    pub fn functions(&self) -> &[Call] {
+        &self.functions
+    }
+
+    /// For [`Host::invoke`].
+    pub fn invoke(&self) -> Invoke {
+        self.invoke
+    }
+}
+
+/// The shared object of a text.
+fn kept(text: &str, folder: &Path) -> Result<PathBuf> {
+    let clang = Clang::find()?;
+    let mut hash = Sha256::new();
+    for part in FLAGS.iter().copied().chain([clang.version(), text]) {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    let key = u128::from_be_bytes(hash.finalize()[..16].try_into()?);
+    let file = folder.join(format!("{key:032x}.so"));
+    if !file.exists() {
+        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        let fresh = tempfile::Builder::new()
+            .prefix(".build-")
+            .suffix(".so")
+            .tempfile_in(folder)?
+            .into_temp_path();
+        compile(&clang, text, &fresh)?;
+        fresh
+            .persist(&file)
+            .with_context(|| file.display().to_string())?;
+    }
+    Ok(file)
+}
+
+fn compile(clang: &Clang, text: &str, out: &Path) -> Result<()> {
+    let program = || clang.program().to_owned();
+    let mut child = clang
+        .command()
+        .args(FLAGS)
+        .arg("-")
+        .arg("-o")
+        .arg(out)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(program)?;
+    let mut input = child.stdin.take().expect("the input is a pipe");
+    // A compiler that stops early says why on its other side.
+    let written = input.write_all(text.as_bytes());
+    drop(input);
+    let output = child.wait_with_output().with_context(program)?;
+    if output.status.success() {
+        return written.with_context(program);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let complaint = said.lines().find(|line| line.contains("error:"));
+    bail!(
+        "the translated image does not compile: {}",
+        complaint
+            .or(said.lines().next())
+            .unwrap_or("clang said nothing")
+    )
+}
