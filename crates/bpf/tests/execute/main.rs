@@ -2,6 +2,8 @@
 //! Executing images, by the interpreter and by their translation.
 
 mod faults;
+mod random;
 mod scenarios;
+mod semantics;
 mod world;
 mod write;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A host with memory of every kind and a few helpers, and what is left of it after a call.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 use std::sync::Arc;
 
@@ -39,6 +39,7 @@ pub struct Outcome {
     pub fault: Option<(FaultKind, u32, u32, u32, u64)>,
     pub data: Vec<u8>,
     pub maps: Vec<u8>,
+    pub kernel: [u64; VARIABLES as usize],
     pub forbidden: Vec<u8>,
     pub arena: Vec<u8>,
 }
@@ -137,6 +138,7 @@ impl World {
             fault,
             data: self.data.into(),
             maps: self.maps.into(),
+            kernel: self.kernel,
             forbidden: self.forbidden.into(),
             arena: self.arena().to_vec(),
         }
@@ -148,22 +150,38 @@ pub struct Executors {
     pub interpreter: Executor,
     pub native: Executor,
     pub paranoid: Executor,
-    /// With helpers of the prelude.
-    pub inlined: Executor,
+    /// With helpers of the prelude, where a test wants that too.
+    inlined: Option<Executor>,
 }
 
 impl Executors {
+    /// With translations that are kept.
     pub fn new(image: &Image) -> Self {
-        let native =
-            |options: &Options| Executor::Native(Native::load(image, options, &folder()).unwrap());
+        Self::with(image, &kept())
+    }
+
+    /// With translations that nobody will want again.
+    pub fn once(image: &Image) -> Self {
+        Self::with(image, tempfile::tempdir().unwrap().path())
+    }
+
+    fn with(image: &Image, folder: &Path) -> Self {
+        Self {
+            inlined: Some(native(image, &inlined(), folder)),
+            ..Self::without_prelude(image, folder)
+        }
+    }
+
+    pub fn without_prelude(image: &Image, folder: &Path) -> Self {
+        let paranoid = Options {
+            paranoid: true,
+            ..Options::default()
+        };
         Self {
             interpreter: Executor::Interpreter(Interpreter::new(Arc::new(image.clone())).unwrap()),
-            native: native(&Options::default()),
-            paranoid: native(&Options {
-                paranoid: true,
-                ..Options::default()
-            }),
-            inlined: native(&inlined()),
+            native: native(image, &Options::default(), folder),
+            paranoid: native(image, &paranoid, folder),
+            inlined: None,
         }
     }
 
@@ -178,15 +196,18 @@ impl Executors {
     ) -> Result<Outcome, String> {
         let expected = world.call(&self.interpreter, checked, limit, function, args);
         let others = if checked {
-            vec![("paranoid", &self.paranoid)]
+            vec![("paranoid", Some(&self.paranoid))]
         } else {
             vec![
-                ("native", &self.native),
-                ("paranoid, unasked", &self.paranoid),
-                ("inlined", &self.inlined),
+                ("native", Some(&self.native)),
+                ("paranoid, unasked", Some(&self.paranoid)),
+                ("inlined", self.inlined.as_ref()),
             ]
         };
         for (name, executor) in others {
+            let Some(executor) = executor else {
+                continue;
+            };
             let outcome = world.call(executor, checked, limit, function, args);
             if outcome != expected {
                 return Err(format!(
@@ -196,6 +217,10 @@ impl Executors {
         }
         Ok(expected)
     }
+}
+
+fn native(image: &Image, options: &Options, folder: &Path) -> Executor {
+    Executor::Native(Native::load(image, options, folder).unwrap())
 }
 
 fn inlined() -> Options {
@@ -227,7 +252,7 @@ static inline u64 inline_executed(struct host *h, u64 r1, u64 r2, u64 r3, u64 r4
 }
 
 /// Where translations are kept for the tests of one build.
-pub fn folder() -> PathBuf {
+pub fn kept() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("images")
 }
 
