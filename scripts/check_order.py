@@ -22,7 +22,7 @@ CRATES = {
     "workload": "cell input",
     "bpf": "",
     "policy": "bpf",
-    "kernel": "cell machine policy workload",
+    "kernel": "bpf cell machine policy workload",
     "swarm": "cell input kernel machine policy signals workload",
     "executor": "cell signals workload",
     "loader": "cell executor policy signals workload",

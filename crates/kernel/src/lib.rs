@@ -44,6 +44,7 @@ mod simulate;
 mod task;
 mod world;
 
+pub use boundary::program::{Execution, Program};
 pub use hotplug::Hotplug;
 pub use ids::TaskId;
 pub use machine::RtGuard;
@@ -51,5 +52,5 @@ pub use observe::Bounds;
 pub use options::{INTERRUPTED, Options};
 pub use outcome::Outcome;
 pub use queue::dsq;
-pub use simulate::simulate;
+pub use simulate::{link, load, simulate};
 pub use task::pid_of;

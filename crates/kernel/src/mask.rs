@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Sets of CPUs, in the layout that policies read.
 
-pub use policy::abi::CpuMask;
+pub use crate::boundary::shown::CpuMask;
 
 use crate::ids::{CpuId, Id};
 

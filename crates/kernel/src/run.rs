@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use workload::plan::{End, Start};
 
-use crate::boundary::call;
+use crate::boundary::Callback;
 use crate::clock::events::{Due, Event};
 use crate::consts::WATCHDOG_MAX_MS;
 use crate::cpu::NEVER;
@@ -102,12 +102,10 @@ impl Sim<'_> {
     fn boot(&mut self) {
         let plan = Rc::clone(&self.plan);
         self.clock.begin_operation(CpuId(0), 0);
-        if self.boundary.ops.init.is_some() {
-            let result = call!(self, init);
-            if result.unwrap_or(0) != 0 {
-                let code = result.unwrap_or(0);
-                self.eject(format!("ops.init() failed ({code})"));
-            }
+        if let Some(code) = self.call(Callback::Init, [])
+            && code as i32 != 0
+        {
+            self.eject(format!("ops.init() failed ({})", code as i32));
         }
         let mut next_cpu = CpuId(0);
         for task in self.tasks.ids() {

@@ -19,9 +19,9 @@ use std::rc::Rc;
 
 use anyhow::Result;
 use machine::Machine;
-use policy::Native;
 use workload::plan::Plan;
 
+use crate::boundary::program::Program;
 use crate::boundary::{Boundary, Kernel};
 use crate::clock::Clock;
 use crate::clock::events::MAX_SUBJECTS;
@@ -55,10 +55,10 @@ pub struct Sim<'a> {
     pub(crate) end: End,
 }
 
-/// The policy's code, and what sets its tunables and topology: after a reset, again.
+/// The policy's code, and its global data as a run begins with it.
 pub(crate) struct Loaded<'a> {
-    pub native: &'a mut Native,
-    pub prepare: &'a dyn Fn(&mut Native) -> Result<()>,
+    pub program: &'a Program,
+    pub data: Vec<u8>,
 }
 
 impl<'a> Sim<'a> {
@@ -66,15 +66,12 @@ impl<'a> Sim<'a> {
     pub fn new(
         machine: &Machine,
         plan: Rc<Plan>,
-        native: &'a mut Native,
-        prepare: &'a dyn Fn(&mut Native) -> Result<()>,
+        loaded: Loaded<'a>,
         options: Options,
     ) -> Result<Box<Self>>
     where
         Self: Kernel,
     {
-        native.reset();
-        prepare(native)?;
         let cpus = machine.cpus();
         let (tasks, groups) = Groups::of(&plan);
         anyhow::ensure!(
@@ -91,9 +88,7 @@ impl<'a> Sim<'a> {
         };
         let observers = Observers::new(&plan, machine, looks);
         let hardware = Hardware::new(machine, options.rt_guard);
-        let boundary = Boundary::new::<Self>(native.ops()?, cpus, tasks.len());
-        // SAFETY: the table lives as long as this simulation, and the policy is reset before it runs for another.
-        unsafe { native.set_host(boundary.host())? };
+        let boundary = Boundary::new::<Self>(loaded.program.code::<Self>(&loaded.data), cpus, tasks.len());
         Ok(Box::new(Self {
             clock: Clock::default(),
             cpus: PerCpu::filled(cpus, Cpu::new),
@@ -101,7 +96,7 @@ impl<'a> Sim<'a> {
             tasks,
             groups,
             boundary,
-            loaded: Loaded { native, prepare },
+            loaded,
             queues: Queues::new(&plan, &hardware.topology),
             futexes: Futexes::new(&plan),
             disk: Disk::default(),

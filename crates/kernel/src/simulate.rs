@@ -2,17 +2,19 @@
 //! One simulation, from a machine, a plan and a policy to its outcome.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::Result;
 use machine::Machine;
 use policy::topology::Place;
-use policy::{Native, TopologyGlobals};
+use policy::{Object, TopologyGlobals};
 use workload::plan::Plan;
 
+use crate::boundary::program::{Execution, Program};
 use crate::options::Options;
 use crate::outcome::Outcome;
-use crate::sim::Sim;
+use crate::sim::{Loaded, Sim};
 
 /// The machine as its policy is told it.
 fn globals(machine: &Machine) -> Result<TopologyGlobals> {
@@ -29,26 +31,31 @@ fn globals(machine: &Machine) -> Result<TopologyGlobals> {
     TopologyGlobals::new(&places, machine.hz)
 }
 
+/// A policy's object, ready to run in simulations.
+pub fn link(object: &Object, execution: Execution) -> Result<Program> {
+    Program::link::<Sim>(object, execution)
+}
+
+/// The same from a policy's folder, source or object.
+pub fn load(path: &Path, execution: Execution) -> Result<Program> {
+    link(&Object::load(path)?, execution)
+}
+
 /// Run a plan on a machine under a policy with these tunables.
 pub fn simulate(
     machine: &Machine,
     plan: Plan,
-    native: &mut Native,
+    program: &Program,
     scheduler: &str,
     tunables: &BTreeMap<String, String>,
     options: Options,
 ) -> Result<Outcome> {
-    let topology = globals(machine)?;
     let settings = tunables
         .iter()
-        .map(|(name, value)| native.manifest.setting(scheduler, name, value))
+        .map(|(name, value)| program.manifest.setting(scheduler, name, value))
         .collect::<Result<Vec<_>>>()?;
-    let prepare = |native: &mut Native| {
-        for setting in &settings {
-            native.set(setting)?;
-        }
-        native.set_topology(&topology)
-    };
-    let mut sim = Sim::new(machine, Rc::new(plan), native, &prepare, options)?;
+    let data = program.data(&settings, &globals(machine)?)?;
+    let loaded = Loaded { program, data };
+    let mut sim = Sim::new(machine, Rc::new(plan), loaded, options)?;
     Ok(sim.run())
 }

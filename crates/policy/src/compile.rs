@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Building a policy with clang, for the kernel and for the simulator.
+//! Building a policy with clang: one BPF object, which the kernel loads and the simulator executes.
 
 use std::path::{Path, PathBuf};
 
@@ -8,16 +8,6 @@ use bpf::Clang;
 use sha2::{Digest, Sha256};
 
 use crate::{Source, headers};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// A BPF object for the kernel.
-    Bpf,
-    /// A shared object for the simulator.
-    Native,
-    /// The same, which stops at an index outside its array.
-    Checked,
-}
 
 /// A policy that does not compile: the first complaint in one line, and all that the compiler said.
 #[derive(Debug)]
@@ -34,8 +24,8 @@ impl std::fmt::Display for CompileError {
 
 impl std::error::Error for CompileError {}
 
-/// Build `source` into `out`. An error is the compiler's or linker's first complaint, in one line.
-pub fn build(source: &Source, target: Target, out: &Path) -> Result<()> {
+/// Build `source` into `out`. An error is the compiler's first complaint, in one line.
+pub fn build(source: &Source, out: &Path) -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let include = headers::write(scratch.path())?;
     let clang = Clang::find()?;
@@ -46,19 +36,14 @@ pub fn build(source: &Source, target: Target, out: &Path) -> Result<()> {
         "-O2",
         "-Wall",
         "-Werror=implicit-function-declaration",
+        "-target",
+        "bpf",
+        "-mcpu=v3",
+        "-D__TARGET_ARCH_x86",
+        "-c",
     ]);
-    match target {
-        Target::Bpf => command
-            .args(["-target", "bpf", "-mcpu=v3", "-D__TARGET_ARCH_x86"])
-            .args(["-c", "-I"])
-            .arg(include.join("bpf")),
-        Target::Native | Target::Checked => command
-            .args(["-fPIC", "-shared", "-Wl,-z,defs", "-Wl,-Bsymbolic", "-I"])
-            .arg(include.join("native")),
-    };
-    if target == Target::Checked {
-        command.args(["-fsanitize=bounds", "-fsanitize-trap=bounds"]);
-    }
+    // Headers of this program are named as in the source tree, not by where they were written to.
+    command.arg(format!("-ffile-prefix-map={}/=", scratch.path().display()));
     let output = command
         .arg("-I")
         .arg(&include)
@@ -77,10 +62,9 @@ pub fn build(source: &Source, target: Target, out: &Path) -> Result<()> {
     Err(CompileError { complaint, said }.into())
 }
 
-/// The native build, from the cache if these very sources and headers were built by this clang before.
-pub fn build_cached(source: &Source, target: Target) -> Result<PathBuf> {
+/// The object, from the cache if these very sources and headers were built by this clang before.
+pub fn build_cached(source: &Source) -> Result<PathBuf> {
     let mut hash = Sha256::new();
-    hash.update(format!("{target:?}"));
     hash.update(Clang::find()?.version());
     hash.update(source.digest()?);
     hash.update(source.file.as_os_str().as_encoded_bytes());
@@ -88,17 +72,16 @@ pub fn build_cached(source: &Source, target: Target) -> Result<PathBuf> {
         hash.update(name);
         hash.update(text);
     }
-    let cache = cache_dir()?.join("policies");
-    std::fs::create_dir_all(&cache).with_context(|| cache.display().to_string())?;
+    let cache = cache_dir("policies")?;
     let key = u64::from_be_bytes(hash.finalize()[..8].try_into()?);
-    let file = cache.join(format!("{}-{key:016x}.so", source.name));
+    let file = cache.join(format!("{}-{key:016x}.bpf.o", source.name));
     if !file.exists() {
         let fresh = tempfile::Builder::new()
             .prefix(".build-")
-            .suffix(".so")
+            .suffix(".bpf.o")
             .tempfile_in(&cache)?
             .into_temp_path();
-        build(source, target, &fresh)?;
+        build(source, &fresh)?;
         fresh
             .persist(&file)
             .with_context(|| file.display().to_string())?;
@@ -106,33 +89,29 @@ pub fn build_cached(source: &Source, target: Target) -> Result<PathBuf> {
     Ok(file)
 }
 
-fn cache_dir() -> Result<PathBuf> {
+/// A folder of the user's cache, made if it is not there.
+pub fn cache_dir(folder: &str) -> Result<PathBuf> {
     let from = |name: &str| {
         std::env::var_os(name)
             .filter(|value| !value.is_empty())
             .map(PathBuf::from)
     };
-    from("SCHEDLAB_CACHE")
+    let cache = from("SCHEDLAB_CACHE")
         .or_else(|| from("XDG_CACHE_HOME").map(|dir| dir.join("schedlab")))
         .or_else(|| from("HOME").map(|dir| dir.join(".cache/schedlab")))
-        .context("no cache folder: set SCHEDLAB_CACHE or HOME")
+        .context("no cache folder: set SCHEDLAB_CACHE or HOME")?
+        .join(folder);
+    std::fs::create_dir_all(&cache).with_context(|| cache.display().to_string())?;
+    Ok(cache)
 }
 
-/// The first error of a compiler's or linker's output. A kfunc outside the subset is refused by its name.
+/// The first error of a compiler's output. A kfunc outside the subset is refused by its name.
 fn complaint(source: &Source, stderr: &str) -> String {
     let file = source.file.display();
     for line in stderr.lines() {
-        for mark in [
-            "undefined symbol: ",
-            "undefined reference to `",
-            "call to undeclared function '",
-        ] {
-            if let Some((_, rest)) = line.split_once(mark) {
-                let name = rest.split(['\'', '`', ';', ' ']).next().unwrap_or(rest);
-                return format!(
-                    "{file}: {name} is not in the frozen sched_ext subset (include/native/scx.h)"
-                );
-            }
+        if let Some((_, rest)) = line.split_once("call to undeclared function '") {
+            let name = rest.split('\'').next().unwrap_or(rest);
+            return format!("{file}: {name} is not in the frozen sched_ext subset (include/scx.h)");
         }
     }
     let error = stderr

@@ -14,15 +14,7 @@ pub const HEADERS: &[(&str, &str)] = &[
         include_str!("../../../include/scx_consts.h"),
     ),
     ("scx_ops.h", include_str!("../../../include/scx_ops.h")),
-    ("bpf/scx.h", include_str!("../../../include/bpf/scx.h")),
-    (
-        "native/host.h",
-        include_str!("../../../include/native/host.h"),
-    ),
-    (
-        "native/scx.h",
-        include_str!("../../../include/native/scx.h"),
-    ),
+    ("scx.h", include_str!("../../../include/scx.h")),
 ];
 
 /// Write them below `dir` and return the include folder.

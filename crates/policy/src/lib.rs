@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Policies: finding their sources, building them for both worlds, and what they say about themselves.
+//! Policies: finding their sources, building them, and what they say about themselves.
 //!
-//! A policy is one C file, `schedulers/NAME/scx_NAME.bpf.c`, with the headers beside it. Built for the kernel it is a
-//! BPF object; built natively, from the same lines, a shared object that the simulator loads ([`native`]).
+//! A policy is one C file, `schedulers/NAME/scx_NAME.bpf.c`, with the headers beside it. Built, it is a BPF object
+//! ([`Object`]), which the kernel loads and the simulator executes.
 //!
 //! `source` finds the files and their digest, `headers` holds those of `include/`, `compile` calls clang. [`manifest`]
-//! is what an object says about itself, [`topology`] what a policy is told about the machine, and [`abi`] the structures
-//! that a natively built policy and the simulator share.
+//! is what an object says about itself, [`topology`] what a policy is told about the machine.
 
-pub mod abi;
 mod compile;
 mod headers;
 pub mod manifest;
-pub mod native;
+mod object;
 mod source;
 pub mod topology;
 
-pub use compile::{CompileError, Target, build, build_cached};
+pub use compile::{CompileError, build, build_cached, cache_dir};
 pub use manifest::{Manifest, Setting, Tunable};
-pub use native::Native;
+pub use object::Object;
 pub use source::Source;
 pub use topology::TopologyGlobals;

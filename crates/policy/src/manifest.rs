@@ -40,7 +40,7 @@ pub struct Setting {
 }
 
 impl Manifest {
-    /// Read from a built policy, BPF object or shared object.
+    /// Read from a built policy.
     pub fn of_elf(elf: &[u8]) -> Result<Self> {
         let file = object::File::parse(elf).context("not an ELF file")?;
         let Some(section) = file.section_by_name(".schedlab") else {

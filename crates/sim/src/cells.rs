@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use cell::{Arm, Cell, Cost, Provenance, Record, Status, quoted};
-use kernel::{Options, Outcome, simulate};
+use kernel::{Execution, Options, Outcome, Program, simulate};
 use machine::Machine;
-use policy::Native;
 use workload::Workload;
 use workload::plan::Plan;
 
@@ -23,15 +22,24 @@ pub struct Sources {
     pub machine: PathBuf,
 }
 
-/// What one thread has read so far: policies (its own copies), workloads and machines.
+/// What one thread has read so far: policies, workloads and machines.
 #[derive(Default)]
 pub struct Cache {
-    policies: BTreeMap<PathBuf, Native>,
+    execution: Execution,
+    policies: BTreeMap<PathBuf, Rc<Program>>,
     workloads: BTreeMap<PathBuf, Rc<Workload>>,
     machines: BTreeMap<PathBuf, Rc<Machine>>,
 }
 
 impl Cache {
+    /// Policies are executed this way.
+    pub fn executing(execution: Execution) -> Self {
+        Self {
+            execution,
+            ..Self::default()
+        }
+    }
+
     pub fn workload(&mut self, path: &Path) -> Result<Rc<Workload>> {
         if let Some(known) = self.workloads.get(path) {
             return Ok(Rc::clone(known));
@@ -50,12 +58,13 @@ impl Cache {
         Ok(read)
     }
 
-    pub fn policy(&mut self, path: &Path) -> Result<&mut Native> {
-        if !self.policies.contains_key(path) {
-            let native = Native::load(path)?;
-            self.policies.insert(path.to_owned(), native);
+    pub fn policy(&mut self, path: &Path) -> Result<Rc<Program>> {
+        if let Some(known) = self.policies.get(path) {
+            return Ok(Rc::clone(known));
         }
-        self.policies.get_mut(path).context("just inserted")
+        let linked = Rc::new(kernel::load(path, self.execution)?);
+        self.policies.insert(path.to_owned(), Rc::clone(&linked));
+        Ok(linked)
     }
 }
 
@@ -75,12 +84,12 @@ pub fn run(
     let machine = cache.machine(&sources.machine)?;
     let workload = cache.workload(&sources.workload)?;
     let plan = plan(&workload, &machine, cell)?;
-    let native = cache.policy(&sources.scheduler)?;
+    let program = cache.policy(&sources.scheduler)?;
     let arguments = options.arguments();
     let outcome = simulate(
         &machine,
         plan,
-        native,
+        &program,
         &cell.scheduler,
         &cell.tunables,
         options,

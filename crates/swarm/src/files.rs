@@ -25,7 +25,7 @@ const COSTS: [&str; 21] = [
     "thread_ns",
     "callback_ns",
     "kfunc_ns",
-    "step_ns",
+    "instruction_ps",
     "lock_hold_ns",
     "lock_hold_log_ns",
     "lock_waiter_ns",

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
-use kernel::Options;
+use kernel::{Execution, Options, Program};
 use machine::Machine;
-use policy::Native;
+use policy::Object;
 use workload::Workload;
 
 use crate::job::{Job, MAX_EVENTS, Verdict};
@@ -38,10 +38,10 @@ extern "C" fn look(_signal: libc::c_int) {
 /// Reads jobs from standard input, a line each, and answers with a line each.
 pub fn run(name: &str, object: &Path) -> Result<()> {
     isolate();
-    let mut native = Native::open(name, object)?;
+    let program = kernel::link(&Object::open(name, object)?, Execution::Paranoid)?;
     for line in std::io::stdin().lock().lines() {
         let job: Job = serde_json::from_str(&line?).context("a job")?;
-        let verdict = one(name, &mut native, &job)?;
+        let verdict = one(name, &program, &job)?;
         let mut out = std::io::stdout().lock();
         writeln!(out, "{}", serde_json::to_string(&verdict)?)?;
         out.flush()?;
@@ -74,7 +74,7 @@ fn isolate() {
     }
 }
 
-fn one(name: &str, native: &mut Native, job: &Job) -> Result<Verdict> {
+fn one(name: &str, program: &Program, job: &Job) -> Result<Verdict> {
     LOOKS.store(0, Ordering::Relaxed);
     MOST_LOOKS.store(job.limits.hang_ms.div_ceil(LOOK_MS), Ordering::Relaxed);
     let machine = Machine::from_toml(&job.machine, "machine.toml")?;
@@ -98,7 +98,7 @@ fn one(name: &str, native: &mut Native, job: &Job) -> Result<Verdict> {
     if let Some(path) = &job.trace {
         options.trace = Some(Box::new(File::create(path).with_context(|| path.clone())?));
     }
-    let outcome = kernel::simulate(&machine, plan, native, name, &job.tunables, options)?;
+    let outcome = kernel::simulate(&machine, plan, program, name, &job.tunables, options)?;
     let cut = outcome.by == "limit";
     let by = if cut { "" } else { outcome.by };
     Ok(Verdict {

@@ -1,231 +1,179 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The table of functions that a policy calls: from C's addresses to the model's ids, and back into the model.
+//! The kfuncs that the model has: since which release, with which arguments, and how each comes back into the model.
+//!
+//! Names and prototypes are those of the kernel's BTF; a policy that refers to another one is refused, or, where its
+//! reference is weak, told that there is none. Forms that only newer or older kernels have are marked with releases.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{c_char, c_void};
 
-use policy::abi::{CpuMask, DsqIter, ScxHost, TaskStruct, Timer, TimerCallback};
+use bpf::host::Host;
 
-use super::maps::ArrayShape;
-use super::view::Masks;
-use super::{Boundary, Moment};
+use super::format;
+use super::model::{HAS_SLICE, HAS_VTIME, Kernel, Walk};
+use super::outside::{back, kfuncs, text};
+use super::shown::{CpuMask, DsqIter, InsertVtimeArgs, NumIter, TaskStruct};
+use super::world::World;
 use crate::consts::{EINVAL, ENOENT, ENQ_PRIQ};
-use crate::ids::{CpuId, DsqIndex, TaskId};
+use crate::mask;
 use crate::task::Verdict;
 
-/// The model as policies use it.
-pub trait Kernel: Sized {
-    fn boundary(&mut self) -> &mut Boundary;
-    fn moment(&self) -> Moment;
-    /// A callback is about to be called.
-    fn calls(&mut self, op: &'static str);
-    /// The policy's code has called so many kfuncs and made so many steps.
-    fn charge_policy(&mut self, kfuncs: u64, steps: u64);
-    /// The policy is thrown out.
-    fn eject(&mut self, reason: String);
-
-    fn create_dsq(&mut self, id: u64, node: i32) -> i32;
-    fn destroy_dsq(&mut self, id: u64);
-    fn insert(&mut self, task: TaskId, verdict: Verdict);
-    fn move_to_local(&mut self, dsq_id: u64) -> bool;
-    fn nr_queued(&self, dsq_id: u64) -> i32;
-    fn walk(&self, dsq_id: u64) -> Option<Walk>;
-    fn walk_on(&self, walk: &mut Walk) -> Option<TaskId>;
-    /// `None`: the task or the walk does not exist.
-    fn move_walked(&mut self, what: Option<(TaskId, Walk)>, dsq_id: u64, enq_flags: u64) -> bool;
-
-    fn kick(&mut self, cpu: i32, flags: u64);
-    /// The CPU, and whether it was idle and is claimed.
-    fn select_cpu_dfl(&mut self, task: TaskId, prev_cpu: i32, wake_flags: u64) -> (i32, bool);
-    fn pick_idle_cpu(&mut self, allowed: &CpuMask, flags: u64) -> i32;
-    fn pick_any_cpu(&mut self, allowed: &CpuMask, flags: u64) -> i32;
-    fn test_and_clear_cpu_idle(&mut self, cpu: i32) -> bool;
-
-    /// `None`: the idle task.
-    fn task_cpu(&self, task: Option<TaskId>) -> CpuId;
-    fn task_running(&self, task: TaskId) -> bool;
-    fn task_with_pid(&self, pid: i32) -> Option<TaskId>;
-    /// Let a timer of the policy go off after this time; the number tells a later start from an earlier one.
-    fn start_timer(&mut self, index: usize, ns: u64);
-}
-
-/// A walk through a dispatch queue, in the words of `struct bpf_iter_scx_dsq`.
-#[derive(Clone, Copy)]
-pub struct Walk {
-    pub dsq: DsqIndex,
-    /// The queue's count of insertions when the walk began: what came in later is not part of it.
-    pub limit: u32,
-    /// Where the walk is: index, key and order of the last task seen.
-    pub at: Option<(u32, u64, i64)>,
-    pub slice_ns: Option<u64>,
-    pub vtime: Option<u64>,
-}
-
-// [queue + 1 | flags << 32, insertion limit | index << 32, key, order, slice, vtime].
-const STARTED: u64 = 1 << 32;
-const HAS_SLICE: u64 = 1 << 33;
-const HAS_VTIME: u64 = 1 << 34;
-
-impl Walk {
-    fn read(words: &[u64; 6]) -> Option<Self> {
-        let flags = words[0];
-        Some(Self {
-            dsq: DsqIndex((flags as u32).checked_sub(1)?),
-            limit: words[1] as u32,
-            at: (flags & STARTED != 0).then(|| {
-                let index = (words[1] >> 32) as u32;
-                (index, words[2], words[3].cast_signed())
-            }),
-            slice_ns: (flags & HAS_SLICE != 0).then_some(words[4]),
-            vtime: (flags & HAS_VTIME != 0).then_some(words[5]),
-        })
-    }
-
-    /// Write down where the walk is.
-    fn write(&self, words: &mut [u64; 6]) {
-        words[0] = words[0] & !u64::from(u32::MAX) | u64::from(self.dsq.0 + 1);
-        words[1] = u64::from(self.limit);
-        if let Some((index, key, order)) = self.at {
-            words[0] |= STARTED;
-            words[1] |= u64::from(index) << 32;
-            words[2] = key;
-            words[3] = order.cast_unsigned();
-        }
-    }
-}
-
-type Sim = *mut c_void;
 type Task = *mut TaskStruct;
-type Iter = *mut DsqIter;
+type Mask = *const CpuMask;
 
-pub(super) fn table<K: Kernel>(cpus: usize, masks: &super::Shared<Masks>) -> ScxHost {
-    let masks = masks.pointer();
-    // SAFETY: only addresses are taken.
-    let (idle, idle_smt, online, possible) = unsafe {
-        (
-            &raw const (*masks).idle,
-            &raw const (*masks).idle_smt,
-            &raw const (*masks).online,
-            &raw const (*masks).possible,
-        )
+kfuncs! {
+    612 scx_bpf_create_dsq(dsq_id: u64, node: i32) -> i32 = |host| back::<K>(host).create_dsq(dsq_id, node);
+    612 scx_bpf_destroy_dsq(dsq_id: u64) = |host| back::<K>(host).destroy_dsq(dsq_id);
+    612 scx_bpf_dsq_nr_queued(dsq_id: u64) -> i32 = |host| back::<K>(host).nr_queued(dsq_id);
+
+    613 scx_bpf_dsq_insert(p: Task, dsq_id: u64, slice: u64, enq_flags: u64) =
+        |host| insert::<K>(host, p, Verdict { dsq_id, slice, vtime: 0, enq_flags });
+    613 scx_bpf_dsq_insert_vtime(p: Task, dsq_id: u64, slice: u64, vtime: u64, enq_flags: u64) =
+        |host| insert::<K>(host, p, Verdict { dsq_id, slice, vtime, enq_flags: enq_flags | ENQ_PRIQ });
+    619 __scx_bpf_dsq_insert_vtime(p: Task, args: *mut InsertVtimeArgs) -> bool = |host| {
+        let InsertVtimeArgs { dsq_id, slice, vtime, enq_flags } = (*args).clone();
+        insert::<K>(host, p, Verdict { dsq_id, slice, vtime, enq_flags: enq_flags | ENQ_PRIQ });
+        true
     };
-    ScxHost {
-        now_ns: 0,
-        cpu: 0,
-        in_task: 1,
-        nr_cpu_ids: cpus as u64,
-        current: std::ptr::null_mut(),
-        idle,
-        idle_smt,
-        online,
-        possible,
-        kfuncs: 0,
-        steps: 0,
-        sim: std::ptr::null_mut(),
-        create_dsq: create_dsq::<K>,
-        destroy_dsq: destroy_dsq::<K>,
-        dsq_insert: dsq_insert::<K>,
-        dsq_insert_vtime: dsq_insert_vtime::<K>,
-        dsq_move_to_local: dsq_move_to_local::<K>,
-        dsq_nr_queued: dsq_nr_queued::<K>,
-        dsq_iter_new: dsq_iter_new::<K>,
-        dsq_iter_next: dsq_iter_next::<K>,
-        dsq_iter_destroy,
-        dsq_move_set_slice,
-        dsq_move_set_vtime,
-        dsq_move: dsq_move::<K>,
-        dsq_move_vtime: dsq_move_vtime::<K>,
-        kick_cpu: kick_cpu::<K>,
-        select_cpu_dfl: select_cpu_dfl::<K>,
-        pick_idle_cpu: pick_idle_cpu::<K>,
-        pick_any_cpu: pick_any_cpu::<K>,
-        test_and_clear_cpu_idle: test_and_clear_cpu_idle::<K>,
-        task_cpu: task_cpu::<K>,
-        task_running: task_running::<K>,
-        task_from_pid: task_from_pid::<K>,
-        error: error::<K>,
-        exit: exit::<K>,
-        task_storage_get: task_storage_get::<K>,
-        task_storage_delete: task_storage_delete::<K>,
-        map_lookup: map_lookup::<K>,
-        timer_init: timer_init::<K>,
-        timer_set_callback: timer_set_callback::<K>,
-        timer_start: timer_start::<K>,
-        timer_cancel: timer_cancel::<K>,
-    }
+    613 scx_bpf_dsq_move_to_local(dsq_id: u64) -> bool = |host| back::<K>(host).move_to_local(dsq_id);
+    612..615 scx_bpf_dispatch(p: Task, dsq_id: u64, slice: u64, enq_flags: u64) =
+        |host| insert::<K>(host, p, Verdict { dsq_id, slice, vtime: 0, enq_flags });
+    612..615 scx_bpf_dispatch_vtime(p: Task, dsq_id: u64, slice: u64, vtime: u64, enq_flags: u64) =
+        |host| insert::<K>(host, p, Verdict { dsq_id, slice, vtime, enq_flags: enq_flags | ENQ_PRIQ });
+    612..615 scx_bpf_consume(dsq_id: u64) -> bool = |host| back::<K>(host).move_to_local(dsq_id);
+
+    612 bpf_iter_scx_dsq_new(it: *mut DsqIter, dsq_id: u64, flags: u64) -> i32 =
+        |host| walk_new::<K>(host, it, dsq_id, flags);
+    612 bpf_iter_scx_dsq_next(it: *mut DsqIter) -> Task = |host| walk_next::<K>(host, it);
+    612 bpf_iter_scx_dsq_destroy(it: *mut DsqIter) = |host| (*it).opaque[0] = 0;
+    613 scx_bpf_dsq_move_set_slice(it: *mut DsqIter, slice: u64) = |host| set_slice(it, slice);
+    613 scx_bpf_dsq_move_set_vtime(it: *mut DsqIter, vtime: u64) = |host| set_vtime(it, vtime);
+    613 scx_bpf_dsq_move(it: *mut DsqIter, p: Task, dsq_id: u64, enq_flags: u64) -> bool =
+        |host| move_walked::<K>(host, it, p, dsq_id, enq_flags);
+    613 scx_bpf_dsq_move_vtime(it: *mut DsqIter, p: Task, dsq_id: u64, enq_flags: u64) -> bool =
+        |host| move_walked::<K>(host, it, p, dsq_id, enq_flags | ENQ_PRIQ);
+    612..615 scx_bpf_dispatch_from_dsq_set_slice(it: *mut DsqIter, slice: u64) = |host| set_slice(it, slice);
+    612..615 scx_bpf_dispatch_from_dsq_set_vtime(it: *mut DsqIter, vtime: u64) = |host| set_vtime(it, vtime);
+    612..615 scx_bpf_dispatch_from_dsq(it: *mut DsqIter, p: Task, dsq_id: u64, enq_flags: u64) -> bool =
+        |host| move_walked::<K>(host, it, p, dsq_id, enq_flags);
+    612..615 scx_bpf_dispatch_vtime_from_dsq(it: *mut DsqIter, p: Task, dsq_id: u64, enq_flags: u64) -> bool =
+        |host| move_walked::<K>(host, it, p, dsq_id, enq_flags | ENQ_PRIQ);
+
+    612 scx_bpf_kick_cpu(cpu: i32, flags: u64) = |host| back::<K>(host).kick(cpu, flags);
+    612 scx_bpf_select_cpu_dfl(p: Task, prev_cpu: i32, wake_flags: u64, is_idle: *mut bool) -> i32 =
+        |host| select_cpu_dfl::<K>(host, p, prev_cpu, wake_flags, is_idle);
+    612 scx_bpf_pick_idle_cpu(cpus_allowed: Mask, flags: u64) -> i32 = |host| {
+        // Copied, because the search changes the machine's own masks.
+        let allowed = (*cpus_allowed).clone();
+        back::<K>(host).pick_idle_cpu(&allowed, flags)
+    };
+    612 scx_bpf_pick_any_cpu(cpus_allowed: Mask, flags: u64) -> i32 = |host| {
+        let allowed = (*cpus_allowed).clone();
+        back::<K>(host).pick_any_cpu(&allowed, flags)
+    };
+    612 scx_bpf_test_and_clear_cpu_idle(cpu: i32) -> bool = |host| back::<K>(host).test_and_clear_cpu_idle(cpu);
+    612 scx_bpf_nr_cpu_ids() -> u32 = |host| (*host.cast::<World>()).nr_cpu_ids as u32;
+    612 scx_bpf_get_possible_cpumask() -> Mask = |host| (*host.cast::<World>()).possible;
+    612 scx_bpf_get_online_cpumask() -> Mask = |host| (*host.cast::<World>()).online;
+    612 scx_bpf_put_cpumask(cpumask: Mask) = |host| ();
+    612 scx_bpf_get_idle_cpumask() -> Mask = |host| (*host.cast::<World>()).idle;
+    612 scx_bpf_get_idle_smtmask() -> Mask = |host| (*host.cast::<World>()).idle_smt;
+    612 scx_bpf_put_idle_cpumask(idle_mask: Mask) = |host| ();
+
+    612 scx_bpf_task_running(p: *const TaskStruct) -> bool = |host| {
+        let kernel = back::<K>(host);
+        let task = kernel.boundary().view.task_of(p);
+        task.is_some_and(|task| kernel.task_running(task))
+    };
+    612 scx_bpf_task_cpu(p: *const TaskStruct) -> i32 = |host| {
+        let kernel = back::<K>(host);
+        let task = kernel.boundary().view.task_of(p);
+        kernel.task_cpu(task).0 as i32
+    };
+    619 scx_bpf_task_set_slice(p: Task, slice: u64) -> bool = |host| {
+        (*p).scx.slice = slice;
+        true
+    };
+    619 scx_bpf_task_set_dsq_vtime(p: Task, vtime: u64) -> bool = |host| {
+        (*p).scx.dsq_vtime = vtime;
+        true
+    };
+    612 bpf_task_from_pid(pid: i32) -> Task = |host| {
+        let kernel = back::<K>(host);
+        match kernel.task_with_pid(pid) {
+            Some(task) => kernel.boundary().view.pointer(task),
+            None => std::ptr::null_mut(),
+        }
+    };
+    612 bpf_task_release(p: Task) = |host| ();
+
+    614 scx_bpf_now() -> u64 = |host| (*host.cast::<World>()).now_ns;
+    612 scx_bpf_error_bstr(fmt: *mut c_char, data: *mut u64, data_sz: u32) = |host| {
+        let message = message(fmt, data, data_sz);
+        back::<K>(host).eject(format!("scx_bpf_error ({message})"));
+    };
+    612 scx_bpf_exit_bstr(exit_code: i64, fmt: *mut c_char, data: *mut u64, data_sz: u32) = |host| {
+        let message = message(fmt, data, data_sz);
+        back::<K>(host).eject(format!("unregistered from BPF (exit code {exit_code:#x}: {message})"));
+    };
+
+    612 bpf_cpumask_test_cpu(cpu: u32, cpumask: Mask) -> bool =
+        |host| cpu < 1_024 && (*cpumask).bits[cpu as usize / 64] >> (cpu % 64) & 1 == 1;
+    612 bpf_cpumask_first(cpumask: Mask) -> u32 = |host| first(host, &(*cpumask).clone());
+    612 bpf_cpumask_weight(cpumask: Mask) -> u32 = |host| mask::count(&(*cpumask).clone());
+    612 bpf_cpumask_empty(cpumask: Mask) -> bool = |host| mask::is_empty(&(*cpumask).clone());
+    612 bpf_cpumask_intersects(src1: Mask, src2: Mask) -> bool =
+        |host| !mask::is_empty(&mask::and(&(*src1).clone(), &(*src2).clone()));
+    // The kernel takes turns here; a simulated machine always takes the first.
+    612 bpf_cpumask_any_distribute(cpumask: Mask) -> u32 = |host| first(host, &(*cpumask).clone());
+    612 bpf_cpumask_any_and_distribute(src1: Mask, src2: Mask) -> u32 =
+        |host| first(host, &mask::and(&(*src1).clone(), &(*src2).clone()));
+
+    612 bpf_iter_num_new(it: *mut NumIter, start: i32, end: i32) -> i32 = |host| {
+        let counts = start < end;
+        (*it).opaque[0] = if counts { numbers(start.wrapping_sub(1), end) } else { 0 };
+        if start > end { EINVAL } else { 0 }
+    };
+    612 bpf_iter_num_next(it: *mut NumIter) -> *mut i32 = |host| number_next(it);
+    612 bpf_iter_num_destroy(it: *mut NumIter) = |host| (*it).opaque[0] = 0;
+
+    // One CPU runs policy code at a time, and nothing is freed under it.
+    612 bpf_rcu_read_lock() = |host| ();
+    612 bpf_rcu_read_unlock() = |host| ();
+}
+
+/// The state of a `bpf_iter_num`: the number given last, and the end.
+fn numbers(current: i32, end: i32) -> u64 {
+    u64::from(current.cast_unsigned()) | u64::from(end.cast_unsigned()) << 32
 }
 
 /// # Safety
-/// `sim` is what [`super::enter`] put into the table for the call under way, and nothing else made of it is alive.
-unsafe fn back<'k, K: Kernel>(sim: Sim) -> &'k mut K {
+/// The iterator is a variable of the policy.
+unsafe fn number_next(it: *mut NumIter) -> *mut i32 {
     // SAFETY: the caller's promise.
-    unsafe { &mut *sim.cast::<K>() }
+    let state = unsafe { &raw mut (*it).opaque[0] };
+    // SAFETY: as above.
+    let (current, end) = unsafe { ((*state as i32).wrapping_add(1), (*state >> 32) as i32) };
+    // SAFETY: as above.
+    unsafe { *state = if current < end { numbers(current, end) } else { 0 } };
+    if current < end {
+        state.cast()
+    } else {
+        std::ptr::null_mut()
+    }
 }
 
-unsafe extern "C" fn create_dsq<K: Kernel>(sim: Sim, id: u64, node: i32) -> i32 {
-    // SAFETY: called by the policy through the table; see `back`. So for all functions here.
-    unsafe { back::<K>(sim) }.create_dsq(id, node)
-}
-
-unsafe extern "C" fn destroy_dsq<K: Kernel>(sim: Sim, id: u64) {
-    // SAFETY: see create_dsq.
-    unsafe { back::<K>(sim) }.destroy_dsq(id);
-}
-
-fn insert<K: Kernel>(kernel: &mut K, p: Task, verdict: Verdict) {
+unsafe fn insert<K: Kernel>(host: *mut Host, p: Task, verdict: Verdict) {
+    // SAFETY: called by the policy; see `back`.
+    let kernel = unsafe { back::<K>(host) };
     match kernel.boundary().view.task_of(p) {
         Some(task) => kernel.insert(task, verdict),
         None => kernel.eject("called on a task that does not exist".to_string()),
     }
 }
 
-unsafe extern "C" fn dsq_insert<K: Kernel>(
-    sim: Sim,
-    p: Task,
-    dsq_id: u64,
-    slice: u64,
-    enq_flags: u64,
-) {
-    let verdict = Verdict {
-        dsq_id,
-        slice,
-        vtime: 0,
-        enq_flags,
-    };
-    // SAFETY: see create_dsq.
-    insert(unsafe { back::<K>(sim) }, p, verdict);
-}
-
-unsafe extern "C" fn dsq_insert_vtime<K: Kernel>(
-    sim: Sim,
-    p: Task,
-    dsq_id: u64,
-    slice: u64,
-    vtime: u64,
-    enq_flags: u64,
-) {
-    let verdict = Verdict {
-        dsq_id,
-        slice,
-        vtime,
-        enq_flags: enq_flags | ENQ_PRIQ,
-    };
-    // SAFETY: see create_dsq.
-    insert(unsafe { back::<K>(sim) }, p, verdict);
-}
-
-unsafe extern "C" fn dsq_move_to_local<K: Kernel>(sim: Sim, id: u64) -> bool {
-    // SAFETY: see create_dsq.
-    unsafe { back::<K>(sim) }.move_to_local(id)
-}
-
-unsafe extern "C" fn dsq_nr_queued<K: Kernel>(sim: Sim, id: u64) -> i32 {
-    // SAFETY: see create_dsq.
-    unsafe { back::<K>(sim) }.nr_queued(id)
-}
-
-unsafe extern "C" fn dsq_iter_new<K: Kernel>(sim: Sim, it: Iter, id: u64, flags: u64) -> i32 {
-    // SAFETY: see create_dsq; the iterator is a variable of the policy that nobody else refers to.
-    let (kernel, words) = unsafe { (back::<K>(sim), &mut (*it).opaque) };
+unsafe fn walk_new<K: Kernel>(host: *mut Host, it: *mut DsqIter, id: u64, flags: u64) -> i32 {
+    // SAFETY: called by the policy; the iterator is a variable of it that nobody else refers to.
+    let (kernel, words) = unsafe { (back::<K>(host), &mut (*it).opaque) };
     *words = [0; 6];
     if flags != 0 {
         return EINVAL;
@@ -239,9 +187,9 @@ unsafe extern "C" fn dsq_iter_new<K: Kernel>(sim: Sim, it: Iter, id: u64, flags:
     }
 }
 
-unsafe extern "C" fn dsq_iter_next<K: Kernel>(sim: Sim, it: Iter) -> Task {
-    // SAFETY: see dsq_iter_new.
-    let (kernel, words) = unsafe { (back::<K>(sim), &mut (*it).opaque) };
+unsafe fn walk_next<K: Kernel>(host: *mut Host, it: *mut DsqIter) -> Task {
+    // SAFETY: see walk_new.
+    let (kernel, words) = unsafe { (back::<K>(host), &mut (*it).opaque) };
     let Some(mut walk) = Walk::read(words) else {
         return std::ptr::null_mut();
     };
@@ -254,75 +202,47 @@ unsafe extern "C" fn dsq_iter_next<K: Kernel>(sim: Sim, it: Iter) -> Task {
     }
 }
 
-unsafe extern "C" fn dsq_iter_destroy(_sim: Sim, it: Iter) {
-    // SAFETY: see dsq_iter_new.
-    unsafe { (*it).opaque[0] = 0 };
-}
-
-unsafe extern "C" fn dsq_move_set_slice(_sim: Sim, it: Iter, slice: u64) {
-    // SAFETY: see dsq_iter_new.
+unsafe fn set_slice(it: *mut DsqIter, slice: u64) {
+    // SAFETY: see walk_new.
     let words = unsafe { &mut (*it).opaque };
     words[0] |= HAS_SLICE;
     words[4] = slice;
 }
 
-unsafe extern "C" fn dsq_move_set_vtime(_sim: Sim, it: Iter, vtime: u64) {
-    // SAFETY: see dsq_iter_new.
+unsafe fn set_vtime(it: *mut DsqIter, vtime: u64) {
+    // SAFETY: see walk_new.
     let words = unsafe { &mut (*it).opaque };
     words[0] |= HAS_VTIME;
     words[5] = vtime;
 }
 
-/// # Safety
-/// As for [`dsq_iter_new`].
-unsafe fn move_walked<K: Kernel>(sim: Sim, it: Iter, p: Task, dsq_id: u64, enq_flags: u64) -> bool {
-    // SAFETY: the caller's promise. The words are read before the model may call the policy again.
+unsafe fn move_walked<K: Kernel>(
+    host: *mut Host,
+    it: *mut DsqIter,
+    p: Task,
+    dsq_id: u64,
+    enq_flags: u64,
+) -> bool {
+    // SAFETY: see walk_new. The words are read before the model may call the policy again.
     let (kernel, walk) = unsafe {
         let words = &mut (*it).opaque;
         let walk = Walk::read(words);
         words[0] &= !(HAS_SLICE | HAS_VTIME);
-        (back::<K>(sim), walk)
+        (back::<K>(host), walk)
     };
     let task = kernel.boundary().view.task_of(p);
     kernel.move_walked(task.zip(walk), dsq_id, enq_flags)
 }
 
-unsafe extern "C" fn dsq_move<K: Kernel>(
-    sim: Sim,
-    it: Iter,
-    p: Task,
-    dsq_id: u64,
-    enq_flags: u64,
-) -> bool {
-    // SAFETY: see dsq_iter_new.
-    unsafe { move_walked::<K>(sim, it, p, dsq_id, enq_flags) }
-}
-
-unsafe extern "C" fn dsq_move_vtime<K: Kernel>(
-    sim: Sim,
-    it: Iter,
-    p: Task,
-    dsq_id: u64,
-    enq_flags: u64,
-) -> bool {
-    // SAFETY: see dsq_iter_new.
-    unsafe { move_walked::<K>(sim, it, p, dsq_id, enq_flags | ENQ_PRIQ) }
-}
-
-unsafe extern "C" fn kick_cpu<K: Kernel>(sim: Sim, cpu: i32, flags: u64) {
-    // SAFETY: see create_dsq.
-    unsafe { back::<K>(sim) }.kick(cpu, flags);
-}
-
-unsafe extern "C" fn select_cpu_dfl<K: Kernel>(
-    sim: Sim,
+unsafe fn select_cpu_dfl<K: Kernel>(
+    host: *mut Host,
     p: Task,
     prev_cpu: i32,
     wake_flags: u64,
     is_idle: *mut bool,
 ) -> i32 {
-    // SAFETY: see create_dsq.
-    let kernel = unsafe { back::<K>(sim) };
+    // SAFETY: called by the policy; see `back`.
+    let kernel = unsafe { back::<K>(host) };
     let (cpu, idle) = match kernel.boundary().view.task_of(p) {
         Some(task) => kernel.select_cpu_dfl(task, prev_cpu, wake_flags),
         None => (prev_cpu, false),
@@ -332,160 +252,22 @@ unsafe extern "C" fn select_cpu_dfl<K: Kernel>(
     cpu
 }
 
-unsafe extern "C" fn pick_idle_cpu<K: Kernel>(
-    sim: Sim,
-    allowed: *const CpuMask,
-    flags: u64,
-) -> i32 {
-    // SAFETY: see create_dsq; a mask of a task or of the machine, copied, because the search changes the machine's.
-    let (kernel, allowed) = unsafe { (back::<K>(sim), (*allowed).clone()) };
-    kernel.pick_idle_cpu(&allowed, flags)
+unsafe fn first(host: *mut Host, set: &CpuMask) -> u32 {
+    // SAFETY: the host of every policy is the first member of a world.
+    let beyond = unsafe { (*host.cast::<World>()).nr_cpu_ids } as u32;
+    mask::first(set).map_or(beyond, |cpu| cpu.0)
 }
 
-unsafe extern "C" fn pick_any_cpu<K: Kernel>(sim: Sim, allowed: *const CpuMask, flags: u64) -> i32 {
-    // SAFETY: see pick_idle_cpu.
-    let (kernel, allowed) = unsafe { (back::<K>(sim), (*allowed).clone()) };
-    kernel.pick_any_cpu(&allowed, flags)
-}
-
-unsafe extern "C" fn test_and_clear_cpu_idle<K: Kernel>(sim: Sim, cpu: i32) -> bool {
-    // SAFETY: see create_dsq.
-    unsafe { back::<K>(sim) }.test_and_clear_cpu_idle(cpu)
-}
-
-unsafe extern "C" fn task_cpu<K: Kernel>(sim: Sim, p: *const TaskStruct) -> i32 {
-    // SAFETY: see create_dsq.
-    let kernel = unsafe { back::<K>(sim) };
-    let task = kernel.boundary().view.task_of(p);
-    kernel.task_cpu(task).0 as i32
-}
-
-unsafe extern "C" fn task_running<K: Kernel>(sim: Sim, p: *const TaskStruct) -> bool {
-    // SAFETY: see create_dsq.
-    let kernel = unsafe { back::<K>(sim) };
-    let task = kernel.boundary().view.task_of(p);
-    task.is_some_and(|task| kernel.task_running(task))
-}
-
-unsafe extern "C" fn task_from_pid<K: Kernel>(sim: Sim, pid: i32) -> Task {
-    // SAFETY: see create_dsq.
-    let kernel = unsafe { back::<K>(sim) };
-    match kernel.task_with_pid(pid) {
-        Some(task) => kernel.boundary().view.pointer(task),
-        None => std::ptr::null_mut(),
-    }
-}
-
-/// # Safety
-/// `text` ends with a NUL.
-unsafe fn text(text: *const c_char) -> String {
-    // SAFETY: the caller's promise.
-    unsafe { CStr::from_ptr(text) }
-        .to_string_lossy()
-        .into_owned()
-}
-
-unsafe extern "C" fn error<K: Kernel>(sim: Sim, message: *const c_char) {
-    // SAFETY: see create_dsq; the message was written by snprintf.
-    let (kernel, message) = unsafe { (back::<K>(sim), text(message)) };
-    kernel.eject(format!("scx_bpf_error ({message})"));
-}
-
-unsafe extern "C" fn exit<K: Kernel>(sim: Sim, code: i64, message: *const c_char) {
-    // SAFETY: see error.
-    let (kernel, message) = unsafe { (back::<K>(sim), text(message)) };
-    kernel.eject(format!(
-        "unregistered from BPF (exit code {code:#x}: {message})"
-    ));
-}
-
-unsafe extern "C" fn task_storage_get<K: Kernel>(
-    sim: Sim,
-    map: *const c_void,
-    p: Task,
-    size: u64,
-    flags: u64,
-) -> *mut c_void {
-    // SAFETY: see create_dsq.
-    let boundary = unsafe { back::<K>(sim) }.boundary();
-    let Some(task) = boundary.view.task_of(p) else {
-        return std::ptr::null_mut();
-    };
-    let value = boundary.maps.task_value(map, task, size, flags & 1 != 0);
-    if !value.is_null() {
-        boundary.view.keep_storage(task, map, value);
-    }
-    value
-}
-
-unsafe extern "C" fn task_storage_delete<K: Kernel>(sim: Sim, map: *const c_void, p: Task) {
-    // SAFETY: see create_dsq.
-    let boundary = unsafe { back::<K>(sim) }.boundary();
-    if let Some(task) = boundary.view.task_of(p) {
-        boundary.maps.delete_task_value(map, task);
-        if boundary.view.task(task).storage_map == map {
-            boundary.view.forget_storage(task);
-        }
-    }
-}
-
-unsafe extern "C" fn map_lookup<K: Kernel>(
-    sim: Sim,
-    map: *const c_void,
-    kind: u32,
-    value_size: u64,
-    max_entries: u64,
-    key: u32,
-    cpu: u32,
-) -> *mut c_void {
-    let shape = ArrayShape {
-        map,
-        per_cpu: kind == 6,
-        value_size,
-        entries: max_entries,
-    };
-    // SAFETY: see create_dsq.
-    let maps = &mut unsafe { back::<K>(sim) }.boundary().maps;
-    maps.element(&shape, u64::from(key), cpu as usize)
-}
-
-unsafe extern "C" fn timer_init<K: Kernel>(sim: Sim, timer: *mut Timer, map: *const c_void) -> i64 {
-    // SAFETY: see create_dsq.
-    unsafe { back::<K>(sim) }
-        .boundary()
-        .maps
-        .timer_init(timer, map)
-}
-
-unsafe extern "C" fn timer_set_callback<K: Kernel>(
-    sim: Sim,
-    timer: *mut Timer,
-    callback: TimerCallback,
-) -> i64 {
-    // SAFETY: see create_dsq.
-    let maps = &mut unsafe { back::<K>(sim) }.boundary().maps;
-    maps.timer_set_callback(timer, callback)
-}
-
-unsafe extern "C" fn timer_start<K: Kernel>(
-    sim: Sim,
-    timer: *mut Timer,
-    ns: u64,
-    _flags: u64,
-) -> i64 {
-    // SAFETY: see create_dsq.
-    let kernel = unsafe { back::<K>(sim) };
-    match kernel.boundary().maps.timer_index(timer) {
-        None => i64::from(EINVAL),
-        Some(index) => {
-            kernel.start_timer(index, ns);
-            0
-        }
-    }
-}
-
-unsafe extern "C" fn timer_cancel<K: Kernel>(sim: Sim, timer: *mut Timer) -> i64 {
-    // SAFETY: see create_dsq.
-    let maps = &mut unsafe { back::<K>(sim) }.boundary().maps;
-    maps.timer_cancel(timer)
+/// A format string of the policy with its arguments, of which `bytes` says how many there are.
+unsafe fn message(format: *const c_char, data: *const u64, bytes: u32) -> String {
+    let arguments: Vec<u64> = (0..bytes as usize / 8)
+        // SAFETY: an array of the policy of so many bytes.
+        .map(|index| unsafe { *data.add(index) })
+        .collect();
+    // SAFETY: a string of the policy, as all pointers that `%s` takes are.
+    let format = unsafe { text(format.cast::<c_void>(), 1_024) };
+    // SAFETY: as above.
+    format::printf(&format, &arguments, |at| unsafe {
+        text(std::ptr::with_exposed_provenance(at as usize), 1_024)
+    })
 }

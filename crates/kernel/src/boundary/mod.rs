@@ -1,8 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The boundary to the policy: calls into it, the functions it calls, and the memory both sides touch.
+//! The boundary to the policy: calls into it, what it calls, and the memory both sides touch.
 //!
-//! The model enters the policy with [`call!`]; the policy comes back through the table of [`kfuncs`], whose functions
-//! turn addresses into ids and hand over to the model's [`Kernel`]. Whatever both sides touch is [`Shared`].
+//! | file | what it holds |
+//! | --- | --- |
+//! | `shown` | the structures that policies see, with their BTF |
+//! | `callback` | the members of `struct sched_ext_ops` |
+//! | `outside`, `helpers`, `kfuncs`, `format` | what policies may call |
+//! | `access` | which memory they may touch |
+//! | `maps` | their maps and timers |
+//! | `view` | what they see of tasks and machine through pointers |
+//! | `world`, `inlines` | what executing code reads without a call |
+//! | `model` | what all of it asks of the model |
+//! | `program` | a policy's object, linked against all of it and translated |
+//!
+//! The model enters the policy with [`Kernel::call`]; the policy comes back through the table of helpers and kfuncs,
+//! which turn addresses into ids and hand over to the model's [`Kernel`]. Whatever both sides touch is [`Shared`].
 //!
 //! Why no reference of Rust's is ever overtaken by the policy:
 //!
@@ -10,147 +22,224 @@
 //!   A reference to such a value borrows the model, which a call needs whole, so none is alive during a call.
 //! - A call gives the policy a pointer to the model that is made last, from the `&mut` of the caller. The caller's own
 //!   reference rests until the call returns; a kfunc's `&mut` is made from that pointer and ends before it returns.
-//! - A kfunc may lead to another call, with a pointer made from its own `&mut`. When that call returns, the table gets
+//! - A kfunc may lead to another call, with a pointer made from its own `&mut`. When that call returns, the host gets
 //!   back the pointer of the call around it, since the inner one ends with the kfunc.
 //!
 //! The tests below play a policy with nested calls against a small stand-in of the model. They use no foreign code, so
 //! that `cargo +nightly miri test -p kernel --lib boundary` can check the claims above.
 
-pub mod kfuncs;
+mod access;
+mod callback;
+mod format;
+mod helpers;
+mod inlines;
+mod kfuncs;
 mod maps;
+pub mod model;
+mod outside;
+pub mod program;
 pub mod requests;
 mod shared;
+pub mod shown;
 mod view;
+mod world;
 
 use std::ffi::c_void;
 
-use policy::abi::{SchedExtOps, ScxHost};
+use bpf::host::{Call, Host};
+use bpf::image;
 
-pub use kfuncs::{Kernel, Walk};
-pub use maps::Maps;
+pub use callback::{Callback, Ops};
+pub use maps::{Maps, TimerCall};
+pub use model::{Kernel, Moment, Walk, Work};
+pub use outside::Register;
 pub use shared::Shared;
 pub use view::{View, comm};
 
 use crate::consts::OPS_KEEP_BUILTIN_IDLE;
-use crate::ids::{CpuId, TaskId};
+use access::Area;
 use requests::Requests;
+use world::{IN_INTERRUPT, World};
+
+/// One callback executes no more than this; the kernel's verifier would not let it.
+const MOST_INSTRUCTIONS: u64 = 1 << 32;
+
+/// What executes a policy's code, and what that code refers to.
+pub struct Code<'a> {
+    pub ops: Ops,
+    pub maps: &'a [image::Map],
+    /// The block of global data, with tunables and topology set.
+    pub data: &'a [u8],
+    /// Helpers and kfuncs, in the order of the image's.
+    pub calls: Vec<Call>,
+    /// Every access is checked.
+    pub checked: bool,
+    /// Attached to what executes the code; the boundary fills in the rest.
+    pub host: Host,
+}
 
 pub struct Boundary {
-    pub ops: SchedExtOps,
-    host: Shared<ScxHost>,
+    /// The arguments of the callbacks under way, innermost last: kept where accesses are checked.
+    arguments: Vec<Area>,
+    checked: bool,
+    pub ops: Ops,
+    world: Shared<World>,
+    data: Shared<[u64]>,
+    /// Kept for the host, which points to them.
+    _calls: Shared<[Call]>,
+    _variables: Shared<[*mut u8]>,
     pub view: View,
     pub maps: Maps,
     pub requests: Requests,
 }
 
-/// What a policy can ask the time, and where it runs.
-pub struct Moment {
-    pub clock_ns: u64,
-    pub cpu: CpuId,
-    pub in_interrupt: bool,
-    pub current: TaskId,
-}
-
 impl Boundary {
-    pub fn new<K: Kernel>(ops: SchedExtOps, cpus: usize, tasks: usize) -> Self {
+    pub fn new<K: Kernel>(code: Code, cpus: usize, tasks: usize) -> Self {
         let view = View::new(cpus, tasks);
-        Self {
-            ops,
-            host: Shared::new(kfuncs::table::<K>(cpus, &view.masks)),
-            view,
-            maps: Maps::new(cpus),
-            requests: Requests::default(),
+        let maps = Maps::new(code.maps, cpus);
+        let data: Shared<[u64]> = words(code.data).collect();
+        let calls: Shared<[Call]> = code.calls.into_iter().collect();
+        let world = Shared::new(World::new(code.host, &view, cpus));
+        // SAFETY: only the address is taken.
+        let preempt_count = unsafe { &raw mut (*world.pointer()).preempt_count };
+        let variables: Shared<[*mut u8]> = [preempt_count.cast()].into_iter().collect();
+        // Code computes addresses from these, so what they point to has to be known to be within its reach.
+        for address in [data.pointer().cast::<u8>(), maps.first(), preempt_count.cast()] {
+            address.expose_provenance();
         }
+        let mut boundary = Self {
+            ops: code.ops,
+            world,
+            arguments: Vec::new(),
+            checked: code.checked,
+            data,
+            _calls: calls,
+            _variables: variables,
+            view,
+            maps,
+            requests: Requests::default(),
+        };
+        let (data, calls, variables) = (
+            boundary.data.pointer().cast(),
+            boundary._calls.pointer().cast::<Call>().cast_const(),
+            boundary._variables.pointer().cast::<*mut u8>().cast_const(),
+        );
+        let host = &mut boundary.world.host;
+        host.limit = MOST_INSTRUCTIONS;
+        host.data = data;
+        host.map_stride = Maps::STRIDE;
+        host.variables = variables;
+        host.calls = calls;
+        if code.checked {
+            host.access = Some(access::allowed::<K>);
+        }
+        boundary.world.host.maps = boundary.maps.first();
+        boundary
+    }
+
+    /// Fresh state for another load of the policy.
+    pub fn reload(&mut self, shapes: &[image::Map], data: &[u8], cpus: usize) {
+        for (word, fresh) in self.data.iter_mut().zip(words(data)) {
+            *word = fresh;
+        }
+        self.maps = Maps::new(shapes, cpus);
+        self.maps.first().expose_provenance();
+        self.world.host.maps = self.maps.first();
     }
 
     /// Whether the model tracks idle CPUs for the policy.
     #[inline]
     pub fn builtin_idle(&self) -> bool {
-        self.ops.update_idle.is_none() || self.ops.flags & OPS_KEEP_BUILTIN_IDLE != 0
-    }
-
-    /// The table that the policy is pointed at. It stays in place as long as this boundary.
-    pub fn host(&self) -> *mut ScxHost {
-        self.host.pointer()
+        !self.ops.has(Callback::UpdateIdle) || self.ops.flags & OPS_KEEP_BUILTIN_IDLE != 0
     }
 }
 
-/// What [`leave`] needs to put back.
-#[must_use]
-#[derive(Clone, Copy)]
-pub struct Entered {
-    around: *mut c_void,
+fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks(8).map(|chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_ne_bytes(word)
+    })
 }
 
-/// Before a callback: tell the policy time and place, and count its work from here.
+/// Call a callback, if the policy has it, with the kernel's arguments; what it returned.
+#[inline]
+pub fn call<K: Kernel, const N: usize>(
+    kernel: &mut K,
+    callback: Callback,
+    mut arguments: [u64; N],
+) -> Option<u64> {
+    let function = kernel.boundary().ops.function(callback)?;
+    kernel.calls(callback);
+    let context = &raw mut arguments;
+    let boundary = kernel.boundary();
+    if boundary.checked {
+        boundary.arguments.push(Area::of(context, size_of_val(&arguments)));
+    }
+    let result = run(kernel, function, [context.expose_provenance() as u64, 0, 0, 0, 0]);
+    kernel.boundary().arguments.pop();
+    Some(result)
+}
+
+/// What the kernel's timers call.
+pub fn call_timer<K: Kernel>(kernel: &mut K, mut timer: TimerCall) {
+    if let Some(function) = timer.function() {
+        let registers = timer.registers();
+        let boundary = kernel.boundary();
+        if boundary.checked {
+            boundary.arguments.push(Area::of(&raw const timer.key, size_of::<i32>()));
+        }
+        run(kernel, function, registers);
+        kernel.boundary().arguments.pop();
+    }
+}
+
+/// Run a function of the policy: tell it time and place, and charge what its code did.
 ///
 /// The pointer to the model that the policy gets is the last thing made of `kernel`: nothing may use `kernel` until
-/// the callback has returned.
-#[inline]
-pub fn enter<K: Kernel>(kernel: &mut K) -> Entered {
+/// the function has returned.
+fn run<K: Kernel>(kernel: &mut K, function: u32, registers: [u64; 5]) -> u64 {
     let moment = kernel.moment();
     let boundary = kernel.boundary();
     let current = boundary.view.pointer(moment.current);
-    let host = boundary.host.pointer();
-    let sim: *mut c_void = std::ptr::from_mut(kernel).cast();
-    // SAFETY: the table is in place, and no reference into it lives.
-    unsafe {
-        let around = std::mem::replace(&mut (*host).sim, sim);
-        (*host).now_ns = moment.clock_ns;
-        (*host).cpu = u64::from(moment.cpu.0);
-        (*host).in_task = u64::from(!moment.in_interrupt);
-        (*host).current = current;
-        (*host).kfuncs = 0;
-        (*host).steps = 0;
-        Entered { around }
+    let world = boundary.world.pointer();
+    let invoke = boundary.world.host.invoke.expect("attached when it was made");
+    let owner: *mut c_void = std::ptr::from_mut(kernel).cast();
+    // SAFETY: the world is in place, and no reference into it lives; the function is the policy's own, called as the
+    // kernel does, with pointers to values that stay in place. It reaches the model only through `owner`.
+    let (result, around, executed, calls, depth) = unsafe {
+        let host = &raw mut (*world).host;
+        let around = std::mem::replace(&mut (*host).owner, owner);
+        let executed = std::mem::replace(&mut (*host).executed, 0);
+        let depth = std::mem::take(&mut (*host).depth);
+        let calls = std::mem::replace(&mut (*world).calls, 0);
+        (*world).now_ns = moment.clock_ns;
+        (*world).cpu = u64::from(moment.cpu.0);
+        (*world).current = current;
+        (*world).preempt_count = if moment.in_interrupt { IN_INTERRUPT } else { 0 };
+        let result = invoke(host, function, &raw const registers);
+        (result, around, executed, calls, depth)
+    };
+    let world = &mut kernel.boundary().world;
+    let work = Work {
+        instructions: world.host.executed,
+        calls: world.calls,
+    };
+    world.host.owner = around;
+    world.host.executed = executed;
+    world.host.depth = depth;
+    world.calls = calls;
+    if world.host.fault != 0 {
+        // Taken off, so that what is called at the end of the run is executed.
+        let fault = Host {
+            fault: std::mem::take(&mut world.host.fault),
+            ..world.host
+        };
+        kernel.fault(&fault);
     }
+    kernel.charge_policy(work);
+    result
 }
-
-/// After a callback: charge what its code did.
-#[inline]
-pub fn leave<K: Kernel>(kernel: &mut K, entered: Entered) {
-    let host = &mut kernel.boundary().host;
-    host.sim = entered.around;
-    let (kfuncs, steps) = (host.kfuncs, host.steps);
-    kernel.charge_policy(kfuncs, steps);
-}
-
-/// Call a callback if the policy has it; `Option` of what it returned.
-///
-/// Arguments are evaluated before the policy is entered, because they may use the model.
-macro_rules! call {
-    ($kernel:expr, $op:ident) => {
-        $crate::boundary::call!(@ $kernel, $op,)
-    };
-    ($kernel:expr, $op:ident, $first:expr) => {{
-        let first = $first;
-        $crate::boundary::call!(@ $kernel, $op, first)
-    }};
-    ($kernel:expr, $op:ident, $first:expr, $second:expr) => {{
-        let (first, second) = ($first, $second);
-        $crate::boundary::call!(@ $kernel, $op, first, second)
-    }};
-    ($kernel:expr, $op:ident, $first:expr, $second:expr, $third:expr) => {{
-        let (first, second, third) = ($first, $second, $third);
-        $crate::boundary::call!(@ $kernel, $op, first, second, third)
-    }};
-    (@ $kernel:expr, $op:ident, $($arg:ident),*) => {
-        match $kernel.boundary.ops.$op {
-            None => None,
-            Some(callback) => {
-                $crate::boundary::Kernel::calls($kernel, stringify!($op));
-                let entered = $crate::boundary::enter($kernel);
-                // SAFETY: a callback of the loaded policy, called as the kernel does, with pointers to values that
-                // stay in place; it reaches the model only through the table that `enter` has just set.
-                let result = unsafe { callback($($arg),*) };
-                $crate::boundary::leave($kernel, entered);
-                Some(result)
-            }
-        }
-    };
-}
-
-pub(crate) use call;
 
 #[cfg(test)]
 mod tests;

@@ -1,29 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A policy in Rust against a stand-in of the model, made to hold pointers across everything that could overtake them.
 
-use std::cell::Cell;
-use std::ffi::{c_char, c_void};
+use std::ffi::c_void;
 
-use policy::abi::{DsqIter, ExitInfo, SchedExtOps, ScxHost, TaskStruct, Timer};
+use bpf::host::{Call, Host};
+use bpf::image;
 
-use super::{Boundary, Kernel, Moment, Walk, enter, leave};
+use super::maps::{Handle, kind};
+use super::outside::Register;
+use super::shown::{DsqIter, ExitInfo, ExitKind, TaskStruct, Timer};
+use super::world::World;
+use super::{Boundary, Callback, Code, Kernel, Moment, Ops, Walk, Work, helpers, kfuncs};
 use crate::consts::{DSQ_LOCAL, ENQ_PRIQ};
 use crate::ids::{CpuId, DsqIndex, TaskId};
 use crate::mask::{self, CpuMask};
 use crate::task::Verdict;
-
-thread_local! {
-    /// The policy's `__scx_host`.
-    static HOST: Cell<*mut ScxHost> = const { Cell::new(std::ptr::null_mut()) };
-}
 
 /// One queue, one CPU, and a record of what was asked.
 struct Toy {
     boundary: Boundary,
     queue: Vec<TaskId>,
     asked: Vec<String>,
-    kfuncs: u64,
+    work: Work,
     timer: Option<usize>,
+}
+
+impl Toy {
+    fn call<const N: usize>(&mut self, callback: Callback, arguments: [u64; N]) -> Option<u64> {
+        super::call(self, callback, arguments)
+    }
+
+    fn task(&self, index: u32) -> u64 {
+        self.boundary.view.address(TaskId(index))
+    }
 }
 
 impl Kernel for Toy {
@@ -40,12 +49,17 @@ impl Kernel for Toy {
         }
     }
 
-    fn calls(&mut self, op: &'static str) {
-        self.asked.push(op.to_string());
+    fn calls(&mut self, callback: Callback) {
+        self.asked.push(callback.name().to_string());
     }
 
-    fn charge_policy(&mut self, kfuncs: u64, _steps: u64) {
-        self.kfuncs += kfuncs;
+    fn charge_policy(&mut self, work: Work) {
+        self.work.instructions += work.instructions;
+        self.work.calls += work.calls;
+    }
+
+    fn fault(&mut self, fault: &Host) {
+        self.asked.push(format!("fault {}", fault.fault));
     }
 
     fn eject(&mut self, reason: String) {
@@ -74,7 +88,7 @@ impl Kernel for Toy {
             return false;
         }
         let task = self.queue.remove(0);
-        call!(self, dequeue, self.boundary.view.pointer(task), 5);
+        self.call(Callback::Dequeue, [self.boundary.view.address(task), 5]);
         self.boundary.view.task_mut(task).scx.flags |= 1;
         true
     }
@@ -104,7 +118,7 @@ impl Kernel for Toy {
             return false;
         };
         self.queue.retain(|other| *other != task);
-        call!(self, dequeue, self.boundary.view.pointer(task), 6);
+        self.call(Callback::Dequeue, [self.boundary.view.address(task), 6]);
         let scx = &mut self.boundary.view.task_mut(task).scx;
         scx.slice = walk.slice_ns.unwrap_or(scx.slice);
         true
@@ -155,173 +169,262 @@ impl Kernel for Toy {
     }
 }
 
-fn host() -> *mut ScxHost {
-    HOST.get()
+/// What the policy calls, in the order of its table of calls.
+const HELPERS: [u32; 6] = [1, 156, 157, 169, 170, 171];
+const KFUNCS: [&str; 16] = [
+    "scx_bpf_select_cpu_dfl",
+    "scx_bpf_pick_idle_cpu",
+    "scx_bpf_dsq_insert_vtime",
+    "bpf_iter_scx_dsq_new",
+    "bpf_iter_scx_dsq_next",
+    "bpf_iter_scx_dsq_destroy",
+    "scx_bpf_dsq_move_set_slice",
+    "scx_bpf_dsq_move",
+    "scx_bpf_dsq_move_to_local",
+    "scx_bpf_dsq_nr_queued",
+    "scx_bpf_kick_cpu",
+    "scx_bpf_task_cpu",
+    "bpf_task_from_pid",
+    "scx_bpf_task_running",
+    "scx_bpf_error_bstr",
+    "scx_bpf_get_idle_cpumask",
+];
+
+fn table() -> Vec<Call> {
+    let (helpers, kfuncs) = (helpers::helpers::<Toy>(), kfuncs::kfuncs::<Toy>());
+    let of_helper = |number: &u32| helpers.iter().find(|helper| helper.number == *number).unwrap().call;
+    let of_kfunc = |name: &&str| kfuncs.iter().find(|kfunc| kfunc.name == *name).unwrap().call;
+    let helpers = HELPERS.iter().map(of_helper);
+    helpers.chain(KFUNCS.iter().map(of_kfunc)).collect()
 }
 
-/// A map is known by its address only.
-fn map() -> *const c_void {
-    static MAP: u8 = 0;
-    (&raw const MAP).cast()
+/// A policy's code at work.
+#[derive(Clone, Copy)]
+struct Policy(*mut Host);
+
+impl Policy {
+    unsafe fn call<const N: usize>(self, index: usize, arguments: [u64; N]) -> u64 {
+        let mut registers = [0; 5];
+        registers[..N].copy_from_slice(&arguments);
+        let [first, second, third, fourth, fifth] = registers;
+        unsafe {
+            let call = *(*self.0).calls.add(index);
+            (*self.0).executed += 1;
+            call(self.0, first, second, third, fourth, fifth)
+        }
+    }
+
+    unsafe fn helper<const N: usize>(self, number: u32, arguments: [u64; N]) -> u64 {
+        let index = HELPERS.iter().position(|known| *known == number).unwrap();
+        unsafe { self.call(index, arguments) }
+    }
+
+    unsafe fn kfunc<const N: usize>(self, name: &str, arguments: [u64; N]) -> u64 {
+        let index = KFUNCS.iter().position(|known| *known == name).unwrap();
+        unsafe { self.call(HELPERS.len() + index, arguments) }
+    }
+
+    unsafe fn map(self, index: usize) -> u64 {
+        unsafe { (*self.0).maps.cast::<Handle>().add(index).register() }
+    }
+
+    unsafe fn storage(self, p: *mut TaskStruct) -> *mut u64 {
+        unsafe { at(self.helper(156, [self.map(STORAGE), p.register(), 0, 1])) }
+    }
+
+    unsafe fn element(self, mut key: u32) -> *mut u64 {
+        unsafe { at(self.helper(1, [self.map(ARRAY), (&raw mut key).expose_provenance() as u64])) }
+    }
 }
 
-unsafe fn storage(p: *mut TaskStruct) -> *mut u64 {
-    let h = host();
-    unsafe { ((*h).task_storage_get)((*h).sim, map(), p, 8, 1).cast() }
+fn at<T>(register: u64) -> *mut T {
+    std::ptr::with_exposed_provenance_mut(register as usize)
 }
 
-unsafe fn element(key: u32) -> *mut u64 {
-    let h = host();
-    unsafe { ((*h).map_lookup)((*h).sim, map(), 2, 32, 2, key, 0).cast() }
+fn exposed<T>(pointer: *mut T) -> u64 {
+    pointer.expose_provenance() as u64
 }
 
-unsafe extern "C" fn select_cpu(p: *mut TaskStruct, prev: i32, flags: u64) -> i32 {
+const ARRAY: usize = 0;
+const STORAGE: usize = 1;
+
+/// Which function of the policy is which.
+const TIMER: u32 = 100;
+
+unsafe extern "C" fn invoke(host: *mut Host, function: u32, registers: *const [u64; 5]) -> u64 {
+    let policy = Policy(host);
     unsafe {
-        let h = host();
-        let idle_before = (*(*h).idle).bits[0];
+        if function == TIMER {
+            return goes_off(policy, *registers);
+        }
+        let context: *mut u64 = at((*registers)[0]);
+        let argument = |index: usize| *context.add(index);
+        match Callback::ALL[function as usize] {
+            Callback::SelectCpu => select_cpu(policy, at(argument(0)), argument(1), argument(2)),
+            Callback::Enqueue => enqueue(policy, at(argument(0))),
+            Callback::Dispatch => dispatch(policy, at(argument(1))),
+            Callback::Dequeue => dequeue(policy, at(argument(0))),
+            Callback::Init => init(policy),
+            Callback::Exit => exit(policy, at(argument(0))),
+            other => panic!("{other:?} is not set"),
+        }
+    }
+}
+
+unsafe fn select_cpu(policy: Policy, p: *mut TaskStruct, prev: u64, flags: u64) -> u64 {
+    unsafe {
+        let masks: *const CpuMask = at(policy.kfunc("scx_bpf_get_idle_cpumask", []));
+        let idle_before = (*masks).bits[0];
         let mut idle = false;
-        let cpu = ((*h).select_cpu_dfl)((*h).sim, p, prev, flags, &raw mut idle);
+        let arguments = [p.register(), prev, flags, exposed(&raw mut idle)];
+        let cpu = policy.kfunc("scx_bpf_select_cpu_dfl", arguments);
         // Through the same pointer, after the model has changed the mask.
-        assert_eq!((idle_before, (*(*h).idle).bits[0], idle), (3, 2, true));
-        let picked = ((*h).pick_idle_cpu)((*h).sim, (*p).cpus_ptr, 0);
-        assert_eq!((picked, (*(*h).idle).bits[0]), (1, 0));
-        (*h).kfuncs += 2;
+        assert_eq!((idle_before, (*masks).bits[0], idle), (3, 2, true));
+        let picked = policy.kfunc("scx_bpf_pick_idle_cpu", [(*p).cpus_ptr.register(), 0]);
+        assert_eq!((picked, (*masks).bits[0]), (1, 0));
         cpu
     }
 }
 
-unsafe extern "C" fn enqueue(p: *mut TaskStruct, _flags: u64) {
+unsafe fn enqueue(policy: Policy, p: *mut TaskStruct) -> u64 {
     unsafe {
-        let h = host();
-        let (first, slice) = (storage(p), &raw mut (*p).scx.slice);
+        let (first, slice) = (policy.storage(p), &raw mut (*p).scx.slice);
         *first = 40;
         *slice = 1;
-        ((*h).dsq_insert_vtime)((*h).sim, p, 3, 100, 9, 0);
+        policy.kfunc("scx_bpf_dsq_insert_vtime", [p.register(), 3, 100, 9, 0]);
         assert_eq!((*slice, (*p).scx.dsq_vtime), (100, 9));
         *slice += 1;
         // A second pointer to the same storage leaves the first one good.
-        *storage(p) += 1;
+        *policy.storage(p) += 1;
         *first += 1;
-        assert_eq!(*storage(p), 42);
-        (*h).kfuncs += 1;
-    }
-}
-
-unsafe extern "C" fn dispatch(_cpu: i32, prev: *mut TaskStruct) {
-    unsafe {
-        let h = host();
-        let mut it = DsqIter { opaque: [0; 6] };
-        assert_eq!(((*h).dsq_iter_new)((*h).sim, &raw mut it, 3, 0), 0);
-        let p = ((*h).dsq_iter_next)((*h).sim, &raw mut it);
-        ((*h).dsq_move_set_slice)((*h).sim, &raw mut it, 77);
-        // Both moves lead to a nested call of `dequeue`, after which this call goes on with what it had.
-        assert!(((*h).dsq_move)((*h).sim, &raw mut it, p, DSQ_LOCAL, 0));
-        assert_eq!(((*p).scx.slice, *storage(p)), (77, 43));
-        assert!(((*h).dsq_iter_next)((*h).sim, &raw mut it).is_null());
-        ((*h).dsq_iter_destroy)((*h).sim, &raw mut it);
-        assert!(((*h).dsq_move_to_local)((*h).sim, 3));
-        (*prev).scx.slice += 1;
-        assert_eq!(((*h).dsq_nr_queued)((*h).sim, 3), 0);
-        ((*h).kick_cpu)((*h).sim, 1, 0);
-    }
-}
-
-unsafe extern "C" fn dequeue(p: *mut TaskStruct, _flags: u64) {
-    unsafe {
-        *storage(p) += 1;
-        let h = host();
-        assert_eq!(((*h).task_cpu)((*h).sim, p), 0);
-    }
-}
-
-unsafe extern "C" fn goes_off(_map: *mut c_void, key: *mut i32, value: *mut c_void) -> i32 {
-    unsafe {
-        assert_eq!(*key, 1);
-        *value.cast::<u64>().add(3) += 1;
-        *element(1).add(3) as i32
-    }
-}
-
-unsafe extern "C" fn init() -> i32 {
-    unsafe {
-        let h = host();
-        let (zero, one) = (element(0), element(1));
-        *zero = 1;
-        *one.add(3) = 2;
-        // Elements of one array, looked up in turn, stay good together.
-        *element(0) += 1;
-        assert_eq!((*zero, *one.add(3)), (2, 2));
-        let timer = one.cast::<Timer>();
-        assert_eq!(((*h).timer_init)((*h).sim, timer, map()), 0);
-        assert_eq!(((*h).timer_set_callback)((*h).sim, timer, goes_off), 0);
-        assert_eq!(((*h).timer_start)((*h).sim, timer, 5, 0), 0);
-        let p = ((*h).task_from_pid)((*h).sim, 1_000);
-        assert!(((*h).task_running)((*h).sim, p));
+        assert_eq!(*policy.storage(p), 42);
         0
     }
 }
 
-unsafe extern "C" fn exit(info: *mut ExitInfo) {
+unsafe fn dispatch(policy: Policy, prev: *mut TaskStruct) -> u64 {
     unsafe {
-        let h = host();
-        ((*h).error)((*h).sim, (*info).msg);
-        ((*h).task_storage_delete)((*h).sim, map(), (*h).current);
+        let mut walk = DsqIter { opaque: [0; 6] };
+        let it = exposed(&raw mut walk);
+        assert_eq!(policy.kfunc("bpf_iter_scx_dsq_new", [it, 3, 0]), 0);
+        let p: *mut TaskStruct = at(policy.kfunc("bpf_iter_scx_dsq_next", [it]));
+        policy.kfunc("scx_bpf_dsq_move_set_slice", [it, 77]);
+        let executed = (*policy.0).executed;
+        // Both moves lead to a nested call of `dequeue`, after which this call goes on with what it had.
+        assert_eq!(policy.kfunc("scx_bpf_dsq_move", [it, p.register(), DSQ_LOCAL, 0]), 1);
+        assert_eq!((*policy.0).executed, executed + 1, "the nested call has its own count");
+        assert_eq!(((*p).scx.slice, *policy.storage(p)), (77, 43));
+        assert_eq!(policy.kfunc("bpf_iter_scx_dsq_next", [it]), 0);
+        policy.kfunc("bpf_iter_scx_dsq_destroy", [it]);
+        assert_eq!(policy.kfunc("scx_bpf_dsq_move_to_local", [3]), 1);
+        (*prev).scx.slice += 1;
+        assert_eq!(policy.kfunc("scx_bpf_dsq_nr_queued", [3]), 0);
+        policy.kfunc("scx_bpf_kick_cpu", [1, 0])
+    }
+}
+
+unsafe fn dequeue(policy: Policy, p: *mut TaskStruct) -> u64 {
+    unsafe {
+        *policy.storage(p) += 1;
+        assert_eq!(policy.kfunc("scx_bpf_task_cpu", [p.register()]), 0);
+        0
+    }
+}
+
+unsafe fn goes_off(policy: Policy, [map, key, value, ..]: [u64; 5]) -> u64 {
+    unsafe {
+        assert_eq!((map, *at::<i32>(key)), (policy.map(ARRAY), 1));
+        *at::<u64>(value).add(3) += 1;
+        *policy.element(1).add(3)
+    }
+}
+
+unsafe fn init(policy: Policy) -> u64 {
+    unsafe {
+        let (zero, one) = (policy.element(0), policy.element(1));
+        *zero = 1;
+        *one.add(3) = 2;
+        // Elements of one array, looked up in turn, stay good together.
+        *policy.element(0) += 1;
+        assert_eq!((*zero, *one.add(3)), (2, 2));
+        let timer = exposed(one.cast::<Timer>());
+        assert_eq!(policy.helper(169, [timer, policy.map(ARRAY), 1]), 0);
+        assert_eq!(policy.helper(170, [timer, u64::from(TIMER) + 1]), 0);
+        assert_eq!(policy.helper(171, [timer, 5, 0]), 0);
+        let p = policy.kfunc("bpf_task_from_pid", [1_000]);
+        assert_eq!(policy.kfunc("scx_bpf_task_running", [p]), 1);
+        0
+    }
+}
+
+unsafe fn exit(policy: Policy, info: *mut ExitInfo) -> u64 {
+    unsafe {
+        let mut format = *b"%s, %d\0";
+        let mut data = [exposed((*info).msg), 7];
+        let arguments = [exposed(&raw mut format), exposed(&raw mut data), 16];
+        policy.kfunc("scx_bpf_error_bstr", arguments);
+        let current = (*policy.0.cast::<World>()).current;
+        policy.helper(157, [policy.map(STORAGE), current.register()])
     }
 }
 
 fn toy() -> Toy {
-    let ops = SchedExtOps {
-        select_cpu: Some(select_cpu),
-        enqueue: Some(enqueue),
-        dequeue: Some(dequeue),
-        dispatch: Some(dispatch),
-        tick: None,
-        runnable: None,
-        running: None,
-        stopping: None,
-        quiescent: None,
-        yield_: None,
-        set_weight: None,
-        set_cpumask: None,
-        update_idle: None,
-        init_task: None,
-        exit_task: None,
-        enable: None,
-        disable: None,
-        cpu_online: None,
-        cpu_offline: None,
-        init: Some(init),
-        exit: Some(exit),
-        dispatch_max_batch: 0,
-        flags: 0,
-        timeout_ms: 0,
-        exit_dump_len: 0,
-        hotplug_seq: 0,
-        name: [0 as c_char; 128],
+    let mut ops = Ops::default();
+    for callback in [
+        Callback::SelectCpu,
+        Callback::Enqueue,
+        Callback::Dequeue,
+        Callback::Dispatch,
+        Callback::Init,
+        Callback::Exit,
+    ] {
+        ops.set(callback, callback as u32);
+    }
+    let shape = |kind, key_bytes, value_bytes, max_entries| image::Map {
+        kind,
+        key_bytes,
+        value_bytes,
+        max_entries,
+        ..image::Map::default()
     };
-    let toy = Toy {
-        boundary: Boundary::new::<Toy>(ops, 2, 3),
+    let maps = [shape(kind::ARRAY, 4, 32, 2), shape(kind::TASK_STORAGE, 4, 8, 0)];
+    let host = Host {
+        invoke: Some(invoke),
+        ..Host::default()
+    };
+    let code = Code {
+        ops,
+        maps: &maps,
+        data: &[],
+        calls: table(),
+        checked: false,
+        host,
+    };
+    Toy {
+        boundary: Boundary::new::<Toy>(code, 2, 3),
         queue: Vec::new(),
         asked: Vec::new(),
-        kfuncs: 0,
+        work: Work::default(),
         timer: None,
-    };
-    HOST.set(toy.boundary.host());
-    toy
+    }
 }
 
 #[test]
 fn pointers_stay_good_across_kfuncs_and_nested_calls() {
     let toy = &mut toy();
-    let task = |toy: &Toy, index| toy.boundary.view.pointer(TaskId(index));
-    assert_eq!(call!(toy, init), Some(0));
-    assert_eq!(call!(toy, select_cpu, task(toy, 1), 0, 0), Some(0));
-    assert_eq!(toy.kfuncs, 2);
-    call!(toy, enqueue, task(toy, 1), 0);
-    call!(toy, enqueue, task(toy, 2), 0);
+    assert_eq!(toy.call(Callback::Init, []), Some(0));
+    toy.work = Work::default();
+    assert_eq!(toy.call(Callback::SelectCpu, [toy.task(1), 0, 0]), Some(0));
+    assert_eq!((toy.work.calls, toy.work.instructions), (3, 3));
+    toy.call(Callback::Enqueue, [toy.task(1), 0]);
+    toy.call(Callback::Enqueue, [toy.task(2), 0]);
     assert_eq!(toy.boundary.view.task(TaskId(1)).scx.slice, 101);
-    call!(toy, dispatch, 0, task(toy, 0));
+    toy.work = Work::default();
+    toy.call(Callback::Dispatch, [0, toy.task(0)]);
+    // Ten of its own, and two of each nested call.
+    assert_eq!((toy.work.calls, toy.work.instructions), (14, 14));
     assert_eq!(toy.boundary.view.task(TaskId(2)).scx.flags, 1);
+    assert_eq!(toy.call(Callback::Running, [toy.task(0)]), None);
     let expected = [
         "init",
         "select_cpu",
@@ -350,31 +453,52 @@ fn an_affinity_that_changes_leaves_the_policy_a_good_pointer() {
 #[test]
 fn timers_go_off_in_the_element_they_lie_in() {
     let toy = &mut toy();
-    call!(toy, init);
+    toy.call(Callback::Init, []);
     let due = toy.boundary.maps.timer_due(toy.timer.unwrap(), 1);
     let (cpu, Some(timer)) = due.unwrap() else {
         panic!("it has a callback");
     };
     assert_eq!(cpu, CpuId(0));
-    let entered = enter(toy);
-    // SAFETY: entered just now.
-    unsafe { timer.run() };
-    leave(toy, entered);
+    super::call_timer(toy, timer);
     assert!(toy.boundary.maps.timer_due(0, 1).is_none(), "only once");
 }
 
 #[test]
 fn the_end_takes_storage_away() {
     let toy = &mut toy();
-    call!(toy, enqueue, toy.boundary.view.pointer(TaskId(0)), 0);
-    let message = c"so be it";
+    toy.call(Callback::Enqueue, [toy.task(0), 0]);
+    let mut message = *b"so be it\0";
     let mut info = ExitInfo {
-        kind: 64,
+        kind: ExitKind::UNREG,
         exit_code: 0,
-        reason: message.as_ptr(),
-        msg: message.as_ptr(),
+        reason: std::ptr::null(),
+        msg: (&raw mut message).cast(),
+        dump: std::ptr::null_mut(),
     };
-    call!(toy, exit, &raw mut info);
-    assert!(toy.asked.contains(&"scx_bpf_error (so be it)".to_string()));
+    toy.call(Callback::Exit, [(&raw mut info).register()]);
+    assert!(toy.asked.contains(&"scx_bpf_error (so be it, 7)".to_string()));
     assert!(toy.boundary.view.task(TaskId(0)).storage.is_null());
+}
+
+#[test]
+fn only_what_is_the_policys_may_be_touched() {
+    let toy = &mut toy();
+    toy.call(Callback::Enqueue, [toy.task(0), 0]);
+    let p = toy.task(0);
+    let slice = p + std::mem::offset_of!(TaskStruct, scx.slice) as u64;
+    let prio = p + std::mem::offset_of!(TaskStruct, prio) as u64;
+    let masks = toy.boundary.view.masks.pointer().addr() as u64;
+    let array = toy.boundary.maps.first().addr() as u64;
+    for (address, bytes, read, write) in [
+        (slice, 8, true, true),
+        (slice, 4, true, false),
+        (prio, 4, true, false),
+        (masks, 8, true, false),
+        (array, 8, true, true),
+        (0x1000, 1, false, false),
+        (p - 1, 1, false, false),
+    ] {
+        let may = |write| toy.boundary.may_touch(address, bytes, write);
+        assert_eq!((may(false), may(true)), (read, write), "{address:#x}");
+    }
 }

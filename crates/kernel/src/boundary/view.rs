@@ -2,10 +2,12 @@
 //! What the policy sees of tasks and machine through pointers.
 
 use std::ffi::{c_char, c_void};
+use std::mem::offset_of;
 
-use policy::abi::{CpuMask, SchedEntity, SchedExtEntity, TaskStruct};
-
+use super::access::Area;
+use super::outside::Register;
 use super::shared::Shared;
+use super::shown::{CpuMask, SchedEntity, SchedExtEntity, TaskStruct};
 use crate::consts::{PF_IDLE, SLICE_DFL};
 use crate::ids::{CpuId, IDLE, Id, PerTask, TaskId};
 use crate::mask;
@@ -84,9 +86,34 @@ impl View {
         })
     }
 
+    /// The same as an argument of a callback.
+    #[inline]
+    pub fn address(&self, task: TaskId) -> u64 {
+        self.pointer(task).register()
+    }
+
     /// The `init` task: parent of tasks that nobody forked.
     pub fn init_pointer(&self) -> *mut TaskStruct {
         self.nth(self.tasks + 1)
+    }
+
+    /// Whether a policy may touch this of what it sees here. Tasks are written to by those that own their slices and
+    /// vtimes; nothing else is.
+    pub fn may_touch(&self, address: u64, bytes: u64, write: bool) -> bool {
+        let structs = Area::of(self.structs.pointer(), size_of_val(&*self.structs));
+        if structs.holds(address, bytes) {
+            let field = (address - structs.start) as usize % size_of::<TaskStruct>();
+            let scx = offset_of!(TaskStruct, scx);
+            let written = [
+                scx + offset_of!(SchedExtEntity, slice),
+                scx + offset_of!(SchedExtEntity, dsq_vtime),
+            ];
+            return !write || bytes == 8 && written.contains(&field);
+        }
+        let masks = Area::of(self.masks.pointer(), size_of::<Masks>());
+        let own = |mask: &Shared<CpuMask>| Area::of(mask.pointer(), size_of::<CpuMask>());
+        let mut confined = self.affinity.iter().flatten().map(own);
+        !write && (masks.holds(address, bytes) || confined.any(|mask| mask.holds(address, bytes)))
     }
 
     #[inline]
@@ -200,7 +227,7 @@ fn blank_task() -> TaskStruct {
         exit_state: 0,
         pid: 0,
         tgid: 0,
-        mm: std::ptr::null(),
+        mm: std::ptr::null_mut(),
         real_parent: std::ptr::null_mut(),
         storage_map: std::ptr::null(),
         storage: std::ptr::null_mut(),

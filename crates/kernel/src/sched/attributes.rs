@@ -6,7 +6,7 @@
 
 use workload::plan::Policy;
 
-use crate::boundary::call;
+use crate::boundary::{Callback, Register};
 use crate::consts::{DEQ_SAVE, ENQ_RESTORE, TASK_QUEUED};
 use crate::ids::{CpuId, IDLE, TaskId};
 use crate::mask::{self, CpuMask};
@@ -33,7 +33,7 @@ impl Sim<'_> {
         self.set_priorities(id);
         if self.tasks[id].enabled {
             let weight = self.boundary.view.task_mut(id).scx.weight;
-            call!(self, set_weight, self.boundary.view.pointer(id), weight);
+            self.call(Callback::SetWeight, [self.boundary.view.address(id), u64::from(weight)]);
         }
         self.resume_current(cpu, id);
     }
@@ -52,11 +52,11 @@ impl Sim<'_> {
         self.set_priorities(id);
         if was == Class::Rt && class == Class::Ext {
             self.enable_task(id);
-            let allowed = self.boundary.view.allowed_pointer(id);
-            call!(self, set_cpumask, self.boundary.view.pointer(id), allowed);
+            let allowed = self.boundary.view.allowed_pointer(id).register();
+            self.call(Callback::SetCpumask, [self.boundary.view.address(id), allowed]);
         } else if class == Class::Ext {
             let weight = self.boundary.view.task_mut(id).scx.weight;
-            call!(self, set_weight, self.boundary.view.pointer(id), weight);
+            self.call(Callback::SetWeight, [self.boundary.view.address(id), u64::from(weight)]);
         }
         self.resume_current(cpu, id);
         if was == Class::Rt {
@@ -69,8 +69,8 @@ impl Sim<'_> {
         let cpus = (!cpus.is_empty()).then(|| mask::of(cpus.iter().map(|cpu| CpuId(*cpu))));
         self.set_affinity_mask(id, cpus);
         if self.tasks[id].class == Class::Ext {
-            let allowed = self.boundary.view.allowed_pointer(id);
-            call!(self, set_cpumask, self.boundary.view.pointer(id), allowed);
+            let allowed = self.boundary.view.allowed_pointer(id).register();
+            self.call(Callback::SetCpumask, [self.boundary.view.address(id), allowed]);
         }
         self.resume_current(cpu, id);
         if !self.boundary.view.may_run_on(id, cpu) {
@@ -93,8 +93,8 @@ impl Sim<'_> {
         self.cpus[cpu].exec_start_ns = clock;
         if self.tasks[id].class == Class::Ext {
             self.boundary.view.task_mut(id).scx.flags |= TASK_QUEUED;
-            call!(self, runnable, self.boundary.view.pointer(id), ENQ_RESTORE);
-            call!(self, running, self.boundary.view.pointer(id));
+            self.call(Callback::Runnable, [self.boundary.view.address(id), ENQ_RESTORE]);
+            self.call(Callback::Running, [self.boundary.view.address(id)]);
         }
     }
 
@@ -108,8 +108,8 @@ impl Sim<'_> {
         task.state = State::Queued;
         self.tell(clock, Happened::PutBack { task: id });
         if class == Class::Ext {
-            call!(self, stopping, self.boundary.view.pointer(id), true);
-            call!(self, quiescent, self.boundary.view.pointer(id), 0);
+            self.call(Callback::Stopping, [self.boundary.view.address(id), 1]);
+            self.call(Callback::Quiescent, [self.boundary.view.address(id), 0]);
         }
         self.leave_footprint(cpu, id);
         self.tell_switch(cpu, id, IDLE, Cause::Stopper);

@@ -8,6 +8,7 @@
 //!   set next:     running
 //! ```
 
+use crate::boundary::Callback;
 use crate::consts::{DEQ_SLEEP, SLICE_INF};
 use crate::cpu::NEVER;
 use crate::ids::{CpuId, IDLE, NO_CPU, TaskId};
@@ -222,7 +223,7 @@ impl Sim<'_> {
         match self.tasks[id].class {
             Class::Ext => {
                 self.update_curr(cpu);
-                crate::boundary::call!(self, tick, self.boundary.view.pointer(id));
+                self.call(Callback::Tick, [self.boundary.view.address(id)]);
                 if self.boundary.view.task_mut(id).scx.slice == 0 {
                     self.resched(cpu);
                 }

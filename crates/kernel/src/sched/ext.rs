@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The sched_ext class: how a task enters, leaves and is chosen, as `kernel/sched/ext` does it.
 
-use crate::boundary::call;
+use crate::boundary::Callback;
 use crate::boundary::requests::Context;
 use crate::consts::{
     DEQ_SCHED_CHANGE, DEQ_SLEEP, DISPATCH_LOOPS, ENQ_LAST, OPS_ENQ_EXITING, OPS_ENQ_LAST,
@@ -30,7 +30,7 @@ impl Sim<'_> {
             task.reset_runnable_at = false;
         }
         self.boundary.view.task_mut(id).scx.flags |= TASK_QUEUED;
-        call!(self, runnable, self.boundary.view.pointer(id), enq_flags);
+        self.call(Callback::Runnable, [self.boundary.view.address(id), enq_flags]);
         self.do_enqueue(cpu, id, enq_flags);
     }
 
@@ -48,14 +48,14 @@ impl Sim<'_> {
         {
             return self.enqueue_past_policy(id, Place::Local(cpu), enq_flags);
         }
-        if self.boundary.ops.enqueue.is_none() {
+        if !self.boundary.ops.has(Callback::Enqueue) {
             let global = self.global_dsq_of(cpu);
             return self.enqueue_past_policy(id, Place::Dsq(global), enq_flags);
         }
         let task = &mut self.tasks[id];
         task.qseq = task.qseq.wrapping_add(1);
         self.boundary.requests.context = Context::Enqueue(id);
-        call!(self, enqueue, self.boundary.view.pointer(id), enq_flags);
+        self.call(Callback::Enqueue, [self.boundary.view.address(id), enq_flags]);
         self.boundary.requests.context = Context::Other;
         let task = &mut self.tasks[id];
         if let Some(verdict) = task.verdict.take() {
@@ -81,14 +81,14 @@ impl Sim<'_> {
             flags
         };
         if self.tasks[id].custody {
-            call!(self, dequeue, self.boundary.view.pointer(id), flags);
+            self.call(Callback::Dequeue, [self.boundary.view.address(id), flags]);
             self.tasks[id].custody = false;
         }
         if self.cpus[cpu].curr == id {
             self.update_curr(cpu);
-            call!(self, stopping, self.boundary.view.pointer(id), false);
+            self.call(Callback::Stopping, [self.boundary.view.address(id), 0]);
         }
-        call!(self, quiescent, self.boundary.view.pointer(id), flags);
+        self.call(Callback::Quiescent, [self.boundary.view.address(id), flags]);
         self.boundary.view.task_mut(id).scx.flags &= !TASK_QUEUED;
         self.unlink(id);
         self.tasks[id].verdict = None;
@@ -130,22 +130,22 @@ impl Sim<'_> {
         if !this.local.is_empty() {
             return Verdict::Local;
         }
-        let asks = this.online && self.boundary.ops.dispatch.is_some();
+        let asks = this.online && self.boundary.ops.has(Callback::Dispatch);
         let global = self.global_dsq_of(cpu);
         if self.consume(cpu, global) {
             return Verdict::Local;
         }
         if asks {
-            let prev_ptr = if prev_ext {
-                self.boundary.view.pointer(prev)
+            let prev_address = if prev_ext {
+                self.boundary.view.address(prev)
             } else {
-                std::ptr::null_mut()
+                0
             };
             let mut loops = DISPATCH_LOOPS;
             loop {
                 self.boundary.requests.dispatched = 0;
                 self.boundary.requests.context = Context::Dispatch;
-                call!(self, dispatch, cpu.0 as i32, prev_ptr);
+                self.call(Callback::Dispatch, [u64::from(cpu.0), prev_address]);
                 self.boundary.requests.context = Context::Other;
                 self.flush_inserts(cpu);
                 if keeps && self.boundary.view.task(prev).scx.slice > 0 {
@@ -176,7 +176,7 @@ impl Sim<'_> {
 
     pub(crate) fn put_prev_ext(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
         self.update_curr(cpu);
-        call!(self, stopping, self.boundary.view.pointer(prev), true);
+        self.call(Callback::Stopping, [self.boundary.view.address(prev), 1]);
         let now = self.clock.now_ns;
         let clock = self.clock.rq_ns;
         let task = &mut self.tasks[prev];
@@ -203,7 +203,7 @@ impl Sim<'_> {
             "a task runs from its CPU's local queue"
         );
         self.unlink(next);
-        call!(self, running, self.boundary.view.pointer(next));
+        self.call(Callback::Running, [self.boundary.view.address(next)]);
         let slice_ns = self.boundary.view.task_mut(next).scx.slice;
         let begins = Happened::Slice {
             cpu,

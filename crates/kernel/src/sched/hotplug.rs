@@ -3,13 +3,14 @@
 //!
 //! A policy without `cpu_online`/`cpu_offline` is told to restart: its loader loads it anew, with fresh state.
 
-use crate::boundary::call;
+use crate::boundary::shown::{ExitKind, ExitTaskArgs};
+use crate::boundary::{Callback, Register};
 use crate::clock::events::Event;
 use crate::hotplug::Hotplug;
 use crate::ids::{CpuId, IDLE, TaskId};
 use crate::mask;
 use crate::observe::{Cause, Happened};
-use crate::sim::{Loaded, Sim};
+use crate::sim::Sim;
 use crate::task::{Class, Place, State};
 
 impl Sim<'_> {
@@ -35,9 +36,9 @@ impl Sim<'_> {
         self.interrupt(from);
         self.tell(self.clock.at_ns, Happened::Hotplug { cpu, online });
         let told = if online {
-            call!(self, cpu_online, cpu.0 as i32)
+            self.call(Callback::CpuOnline, [u64::from(cpu.0)])
         } else {
-            call!(self, cpu_offline, cpu.0 as i32)
+            self.call(Callback::CpuOffline, [u64::from(cpu.0)])
         };
         if online {
             self.bring_up(cpu);
@@ -114,8 +115,8 @@ impl Sim<'_> {
         self.update_curr(cpu);
         let class = self.tasks[id].class;
         if class == Class::Ext {
-            call!(self, stopping, self.boundary.view.pointer(id), true);
-            call!(self, quiescent, self.boundary.view.pointer(id), 0);
+            self.call(Callback::Stopping, [self.boundary.view.address(id), 1]);
+            self.call(Callback::Quiescent, [self.boundary.view.address(id), 0]);
         }
         let task = &mut self.tasks[id];
         task.state = State::Queued;
@@ -151,38 +152,25 @@ impl Sim<'_> {
             .collect();
         for id in &living {
             self.disable_task(*id);
-            let mut args = policy::abi::ExitTaskArgs { cancelled: false };
-            let p = self.boundary.view.pointer(*id);
-            call!(self, exit_task, p, &raw mut args);
+            let mut args = ExitTaskArgs { cancelled: false };
+            let arguments = [self.boundary.view.address(*id), (&raw mut args).register()];
+            self.call(Callback::ExitTask, arguments);
             self.boundary.view.forget_storage(*id);
             self.boundary.view.task_mut(*id).scx.slice = crate::consts::SLICE_DFL;
         }
         self.call_exit(
-            65,
+            ExitKind::UNREG_KERN,
             1 << 48 | 1 << 32,
             c"unregistered from the main kernel",
             reason,
         );
-        self.boundary.maps.clear();
         self.dsqs.clear();
-        let Loaded { native, prepare } = &mut self.loaded;
-        native.reset();
-        // SAFETY: as in `Sim::new`.
-        let loaded = prepare(native)
-            .and_then(|()| unsafe { native.set_host(self.boundary.host()) })
-            .and_then(|()| native.ops());
-        match loaded {
-            Ok(ops) => {
-                let timeout_ms = self.boundary.ops.timeout_ms;
-                self.boundary.ops = ops;
-                self.boundary.ops.timeout_ms = timeout_ms;
-            }
-            Err(error) => return self.fail(format!("{error:#}")),
-        }
-        if let Some(code) = call!(self, init)
-            && code != 0
+        let cpus = self.cpus.len();
+        self.boundary.reload(&self.loaded.program.image.maps, &self.loaded.data, cpus);
+        if let Some(code) = self.call(Callback::Init, [])
+            && code as i32 != 0
         {
-            return self.eject(format!("ops.init() failed ({code})"));
+            return self.eject(format!("ops.init() failed ({})", code as i32));
         }
         for id in &living {
             self.init_task(*id, false);
@@ -193,8 +181,8 @@ impl Sim<'_> {
         for id in &living {
             let task = &self.tasks[*id];
             if task.class == Class::Ext && task.state == State::Running {
-                call!(self, runnable, self.boundary.view.pointer(*id), 0);
-                call!(self, running, self.boundary.view.pointer(*id));
+                self.call(Callback::Runnable, [self.boundary.view.address(*id), 0]);
+                self.call(Callback::Running, [self.boundary.view.address(*id)]);
             }
         }
         for id in queued {

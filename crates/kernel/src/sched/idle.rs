@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The built-in tracking of idle CPUs and the default choice of a CPU, as `kernel/sched/ext_idle.c` has them.
 
-use crate::boundary::call;
+use crate::boundary::Callback;
 use crate::consts::{PF_EXITING, PICK_IDLE_CORE, WAKE_SYNC};
 use crate::ids::{CpuId, Id, TaskId};
 use crate::mask::{self, CpuMask};
@@ -14,7 +14,7 @@ impl Sim<'_> {
             self.set_idle_bit(cpu, idle);
         }
         if notify {
-            call!(self, update_idle, cpu.0 as i32, idle);
+            self.call(Callback::UpdateIdle, [u64::from(cpu.0), u64::from(idle)]);
         }
     }
 

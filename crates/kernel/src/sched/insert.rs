@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Inserting tasks into queues: directly from `select_cpu` and enqueue, buffered from dispatch, and moves between queues.
 
-use crate::boundary::call;
+use crate::boundary::Callback;
 use crate::boundary::requests::{Context, Insert};
 use crate::consts::{
     DSQ_BUILTIN, DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, ENQ_HEAD, ENQ_PREEMPT, ENQ_PRIQ,
@@ -296,7 +296,7 @@ impl Sim<'_> {
     #[inline]
     fn end_custody(&mut self, id: TaskId) {
         if std::mem::take(&mut self.tasks[id].custody) {
-            call!(self, dequeue, self.boundary.view.pointer(id), 0);
+            self.call(Callback::Dequeue, [self.boundary.view.address(id), 0]);
         }
     }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the kfuncs of sched_ext do, as the boundary asks for it.
 
-use crate::boundary::requests::Context;
-use crate::boundary::{Boundary, Kernel, Moment, Walk};
+use bpf::host::Host;
+
+use crate::boundary::{self, requests::Context};
+use crate::boundary::{Boundary, Callback, Kernel, Moment, Walk, Work};
 use crate::consts::{DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, EBUSY, EINVAL, ENOENT};
 use crate::ids::{CpuId, TaskId};
 use crate::mask::CpuMask;
@@ -12,6 +14,12 @@ use crate::sim::Sim;
 use crate::task::{Place, Task, Verdict, task_of_pid};
 
 impl Sim<'_> {
+    /// Call a callback, if the policy has it; what it returned.
+    #[inline]
+    pub(crate) fn call<const N: usize>(&mut self, callback: Callback, arguments: [u64; N]) -> Option<u64> {
+        boundary::call(self, callback, arguments)
+    }
+
     fn existing(&mut self, cpu: i32) -> Option<CpuId> {
         let id = CpuId(cpu.cast_unsigned());
         if cpu >= 0 && self.cpus.contains(id) {
@@ -49,14 +57,22 @@ impl Kernel for Sim<'_> {
     }
 
     #[inline(always)]
-    fn calls(&mut self, op: &'static str) {
+    fn calls(&mut self, callback: Callback) {
+        let op = callback.name();
         self.tell(self.clock.at_ns, Happened::Called { op });
     }
 
     #[inline]
-    fn charge_policy(&mut self, kfuncs: u64, steps: u64) {
+    fn charge_policy(&mut self, work: Work) {
         let costs = &self.machine.costs;
-        self.clock.at_ns += costs.callback_ns + kfuncs * costs.kfunc_ns + steps * costs.step_ns;
+        let instructions_ns = work.instructions * costs.instruction_ps / 1_000;
+        self.clock.at_ns += costs.callback_ns + instructions_ns + work.calls * costs.kfunc_ns;
+    }
+
+    #[cold]
+    fn fault(&mut self, fault: &Host) {
+        let what = self.loaded.program.describe(fault);
+        self.fail(what);
     }
 
     fn eject(&mut self, reason: String) {

@@ -3,12 +3,12 @@
 
 use std::rc::Rc;
 
-use policy::abi::{ExitTaskArgs, InitTaskArgs};
 use workload::interpreter::Registers;
 use workload::plan::{Group, Policy, Start};
 
-use crate::boundary::call;
-use crate::boundary::comm;
+use crate::boundary::Callback;
+use crate::boundary::shown::{ExitTaskArgs, InitTaskArgs};
+use crate::boundary::{Register, comm};
 use crate::consts::{PF_EXITING, SLICE_DFL};
 use crate::ids::{CpuId, IDLE, TaskId};
 use crate::mask;
@@ -78,7 +78,7 @@ impl Sim<'_> {
             self.boundary.view.pointer(parent)
         };
         let name = comm(&group.name);
-        let mm = self.boundary.view.pointer(leader).cast_const().cast();
+        let mm = self.boundary.view.pointer(leader).cast();
         let p = self.boundary.view.task_mut(id);
         p.flags = 0;
         p.exit_state = 0;
@@ -135,10 +135,11 @@ impl Sim<'_> {
 
     pub(crate) fn init_task(&mut self, id: TaskId, fork: bool) {
         let mut args = InitTaskArgs { fork };
-        let p = self.boundary.view.pointer(id);
-        if let Some(error) = call!(self, init_task, p, &raw mut args)
-            && error != 0
+        let arguments = [self.boundary.view.address(id), (&raw mut args).register()];
+        if let Some(error) = self.call(Callback::InitTask, arguments)
+            && error as i32 != 0
         {
+            let error = error as i32;
             let label = self.label(id);
             self.eject(format!("ops.init_task() failed ({error}) for {label}"));
         }
@@ -150,14 +151,14 @@ impl Sim<'_> {
             return;
         }
         self.tasks[id].enabled = true;
-        call!(self, enable, self.boundary.view.pointer(id));
+        self.call(Callback::Enable, [self.boundary.view.address(id)]);
         let weight = self.boundary.view.task_mut(id).scx.weight;
-        call!(self, set_weight, self.boundary.view.pointer(id), weight);
+        self.call(Callback::SetWeight, [self.boundary.view.address(id), u64::from(weight)]);
     }
 
     pub(crate) fn disable_task(&mut self, id: TaskId) {
         if std::mem::take(&mut self.tasks[id].enabled) {
-            call!(self, disable, self.boundary.view.pointer(id));
+            self.call(Callback::Disable, [self.boundary.view.address(id)]);
             let scx = &mut self.boundary.view.task_mut(id).scx;
             scx.dsq_vtime = 0;
             scx.slice = 0;
@@ -216,8 +217,8 @@ impl Sim<'_> {
     pub(crate) fn dead(&mut self, id: TaskId) {
         self.disable_task(id);
         let mut args = ExitTaskArgs { cancelled: false };
-        let p = self.boundary.view.pointer(id);
-        call!(self, exit_task, p, &raw mut args);
+        let arguments = [self.boundary.view.address(id), (&raw mut args).register()];
+        self.call(Callback::ExitTask, arguments);
         self.boundary.maps.forget_task(id);
         self.boundary.view.forget_storage(id);
         self.boundary.view.task_mut(id).exit_state = 32;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The policy's timers go off.
 
-use crate::boundary::{enter, leave};
+use crate::boundary::call_timer;
 use crate::clock::events::Event;
 use crate::mask;
 use crate::sim::Sim;
@@ -28,10 +28,7 @@ impl Sim<'_> {
             mask::first(&self.boundary.view.masks.online).unwrap_or_default()
         };
         self.interrupt(cpu);
-        let entered = enter(self);
-        // SAFETY: it was entered just now.
-        unsafe { call.run() };
-        leave(self, entered);
+        call_timer(self, call);
         self.end_op();
     }
 }

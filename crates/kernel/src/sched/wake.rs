@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Waking tasks: the kernel's `try_to_wake_up` and `wake_up_new_task`.
 
-use crate::boundary::call;
+use crate::boundary::Callback;
 use crate::boundary::requests::Context;
 use crate::consts::{
     DSQ_LOCAL, ENQ_CPU_SELECTED, ENQ_WAKEUP, SLICE_DFL, WAKE_FORK, WAKE_SYNC, WAKE_TTWU,
@@ -82,10 +82,11 @@ impl Sim<'_> {
         if p.nr_cpus_allowed == 1 {
             return (self.fallback_cpu(id), enq_flags);
         }
-        let cpu = if self.boundary.ops.select_cpu.is_some() {
+        let cpu = if self.boundary.ops.has(Callback::SelectCpu) {
             self.boundary.requests.context = Context::Enqueue(id);
-            let p = self.boundary.view.pointer(id);
-            let cpu = call!(self, select_cpu, p, prev_cpu.0 as i32, wake_flags).unwrap_or(-1);
+            let p = self.boundary.view.address(id);
+            let chosen = self.call(Callback::SelectCpu, [p, u64::from(prev_cpu.0), wake_flags]);
+            let cpu = chosen.map_or(-1, |cpu| cpu as i32);
             self.boundary.requests.context = Context::Other;
             if cpu >= 0 && self.cpus.contains(CpuId(cpu as u32)) {
                 CpuId(cpu as u32)

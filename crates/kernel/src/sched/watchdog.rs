@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The watchdog: a task that could run and was not run for too long ends the policy, as in the kernel.
 
-use policy::abi::ExitInfo;
-
+use crate::boundary::shown::{ExitInfo, ExitKind};
+use crate::boundary::{Callback, Register};
 use crate::clock::events::Event;
 use crate::end::Exit;
 use crate::ids::TaskId;
@@ -73,8 +73,8 @@ impl Sim<'_> {
     /// Tell the policy that it is over.
     pub(crate) fn exit_policy(&mut self) {
         let (kind, reason, message) = match self.end.exit() {
-            None => (64, c"unregistered from user space", String::new()),
-            Some(Exit::Ejected(reason)) => (1_024, c"runtime error", reason.clone()),
+            None => (ExitKind::UNREG, c"unregistered from user space", String::new()),
+            Some(Exit::Ejected(reason)) => (ExitKind::ERROR, c"runtime error", reason.clone()),
             Some(Exit::Failed(_)) => return,
         };
         self.call_exit(kind, 0, reason, &message);
@@ -82,7 +82,7 @@ impl Sim<'_> {
 
     pub(crate) fn call_exit(
         &mut self,
-        kind: i32,
+        kind: ExitKind,
         exit_code: i64,
         reason: &std::ffi::CStr,
         message: &str,
@@ -92,8 +92,9 @@ impl Sim<'_> {
             kind,
             exit_code,
             reason: reason.as_ptr(),
-            msg: message.as_ptr(),
+            msg: message.as_ptr().cast_mut(),
+            dump: c"".as_ptr().cast_mut(),
         };
-        crate::boundary::call!(self, exit, &raw mut info);
+        self.call(Callback::Exit, [(&raw mut info).register()]);
     }
 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use workload::interpreter::{Call, Element, Interpreter, Registers, Step, Stop, World};
 use workload::plan::Policy;
 
-use crate::boundary::call;
+use crate::boundary::Callback;
 use crate::cpu::work_of;
 use crate::ids::{CpuId, TaskId};
 use crate::observe::Happened;
@@ -66,14 +66,9 @@ impl Sim<'_> {
         if self.tasks[id].class == Class::Rt {
             return self.yield_rt(cpu, id);
         }
-        if self.boundary.ops.yield_.is_some() {
+        if self.boundary.ops.has(Callback::Yield) {
             self.update_curr(cpu);
-            call!(
-                self,
-                yield_,
-                self.boundary.view.pointer(id),
-                std::ptr::null_mut()
-            );
+            self.call(Callback::Yield, [self.boundary.view.address(id), 0]);
         } else {
             self.boundary.view.task_mut(id).scx.slice = 0;
         }

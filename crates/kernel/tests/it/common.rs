@@ -8,9 +8,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use kernel::{Options, Outcome};
+use kernel::{Execution, Options, Outcome};
 use machine::{Costs, Machine, Numbering, RtGuard, Shape, Topology};
-use policy::Native;
 use workload::plan::{Draw, End, Group, Inst, Plan, Policy, Start, Value};
 
 pub const MS: i64 = 1_000_000;
@@ -71,7 +70,7 @@ pub fn no_costs() -> Costs {
         thread_ns: 0,
         callback_ns: 0,
         kfunc_ns: 0,
-        step_ns: 0,
+        instruction_ps: 0,
         lock_hold_ns: 0,
         lock_hold_log_ns: 0,
         lock_transfer_ns: [0; 5],
@@ -161,11 +160,11 @@ pub fn policy_path(name: &str) -> PathBuf {
 }
 
 pub fn simulate(machine: &Machine, plan: Plan, policy: &str, options: Options) -> Outcome {
-    let mut native = Native::load(&policy_path(policy)).unwrap();
+    let program = kernel::load(&policy_path(policy), Execution::default()).unwrap();
     kernel::simulate(
         machine,
         plan,
-        &mut native,
+        &program,
         policy,
         &BTreeMap::new(),
         options,

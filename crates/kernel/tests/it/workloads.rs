@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use cell::Status;
 use kernel::{Options, Outcome};
 use machine::{Machine, RtGuard};
-use policy::Native;
 use workload::Workload;
 
 use crate::common::policy_path;
@@ -40,7 +39,7 @@ fn root() -> PathBuf {
 
 struct Lab {
     machine: Machine,
-    policies: BTreeMap<String, Native>,
+    policies: BTreeMap<String, Program>,
 }
 
 impl Lab {
@@ -72,7 +71,7 @@ impl Lab {
         let native = self
             .policies
             .entry(policy.to_string())
-            .or_insert_with(|| Native::load(&policy_path(policy)).unwrap());
+            .or_insert_with(|| kernel::load(&policy_path(policy), Execution::default()).unwrap());
         let options = Options {
             strict,
             ..Options::default()

@@ -10,7 +10,7 @@ use cell::Status;
 use clap::Args;
 use kernel::{Options, Outcome};
 use machine::{Costs, Machine, Numbering, RtGuard, Shape, Topology};
-use policy::Native;
+use kernel::{Execution, Program};
 use workload::plan::{Draw, End, Group, Inst, Plan, Policy, Start, Value};
 
 use crate::arguments::find;
@@ -67,10 +67,10 @@ const PASSES: usize = 25;
 
 pub fn run(args: &BenchArgs) -> Result<u8> {
     let scheduler = find("schedulers", &args.scheduler, "")?;
-    let mut native = Native::load(&scheduler)?;
+    let program = kernel::load(&scheduler, Execution::default())?;
     if args.memory {
         let machine = machine(1_024);
-        simulate(&machine, plan(10_000, 1_000_000_000), &mut native)?;
+        simulate(&machine, plan(10_000, 1_000_000_000), &program)?;
         println!("{}", peak_kib()?);
         return Ok(0);
     }
@@ -92,7 +92,7 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
         .iter()
         .filter(|load| args.cpus.is_none_or(|cpus| cpus == load.cpus))
     {
-        let rate = switches_per_us(load, &mut native)?;
+        let rate = switches_per_us(load, &program)?;
         if load.tasks > 8 {
             rates.push(rate);
         }
@@ -128,14 +128,14 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
     Ok(u8::from(missed))
 }
 
-fn switches_per_us(load: &Load, native: &mut Native) -> Result<f64> {
+fn switches_per_us(load: &Load, program: &Program) -> Result<f64> {
     let machine = machine(load.cpus);
     let mut best = 0.0_f64;
     // About 200,000 switches a pass.
     let seconds_ns = 100_000_000_000 / u64::from(load.tasks);
     for _ in 0..PASSES {
         let started_ns = cpu_ns();
-        let outcome = simulate(&machine, plan(load.tasks, seconds_ns), native)?;
+        let outcome = simulate(&machine, plan(load.tasks, seconds_ns), program)?;
         best = best.max(outcome.switches as f64 * 1e3 / (cpu_ns() - started_ns) as f64);
     }
     Ok(best)
@@ -152,12 +152,12 @@ fn cpu_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-fn simulate(machine: &Machine, plan: Plan, native: &mut Native) -> Result<Outcome> {
+fn simulate(machine: &Machine, plan: Plan, program: &Program) -> Result<Outcome> {
     let tunables = BTreeMap::new();
     let outcome = kernel::simulate(
         machine,
         plan,
-        native,
+        program,
         "bench",
         &tunables,
         Options::default(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use policy::{CompileError, Manifest, Source, Target};
+use policy::{CompileError, Manifest, Source};
 use serde_json::json;
 
 use cell::{assignments, quoted};
@@ -103,7 +103,7 @@ pub fn worker(args: &WorkerArgs) -> Result<u8> {
 /// Builds for the kernel.
 pub fn object(args: &ObjectArgs) -> Result<u8> {
     let source = Source::find(&find("schedulers", &args.policy, "")?)?;
-    if build(|| policy::build(&source, Target::Bpf, &args.object))?.is_none() {
+    if build(|| policy::build(&source, &args.object))?.is_none() {
         return Ok(BAD_INPUT);
     }
     let manifest = Manifest::of_elf(&std::fs::read(&args.object)?)?;
@@ -115,7 +115,7 @@ pub fn object(args: &ObjectArgs) -> Result<u8> {
 
 pub fn run(args: &CheckArgs) -> Result<u8> {
     let source = Source::find(&find("schedulers", &args.policy, "")?)?;
-    let Some(object) = build(|| policy::build_cached(&source, Target::Checked))? else {
+    let Some(object) = build(|| policy::build_cached(&source))? else {
         return Ok(BAD_INPUT);
     };
     let manifest = Manifest::of_elf(&std::fs::read(&object)?)?;

@@ -8,7 +8,7 @@ use anyhow::Result;
 use cell::{Arm, DEFAULT, METRICS};
 use clap::Args;
 use machine::Machine;
-use policy::{Native, Source};
+use policy::{Object, Source};
 use serde_json::{Value, json};
 use workload::Workload;
 
@@ -113,7 +113,7 @@ fn source(name: &str, build: bool) -> Result<Value> {
     let path = find("schedulers", name, "")?;
     let source = Source::find(&path)?;
     let mut entry = if build {
-        Native::load(&path)?.manifest.json()
+        Object::load(&path)?.manifest.json()
     } else {
         json!({})
     };

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Which memory a policy's code may touch, asked where accesses are checked: in the kernel the verifier has proved it
+//! before the code runs.
+
+use bpf::host::Host;
+
+use super::Boundary;
+use super::model::Kernel;
+use super::outside::back;
+
+/// # Safety
+/// As for [`back`].
+pub unsafe extern "C" fn allowed<K: Kernel>(
+    host: *mut Host,
+    address: u64,
+    bytes: u64,
+    write: u64,
+) -> u64 {
+    // SAFETY: asked by the policy's code through its host.
+    let boundary = unsafe { back::<K>(host) }.boundary();
+    u64::from(boundary.may_touch(address, bytes, write != 0))
+}
+
+/// An area of memory, as addresses.
+#[derive(Clone, Copy)]
+pub struct Area {
+    pub start: u64,
+    pub bytes: u64,
+}
+
+impl Area {
+    pub fn of<T: ?Sized>(at: *const T, bytes: usize) -> Self {
+        Self {
+            start: at.addr() as u64,
+            bytes: bytes as u64,
+        }
+    }
+
+    pub fn holds(self, address: u64, bytes: u64) -> bool {
+        let offset = address.wrapping_sub(self.start);
+        offset <= self.bytes && bytes <= self.bytes - offset
+    }
+}
+
+impl Boundary {
+    /// Arguments of the callbacks under way, global data, values of maps, and what is shown of tasks and machine.
+    pub(super) fn may_touch(&self, address: u64, bytes: u64, write: bool) -> bool {
+        let holds = |area: Area| area.holds(address, bytes);
+        self.arguments.iter().copied().any(holds)
+            || holds(Area::of(self.data.pointer(), self.data.len() * 8))
+            || self.maps.areas().any(holds)
+            || self.view.may_touch(address, bytes, write)
+    }
+}

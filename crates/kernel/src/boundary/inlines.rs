@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Calls that a translated policy answers from memory, without coming back here. Each has a twin in [`super::helpers`]
+//! or [`super::kfuncs`], which the interpreter uses: traces of both are compared by tests.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::mem::offset_of;
+
+use bpf::image::{Image, Outside};
+use bpf::{Inline, Options};
+
+use super::maps::Handle;
+use super::shown::TaskStruct;
+use super::world::World;
+
+/// Helpers by number, with their function in `inlines.c`.
+const HELPERS: &[(u32, &str)] = &[
+    (1, "inline_lookup"),
+    (5, "inline_now"),
+    (8, "inline_this_cpu"),
+    (154, "inline_first_argument"),
+    (TASK_STORAGE_GET, "inline_task_storage"),
+    (158, "inline_current"),
+    (195, "inline_lookup_percpu"),
+];
+
+const TASK_STORAGE_GET: u32 = 156;
+
+const KFUNCS: &[(&str, &str)] = &[
+    ("scx_bpf_now", "inline_now"),
+    ("scx_bpf_nr_cpu_ids", "inline_nr_cpu_ids"),
+    ("scx_bpf_get_possible_cpumask", "inline_possible"),
+    ("scx_bpf_get_online_cpumask", "inline_online"),
+    ("scx_bpf_put_cpumask", "inline_nothing"),
+    ("scx_bpf_get_idle_cpumask", "inline_idle"),
+    ("scx_bpf_get_idle_smtmask", "inline_idle_smt"),
+    ("scx_bpf_put_idle_cpumask", "inline_nothing"),
+    ("bpf_task_release", "inline_nothing"),
+    ("bpf_rcu_read_lock", "inline_nothing"),
+    ("bpf_rcu_read_unlock", "inline_nothing"),
+    ("bpf_cpumask_test_cpu", "inline_test_cpu"),
+    ("bpf_iter_num_new", "inline_num_new"),
+    ("bpf_iter_num_next", "inline_num_next"),
+    ("bpf_iter_num_destroy", "inline_num_destroy"),
+];
+
+/// How an image is translated for the model.
+pub fn options(image: &Image, paranoid: bool) -> Options {
+    let inlines: BTreeMap<Outside, Inline> = image
+        .outside
+        .iter()
+        .filter_map(|outside| {
+            let function = function(outside)?.to_owned();
+            let quiet = true;
+            Some((outside.clone(), Inline { function, quiet }))
+        })
+        .collect();
+    Options {
+        paranoid,
+        prelude: prelude(image),
+        inlines,
+    }
+}
+
+fn function(outside: &Outside) -> Option<&'static str> {
+    match outside {
+        Outside::Helper(number) => HELPERS
+            .iter()
+            .find(|(known, _)| known == number)
+            .map(|(_, function)| *function),
+        Outside::Kfunc(name) => KFUNCS
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, function)| *function),
+    }
+}
+
+fn prelude(image: &Image) -> String {
+    let mut text = String::new();
+    let mut define = |name: &str, value: usize| {
+        let _ = writeln!(text, "#define {name} {value}");
+    };
+    macro_rules! places {
+        ($prefix:literal, $of:ty: $($field:ident)*) => {
+            $(define(concat!($prefix, "_", stringify!($field)), offset_of!($of, $field));)*
+        };
+    }
+    places!("WORLD", World: now_ns cpu nr_cpu_ids current idle idle_smt online possible calls);
+    places!("HANDLE", Handle: values entries stride cpu_stride);
+    places!("TASK", TaskStruct: storage_map storage);
+    let storage = Outside::Helper(TASK_STORAGE_GET);
+    let index = image.outside.iter().position(|outside| *outside == storage);
+    define("OUTSIDE_task_storage_get", index.unwrap_or(0));
+    text + include_str!("inlines.c")
+}

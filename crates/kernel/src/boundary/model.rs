@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the boundary asks of the model.
+
+use bpf::host::Host;
+
+use super::shown::CpuMask;
+use super::{Boundary, Callback};
+use crate::ids::{CpuId, DsqIndex, TaskId};
+use crate::task::Verdict;
+
+/// What a policy can ask the time, and where it runs.
+pub struct Moment {
+    pub clock_ns: u64,
+    pub cpu: CpuId,
+    pub in_interrupt: bool,
+    pub current: TaskId,
+}
+
+/// The work of a policy's code in one callback.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// BPF instructions executed.
+    pub instructions: u64,
+    /// Helpers and kfuncs called.
+    pub calls: u64,
+}
+
+/// The model as policies use it.
+pub trait Kernel: Sized {
+    fn boundary(&mut self) -> &mut Boundary;
+    fn moment(&self) -> Moment;
+    /// A callback is about to be called.
+    fn calls(&mut self, callback: Callback);
+    /// A callback of the policy has done so much.
+    fn charge_policy(&mut self, work: Work);
+    /// The policy is thrown out.
+    fn eject(&mut self, reason: String);
+    /// The policy's code did what the verifier would have refused.
+    fn fault(&mut self, fault: &Host);
+
+    fn create_dsq(&mut self, id: u64, node: i32) -> i32;
+    fn destroy_dsq(&mut self, id: u64);
+    fn insert(&mut self, task: TaskId, verdict: Verdict);
+    fn move_to_local(&mut self, dsq_id: u64) -> bool;
+    fn nr_queued(&self, dsq_id: u64) -> i32;
+    fn walk(&self, dsq_id: u64) -> Option<Walk>;
+    fn walk_on(&self, walk: &mut Walk) -> Option<TaskId>;
+    /// `None`: the task or the walk does not exist.
+    fn move_walked(&mut self, what: Option<(TaskId, Walk)>, dsq_id: u64, enq_flags: u64) -> bool;
+
+    fn kick(&mut self, cpu: i32, flags: u64);
+    /// The CPU, and whether it was idle and is claimed.
+    fn select_cpu_dfl(&mut self, task: TaskId, prev_cpu: i32, wake_flags: u64) -> (i32, bool);
+    fn pick_idle_cpu(&mut self, allowed: &CpuMask, flags: u64) -> i32;
+    fn pick_any_cpu(&mut self, allowed: &CpuMask, flags: u64) -> i32;
+    fn test_and_clear_cpu_idle(&mut self, cpu: i32) -> bool;
+
+    /// `None`: the idle task.
+    fn task_cpu(&self, task: Option<TaskId>) -> CpuId;
+    fn task_running(&self, task: TaskId) -> bool;
+    fn task_with_pid(&self, pid: i32) -> Option<TaskId>;
+    /// Let a timer of the policy go off after this time; the number tells a later start from an earlier one.
+    fn start_timer(&mut self, index: usize, ns: u64);
+}
+
+/// A walk through a dispatch queue, in the words of `struct bpf_iter_scx_dsq`.
+#[derive(Clone, Copy)]
+pub struct Walk {
+    pub dsq: DsqIndex,
+    /// The queue's count of insertions when the walk began: what came in later is not part of it.
+    pub limit: u32,
+    /// Where the walk is: index, key and order of the last task seen.
+    pub at: Option<(u32, u64, i64)>,
+    pub slice_ns: Option<u64>,
+    pub vtime: Option<u64>,
+}
+
+// [queue + 1 | flags << 32, insertion limit | index << 32, key, order, slice, vtime].
+const STARTED: u64 = 1 << 32;
+pub const HAS_SLICE: u64 = 1 << 33;
+pub const HAS_VTIME: u64 = 1 << 34;
+
+impl Walk {
+    pub fn read(words: &[u64; 6]) -> Option<Self> {
+        let flags = words[0];
+        Some(Self {
+            dsq: DsqIndex((flags as u32).checked_sub(1)?),
+            limit: words[1] as u32,
+            at: (flags & STARTED != 0).then(|| {
+                let index = (words[1] >> 32) as u32;
+                (index, words[2], words[3].cast_signed())
+            }),
+            slice_ns: (flags & HAS_SLICE != 0).then_some(words[4]),
+            vtime: (flags & HAS_VTIME != 0).then_some(words[5]),
+        })
+    }
+
+    /// Write down where the walk is.
+    pub fn write(&self, words: &mut [u64; 6]) {
+        words[0] = words[0] & !u64::from(u32::MAX) | u64::from(self.dsq.0 + 1);
+        words[1] = u64::from(self.limit);
+        if let Some((index, key, order)) = self.at {
+            words[0] |= STARTED;
+            words[1] |= u64::from(index) << 32;
+            words[2] = key;
+            words[3] = order.cast_unsigned();
+        }
+    }
+}

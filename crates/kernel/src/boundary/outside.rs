@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How helpers and kfuncs are written down: name, number or kernel, arguments, and what they do.
+
+use std::ffi::c_void;
+
+use bpf::btf::TypeId;
+use bpf::host::{Call, Host};
+
+use super::model::Kernel;
+use super::shown::{Shown, Types};
+use super::world::World;
+
+/// A value as a register holds it.
+pub trait Register: Shown {
+    fn of(register: u64) -> Self;
+    fn register(self) -> u64;
+}
+
+macro_rules! registers {
+    ($($number:ty)*) => {
+        $(impl Register for $number {
+            #[inline]
+            fn of(register: u64) -> Self {
+                register as $number
+            }
+            #[inline]
+            fn register(self) -> u64 {
+                self as u64
+            }
+        })*
+    };
+}
+
+registers! { u32 u64 i32 i64 }
+
+impl Register for bool {
+    #[inline]
+    fn of(register: u64) -> Self {
+        register as u8 != 0
+    }
+    #[inline]
+    fn register(self) -> u64 {
+        u64::from(self)
+    }
+}
+
+impl Register for () {
+    #[inline]
+    fn of(_register: u64) -> Self {}
+    #[inline]
+    fn register(self) -> u64 {
+        0
+    }
+}
+
+impl<T: Shown> Register for *mut T {
+    #[inline]
+    fn of(register: u64) -> Self {
+        std::ptr::with_exposed_provenance_mut(register as usize)
+    }
+    #[inline]
+    fn register(self) -> u64 {
+        self.expose_provenance() as u64
+    }
+}
+
+impl<T: Shown> Register for *const T {
+    #[inline]
+    fn of(register: u64) -> Self {
+        std::ptr::with_exposed_provenance(register as usize)
+    }
+    #[inline]
+    fn register(self) -> u64 {
+        self.expose_provenance() as u64
+    }
+}
+
+/// Releases of the kernel, as `6.12` is 612.
+pub type Release = u32;
+
+/// A kfunc of the model.
+pub struct Kfunc {
+    pub name: &'static str,
+    /// The first release that has it in this form, and the first that has not any more.
+    pub since: Release,
+    pub until: Release,
+    pub call: Call,
+    pub describe: fn(&mut Types) -> TypeId,
+}
+
+impl Kfunc {
+    pub fn is_in(&self, release: Release) -> bool {
+        (self.since..self.until).contains(&release)
+    }
+}
+
+/// A helper of the model, by its number in `enum bpf_func_id`.
+pub struct Helper {
+    pub number: u32,
+    pub name: &'static str,
+    pub call: Call,
+}
+
+/// The world around the code that runs: what a helper or kfunc is called with.
+///
+/// # Safety
+/// `host` is that of a policy that was entered with a model of type `K`, and nothing else made of it is alive.
+#[inline]
+pub unsafe fn back<'k, K: Kernel>(host: *mut Host) -> &'k mut K {
+    // SAFETY: the caller's promise.
+    unsafe { &mut *(*host).owner.cast::<K>() }
+}
+
+/// Code asked for a helper or kfunc: count it.
+#[inline]
+pub(super) unsafe fn count(host: *mut Host) {
+    // SAFETY: the host of every policy is the first member of a world.
+    unsafe { (*host.cast::<World>()).calls += 1 };
+}
+
+/// A call, from registers to arguments and back. `$host` is the pointer to the host.
+macro_rules! outside {
+    ($host:ident, ($($argument:ident: $type:ty),*), $result:ty, $body:expr) => {{
+        #[allow(unused_variables, unused_mut, reason = "not every call has all five arguments")]
+        #[allow(
+            unsafe_op_in_unsafe_fn,
+            reason = "pointers are those that the policy got from the model, or of its own variables"
+        )]
+        unsafe extern "C" fn call<K: $crate::boundary::model::Kernel>(
+            $host: *mut bpf::host::Host,
+            first: u64,
+            second: u64,
+            third: u64,
+            fourth: u64,
+            fifth: u64,
+        ) -> u64 {
+            // SAFETY: called by the policy's code through the table of its host.
+            unsafe { $crate::boundary::outside::count($host) };
+            let mut registers = [first, second, third, fourth, fifth].into_iter();
+            $(
+                let $argument = <$type as $crate::boundary::outside::Register>::of(
+                    registers.next().unwrap_or_default(),
+                );
+            )*
+            let result: $result = $body;
+            $crate::boundary::outside::Register::register(result)
+        }
+        call::<K> as bpf::host::Call
+    }};
+}
+
+/// `since NAME(ARGUMENTS) -> RESULT = |HOST| BODY;`, or `since..until` for a form that went again.
+macro_rules! kfuncs {
+    ($($since:literal $(.. $until:literal)? $name:ident ($($argument:ident: $type:ty),*) $(-> $result:ty)?
+        = |$host:ident| $body:expr;)*) => {
+        pub fn kfuncs<K: $crate::boundary::model::Kernel>() -> Vec<$crate::boundary::outside::Kfunc> {
+            vec![$({
+                #[allow(unused_mut, unused_assignments, reason = "most have no end")]
+                let until = { let mut until = u32::MAX; $(until = $until;)? until };
+                $crate::boundary::outside::Kfunc {
+                    name: stringify!($name),
+                    since: $since,
+                    until,
+                    call: $crate::boundary::outside::outside!(
+                        $host, ($($argument: $type),*), kfuncs!(@ $($result)?), $body
+                    ),
+                    describe: |types| {
+                        let result = <kfuncs!(@ $($result)?) as $crate::boundary::shown::Shown>::describe(types);
+                        let arguments = [$((
+                            stringify!($argument),
+                            <$type as $crate::boundary::shown::Shown>::describe(types),
+                        ),)*];
+                        types.btf.prototype(result, &arguments)
+                    },
+                }
+            },)*]
+        }
+    };
+    (@) => { () };
+    (@ $result:ty) => { $result };
+}
+
+/// `NUMBER NAME(ARGUMENTS) -> RESULT = |HOST| BODY;`
+macro_rules! helpers {
+    ($($number:literal $name:ident ($($argument:ident: $type:ty),*) -> $result:ty = |$host:ident| $body:expr;)*) => {
+        pub fn helpers<K: $crate::boundary::model::Kernel>() -> Vec<$crate::boundary::outside::Helper> {
+            vec![$(
+                $crate::boundary::outside::Helper {
+                    number: $number,
+                    name: stringify!($name),
+                    call: $crate::boundary::outside::outside!($host, ($($argument: $type),*), $result, $body),
+                },
+            )*]
+        }
+    };
+}
+
+pub(super) use {helpers, kfuncs, outside};
+
+/// Text of the policy up to its NUL, at most so many bytes; none for a null pointer.
+///
+/// # Safety
+/// The text ends with a NUL within that many bytes, or as many bytes may be read.
+pub unsafe fn text(at: *const c_void, most: usize) -> Vec<u8> {
+    let at = at.cast::<u8>();
+    if at.is_null() {
+        return Vec::new();
+    }
+    (0..most)
+        // SAFETY: the caller's promise.
+        .map(|index| unsafe { *at.add(index) })
+        .take_while(|byte| *byte != 0)
+        .collect()
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A policy's object, linked against the model and ready to be executed.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use bpf::btf::Btf;
+use bpf::image::{Image, Outside};
+use bpf::{Environment, Executor, Interpreter, Native, host::{self, Host}, link};
+use policy::{Manifest, Object, Setting, TopologyGlobals};
+
+use super::model::Kernel;
+use super::outside::{Helper, Kfunc, Release};
+use super::shown::{self, ExitInfo, ExitTaskArgs, InitTaskArgs, Shown, Types};
+use super::{Code, Ops, helpers, inlines, kfuncs, maps};
+
+/// The release whose interface the model has.
+pub const RELEASE: Release = 702;
+
+/// A policy that can run. It holds no state: what runs it has its own data and maps.
+pub struct Program {
+    pub name: String,
+    pub manifest: Manifest,
+    pub image: Arc<Image>,
+    execution: Execution,
+    ops: Ops,
+    executor: Executor,
+}
+
+/// How a policy's code is executed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Execution {
+    /// Translated to native code.
+    #[default]
+    Translated,
+    /// The same, with every access checked.
+    Paranoid,
+    /// Instruction by instruction, every access checked: slow, and the reference for the others.
+    Interpreted,
+}
+
+impl Program {
+    /// Everything that the object refers to and the model has not is an error, all of it at once.
+    pub fn link<K: Kernel>(object: &Object, execution: Execution) -> Result<Self> {
+        let helpers = helpers::helpers::<K>();
+        let environment = Environment {
+            btf: btf::<K>(RELEASE),
+            helpers: helpers.iter().map(|helper| helper.number).collect(),
+            map_kinds: maps::kind::KNOWN.iter().copied().collect(),
+            version: RELEASE / 100 << 16 | RELEASE % 100 << 8,
+            ..Environment::default()
+        };
+        let image = link(&object.elf, &environment).with_context(|| object.name.clone())?;
+        let image = Arc::new(image);
+        let ops = Ops::of(&image)
+            .map_err(anyhow::Error::msg)
+            .with_context(|| object.name.clone())?;
+        let executor = if execution == Execution::Interpreted {
+            Executor::Interpreter(Interpreter::new(Arc::clone(&image))?)
+        } else {
+            let options = inlines::options(&image, execution == Execution::Paranoid);
+            let kept = policy::cache_dir("translated")?;
+            Executor::Native(Native::load(&image, &options, &kept)?)
+        };
+        Ok(Self {
+            name: object.name.clone(),
+            manifest: object.manifest.clone(),
+            image,
+            execution,
+            ops,
+            executor,
+        })
+    }
+
+    /// Global data as a run begins with it.
+    pub fn data(&self, settings: &[Setting], topology: &TopologyGlobals) -> Result<Vec<u8>> {
+        let mut data = vec![0; self.image.data_bytes as usize];
+        for section in self.image.data.iter().filter(|section| !section.arena) {
+            let at = section.offset as usize;
+            data[at..at + section.bytes.len()].copy_from_slice(&section.bytes);
+        }
+        for setting in settings {
+            let bytes = setting.value.to_le_bytes();
+            let place = self.place(&setting.name);
+            let place = place.with_context(|| format!("{}: no global {}", self.name, setting.name))?;
+            let count = place.len().min(bytes.len());
+            data[place.start..place.start + count].copy_from_slice(&bytes[..count]);
+        }
+        for (name, value) in topology.numbers() {
+            self.tell(&mut data, name, &value.to_le_bytes())?;
+        }
+        for (name, values) in topology.arrays() {
+            let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            self.tell(&mut data, name, &bytes)?;
+        }
+        Ok(data)
+    }
+
+    /// A policy that does not ask is not told.
+    fn tell(&self, data: &mut [u8], name: &str, bytes: &[u8]) -> Result<()> {
+        let Some(place) = self.place(name) else {
+            return Ok(());
+        };
+        ensure!(
+            bytes.len() <= place.len(),
+            "{}: {name} holds {} bytes, not {}",
+            self.name,
+            place.len(),
+            bytes.len()
+        );
+        data[place.start..place.start + bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Where a global lies in the block of data.
+    fn place(&self, name: &str) -> Option<std::ops::Range<usize>> {
+        let global = self.image.globals.iter().find(|global| global.name == name)?;
+        let start = (self.image.data[global.data as usize].offset + global.offset) as usize;
+        Some(start..start + global.bytes as usize)
+    }
+
+    /// For a model of this type.
+    pub(crate) fn code<'a, K: Kernel>(&'a self, data: &'a [u8]) -> Code<'a> {
+        let (kfuncs, helpers) = (kfuncs::kfuncs::<K>(), helpers::helpers::<K>());
+        let calls = self.image.outside.iter().map(|outside| match outside {
+            Outside::Helper(number) => helper(&helpers, *number),
+            Outside::Kfunc(name) => kfunc(&kfuncs, name),
+        });
+        let mut code = Code {
+            ops: self.ops.clone(),
+            maps: &self.image.maps,
+            data,
+            calls: calls.collect(),
+            checked: self.execution != Execution::Translated,
+            host: Host::default(),
+        };
+        // SAFETY: the simulation that runs the code borrows this program as long as it lives.
+        unsafe { self.executor.attach(&mut code.host) };
+        code
+    }
+
+    /// What went wrong, and where in the source.
+    pub fn describe(&self, fault: &Host) -> String {
+        format!("{}: {}", self.name, self.image.describe_fault(fault))
+    }
+}
+
+fn helper(helpers: &[Helper], number: u32) -> host::Call {
+    let found = helpers.iter().find(|helper| helper.number == number);
+    found.expect("the linker knows what there is").call
+}
+
+fn kfunc(kfuncs: &[Kfunc], name: &str) -> host::Call {
+    let found = kfuncs.iter().find(|kfunc| kfunc.name == name && kfunc.is_in(RELEASE));
+    found.expect("the linker knows what there is").call
+}
+
+/// The model's BTF, as a kernel of this release would show it.
+pub fn btf<K: Kernel>(release: Release) -> Btf {
+    let mut types = Types::default();
+    Ops::describe(&mut types);
+    InitTaskArgs::describe(&mut types);
+    ExitTaskArgs::describe(&mut types);
+    ExitInfo::describe(&mut types);
+    for enumeration in shown::ENUMERATIONS {
+        types.enumeration(enumeration);
+    }
+    for kfunc in kfuncs::kfuncs::<K>() {
+        if kfunc.is_in(release) {
+            let prototype = (kfunc.describe)(&mut types);
+            types.btf.function(kfunc.name, prototype);
+        }
+    }
+    let int = i32::describe(&mut types);
+    types.btf.variable("__preempt_count", int);
+    types.btf.build()
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The structures that policies see, each with its BTF: a policy's fields are relocated against these, and a field that
+//! is not here does not exist for it.
+
+use std::collections::BTreeMap;
+use std::ffi::{c_char, c_void};
+
+use bpf::btf::{Builder, TypeId};
+
+use crate::consts::{
+    DEQ_SCHED_CHANGE, DEQ_SLEEP, ENQ_CPU_SELECTED, ENQ_HEAD, ENQ_LAST, ENQ_PREEMPT, ENQ_WAKEUP, WAKE_FORK, WAKE_SYNC,
+    WAKE_TTWU,
+};
+
+/// A type that goes into the model's BTF.
+pub trait Shown {
+    fn describe(types: &mut Types) -> TypeId;
+}
+
+/// The model's BTF while it is made; every structure and enumeration is described once.
+#[derive(Default)]
+pub struct Types {
+    pub btf: Builder,
+    known: BTreeMap<&'static str, TypeId>,
+}
+
+type Describe = fn(&mut Types) -> TypeId;
+
+impl Types {
+    /// A structure, whose members may point back to it.
+    fn structure<const N: usize>(
+        &mut self,
+        name: &'static str,
+        bytes: usize,
+        members: [(&'static str, usize, Describe); N],
+    ) -> TypeId {
+        if let Some(known) = self.known.get(name) {
+            return *known;
+        }
+        let id = self.btf.structure(name, bytes as u32);
+        self.known.insert(name, id);
+        for (member, offset, describe) in members {
+            let of = describe(self);
+            self.btf.member(id, member, of, offset as u32 * 8);
+        }
+        id
+    }
+
+    pub fn enumeration(&mut self, shown: &Enumeration) -> TypeId {
+        *self.known.entry(shown.name).or_insert_with(|| {
+            let narrow: Option<Vec<(&str, i32)>> = (shown.values.iter())
+                .map(|(name, value)| Some((*name, i32::try_from(*value).ok()?)))
+                .collect();
+            match narrow {
+                Some(values) => self.btf.enumeration(shown.name, &values),
+                None => self.btf.enumeration64(shown.name, shown.values),
+            }
+        })
+    }
+}
+
+macro_rules! integers {
+    ($($rust:ty = $name:literal, $signed:literal;)*) => {
+        $(impl Shown for $rust {
+            fn describe(types: &mut Types) -> TypeId {
+                types.btf.int($name, size_of::<$rust>() as u32, $signed)
+            }
+        })*
+    };
+}
+
+integers! {
+    u8 = "unsigned char", false;
+    u16 = "unsigned short", false;
+    u32 = "unsigned int", false;
+    u64 = "unsigned long long", false;
+    i32 = "int", true;
+    i64 = "long long", true;
+}
+
+impl Shown for bool {
+    fn describe(types: &mut Types) -> TypeId {
+        types.btf.bool()
+    }
+}
+
+impl Shown for c_char {
+    fn describe(types: &mut Types) -> TypeId {
+        types.btf.char()
+    }
+}
+
+impl Shown for () {
+    fn describe(_types: &mut Types) -> TypeId {
+        Builder::VOID
+    }
+}
+
+impl Shown for c_void {
+    fn describe(_types: &mut Types) -> TypeId {
+        Builder::VOID
+    }
+}
+
+impl<T: Shown> Shown for *mut T {
+    fn describe(types: &mut Types) -> TypeId {
+        let to = T::describe(types);
+        types.btf.pointer(to)
+    }
+}
+
+impl<T: Shown> Shown for *const T {
+    fn describe(types: &mut Types) -> TypeId {
+        let to = T::describe(types);
+        let to = types.btf.constant(to);
+        types.btf.pointer(to)
+    }
+}
+
+impl<T: Shown, const N: usize> Shown for [T; N] {
+    fn describe(types: &mut Types) -> TypeId {
+        let element = T::describe(types);
+        types.btf.array(element, N as u32)
+    }
+}
+
+/// Structures by their names in the kernel. Fields behind `hidden` are the model's own.
+macro_rules! shown {
+    ($(
+        $(#[$doc:meta])*
+        $name:literal: $rust:ident {
+            $($(#[$field_doc:meta])* $field:ident: $type:ty,)*
+        } $(hidden { $($hidden:ident: $hidden_type:ty,)* })?
+    )*) => {
+        $(
+            $(#[$doc])*
+            #[repr(C)]
+            #[derive(Clone, Debug, PartialEq, Eq)]
+            pub struct $rust {
+                $($(#[$field_doc])* pub $field: $type,)*
+                $($(pub $hidden: $hidden_type,)*)?
+            }
+
+            impl Shown for $rust {
+                fn describe(types: &mut Types) -> TypeId {
+                    types.structure(
+                        $name,
+                        size_of::<Self>(),
+                        [$((
+                            stringify!($field),
+                            std::mem::offset_of!(Self, $field),
+                            <$type as Shown>::describe as Describe,
+                        ),)*],
+                    )
+                }
+            }
+        )*
+    };
+}
+
+shown! {
+    "cpumask": CpuMask {
+        bits: [u64; 16],
+    }
+
+    "sched_ext_entity": SchedExtEntity {
+        slice: u64,
+        dsq_vtime: u64,
+        weight: u32,
+        flags: u32,
+    }
+
+    /// What a task asked for with `sched_setattr`'s `sched_runtime`; what it ran so far, up to its CPU's last callback.
+    "sched_entity": SchedEntity {
+        slice: u64,
+        sum_exec_runtime: u64,
+        custom_slice: u8,
+    }
+
+    /// Never dereferenced.
+    "mm_struct": MmStruct {}
+
+    /// What a policy sees of a task. The policy keeps pointers to it, so it must not move while the task lives.
+    "task_struct": TaskStruct {
+        scx: SchedExtEntity,
+        se: SchedEntity,
+        flags: u32,
+        prio: i32,
+        static_prio: i32,
+        rt_priority: u32,
+        policy: u32,
+        nr_cpus_allowed: i32,
+        cpus_ptr: *const CpuMask,
+        migration_disabled: u16,
+        exit_state: i32,
+        pid: i32,
+        tgid: i32,
+        /// Null: a kernel thread.
+        mm: *mut MmStruct,
+        real_parent: *mut TaskStruct,
+        comm: [c_char; 16],
+    } hidden {
+        storage_map: *const c_void,
+        storage: *mut c_void,
+    }
+
+    "scx_init_task_args": InitTaskArgs {
+        fork: bool,
+    }
+
+    "scx_exit_task_args": ExitTaskArgs {
+        cancelled: bool,
+    }
+
+    "scx_exit_info": ExitInfo {
+        kind: ExitKind,
+        exit_code: i64,
+        reason: *const c_char,
+        msg: *mut c_char,
+        dump: *mut c_char,
+    }
+
+    "bpf_timer": Timer {
+        opaque: [u64; 2],
+    }
+
+    "bpf_iter_scx_dsq": DsqIter {
+        opaque: [u64; 6],
+    }
+
+    "bpf_iter_num": NumIter {
+        opaque: [u64; 1],
+    }
+
+    /// Arguments of `__scx_bpf_dsq_insert_vtime`, which are more than registers.
+    "scx_bpf_dsq_insert_vtime_args": InsertVtimeArgs {
+        dsq_id: u64,
+        slice: u64,
+        vtime: u64,
+        enq_flags: u64,
+    }
+}
+
+/// `enum scx_exit_kind`.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExitKind(pub i32);
+
+impl ExitKind {
+    /// From user space; from the kernel, because a CPU came or went; for a policy's error.
+    pub const UNREG: Self = Self(64);
+    pub const UNREG_KERN: Self = Self(66);
+    pub const ERROR: Self = Self(1_024);
+}
+
+/// An enumeration's name and its values, as the kernel of the model has them.
+pub struct Enumeration {
+    pub name: &'static str,
+    pub values: &'static [(&'static str, u64)],
+}
+
+impl Shown for ExitKind {
+    fn describe(types: &mut Types) -> TypeId {
+        types.enumeration(&EXIT_KINDS)
+    }
+}
+
+const EXIT_KINDS: Enumeration = Enumeration {
+    name: "scx_exit_kind",
+    values: &[
+        ("SCX_EXIT_NONE", 0),
+        ("SCX_EXIT_DONE", 1),
+        ("SCX_EXIT_UNREG", 64),
+        ("SCX_EXIT_UNREG_BPF", 65),
+        ("SCX_EXIT_UNREG_KERN", 66),
+        ("SCX_EXIT_SYSRQ", 67),
+        ("SCX_EXIT_PARENT", 68),
+        ("SCX_EXIT_ERROR", 1_024),
+        ("SCX_EXIT_ERROR_BPF", 1_025),
+        ("SCX_EXIT_ERROR_STALL", 1_026),
+    ],
+};
+
+/// Flags of the interface, which move between releases.
+pub const ENUMERATIONS: &[Enumeration] = &[
+    Enumeration {
+        name: "scx_enq_flags",
+        values: &[
+            ("SCX_ENQ_WAKEUP", ENQ_WAKEUP),
+            ("SCX_ENQ_HEAD", ENQ_HEAD),
+            ("SCX_ENQ_CPU_SELECTED", ENQ_CPU_SELECTED),
+            ("SCX_ENQ_PREEMPT", ENQ_PREEMPT),
+            ("SCX_ENQ_REENQ", 1 << 40),
+            ("SCX_ENQ_LAST", ENQ_LAST),
+        ],
+    },
+    Enumeration {
+        name: "scx_deq_flags",
+        values: &[
+            ("SCX_DEQ_SLEEP", DEQ_SLEEP),
+            ("SCX_DEQ_CORE_SCHED_EXEC", 1 << 32),
+            ("SCX_DEQ_SCHED_CHANGE", DEQ_SCHED_CHANGE),
+        ],
+    },
+    Enumeration {
+        name: "scx_wake_flags",
+        values: &[
+            ("SCX_WAKE_FORK", WAKE_FORK),
+            ("SCX_WAKE_TTWU", WAKE_TTWU),
+            ("SCX_WAKE_SYNC", WAKE_SYNC),
+        ],
+    },
+];

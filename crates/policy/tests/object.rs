@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Building policies from small sources written here, and what their objects say.
+
+use std::path::{Path, PathBuf};
+
+use policy::topology::Place;
+use policy::{Object, Source, TopologyGlobals};
+
+const POLICY: &str = r#"
+#include <scx.h>
+TUNABLE(u64, slice_us, 6000, 1000, 1000000, "us", "how long a task may run");
+CHOICE(rules, 1, "old,new", "which rules");
+STAT(seen, "tasks seen");
+static u64 counter = 7;
+void BPF_STRUCT_OPS(t_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	counter += slice_us + rules;
+	stat_seen[0] += counter;
+	scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, slice_us * 1000, enq_flags);
+}
+SCX_OPS_DEFINE(t_ops, .enqueue = (void *)t_enqueue, .name = "t");
+"#;
+
+fn write(dir: &Path, text: &str) -> PathBuf {
+    let file = dir.join("scx_t.bpf.c");
+    std::fs::write(&file, text).unwrap();
+    file
+}
+
+fn build(dir: &Path, text: &str) -> anyhow::Result<Object> {
+    let out = dir.join("t.bpf.o");
+    policy::build(&Source::find(&write(dir, text))?, &out)?;
+    Object::open("t", &out)
+}
+
+#[test]
+fn an_object_describes_its_tunables_and_counters() {
+    let dir = tempfile::tempdir().unwrap();
+    let manifest = build(dir.path(), POLICY).unwrap().manifest;
+    assert_eq!(
+        manifest.tunables[0].expected(),
+        "a number from 1000 to 1000000 us"
+    );
+    assert_eq!(manifest.tunables[1].default_text(), "new");
+    assert_eq!(manifest.stats[0].name, "seen");
+}
+
+#[test]
+fn assignments_are_checked() {
+    let dir = tempfile::tempdir().unwrap();
+    let manifest = Native::open("t", &build(dir.path(), POLICY).unwrap())
+        .unwrap()
+        .manifest;
+    assert_eq!(manifest.setting("t", "rules", "old").unwrap().value, 0);
+    assert_eq!(
+        manifest.setting("t", "slice_us", "2_000").unwrap().value,
+        2000
+    );
+    let error = |name, value| manifest.setting("t", name, value).unwrap_err().to_string();
+    assert_eq!(
+        error("slice", "1"),
+        "t: unknown tunable 'slice'; it has slice_us, rules"
+    );
+    assert_eq!(
+        error("slice_us", "5"),
+        "t:slice_us=5: expected a number from 1000 to 1000000 us"
+    );
+    assert_eq!(
+        error("rules", "newest"),
+        "t:rules=newest: expected one of old, new"
+    );
+}
+
+#[test]
+fn an_unknown_kfunc_is_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = POLICY.replace("counter += ", "scx_bpf_cpuperf_set(0, 1); counter += ");
+    let error = build(dir.path(), &text).unwrap_err().to_string();
+    assert!(
+        error.ends_with(
+            "scx_t.bpf.c: scx_bpf_cpuperf_set is not in the frozen sched_ext subset (include/scx.h)"
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_policy_that_does_not_compile_says_where() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = build(dir.path(), &POLICY.replace("counter += ", "countr += "))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("scx_t.bpf.c:9:") && error.contains("'countr'") && !error.contains('\n'),
+        "{error}"
+    );
+}
+
+#[test]
+fn topology_numbers_are_dense_and_siblings_go_round() {
+    let place = |node, llc, core| Place { node, llc, core };
+    let cpus = [
+        place(0, 5, 0),
+        place(0, 5, 1),
+        place(1, 9, 0),
+        place(1, 9, 1),
+        place(0, 5, 0),
+        place(0, 5, 1),
+        place(1, 9, 0),
+        place(1, 9, 1),
+    ];
+    let globals = TopologyGlobals::new(&cpus, 1000).unwrap();
+    assert_eq!(
+        (globals.nr_cpus, globals.nr_llcs, globals.nr_nodes),
+        (8, 2, 2)
+    );
+    assert_eq!(globals.cpu_llc, [0, 0, 1, 1, 0, 0, 1, 1]);
+    assert_eq!(globals.cpu_core, [0, 1, 2, 3, 0, 1, 2, 3]);
+    assert_eq!(globals.cpu_sibling, [4, 5, 6, 7, 0, 1, 2, 3]);
+    assert_eq!(globals.cpu_by_llc, [0, 1, 4, 5, 2, 3, 6, 7]);
+    assert_eq!(globals.llc_first, [0, 4, 8]);
+    assert!(TopologyGlobals::new(&[], 250).is_err());
+}
