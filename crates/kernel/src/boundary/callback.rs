@@ -81,7 +81,10 @@ impl Ops {
 
     /// The scheduler that an object holds: its one variable of type `struct sched_ext_ops`.
     pub fn of(image: &Image) -> Result<Self, String> {
-        let mut found = image.struct_ops.iter().filter(|ops| ops.kind == "sched_ext_ops");
+        let mut found = image
+            .struct_ops
+            .iter()
+            .filter(|ops| ops.kind == "sched_ext_ops");
         let (first, second) = (found.next(), found.next());
         match (first, second) {
             (Some(ops), None) => Ok(Self::read(ops)),

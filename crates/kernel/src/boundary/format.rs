@@ -23,7 +23,11 @@ pub fn printf(format: &[u8], arguments: &[u64], mut string: impl FnMut(u64) -> V
             .map_or(rest.len(), |end| end + 1);
         let (spec, after) = rest.split_at(spec_end);
         rest = after;
-        match spec.chars().last().filter(|kind| "diuxXpcs".contains(*kind)) {
+        match spec
+            .chars()
+            .last()
+            .filter(|kind| "diuxXpcs".contains(*kind))
+        {
             None => {
                 out.push('%');
                 out.push_str(spec);
@@ -39,9 +43,18 @@ pub fn printf(format: &[u8], arguments: &[u64], mut string: impl FnMut(u64) -> V
     out + rest
 }
 
-fn converted(kind: char, long: bool, value: u64, string: &mut impl FnMut(u64) -> Vec<u8>) -> String {
+fn converted(
+    kind: char,
+    long: bool,
+    value: u64,
+    string: &mut impl FnMut(u64) -> Vec<u8>,
+) -> String {
     let unsigned = if long { value } else { u64::from(value as u32) };
-    let signed = if long { value.cast_signed() } else { i64::from(value as i32) };
+    let signed = if long {
+        value.cast_signed()
+    } else {
+        i64::from(value as i32)
+    };
     match kind {
         'd' | 'i' => signed.to_string(),
         'u' => unsigned.to_string(),
@@ -73,16 +86,30 @@ mod tests {
     use super::*;
 
     fn shown(format: &str, arguments: &[u64]) -> String {
-        printf(format.as_bytes(), arguments, |at| format!("<{at}>").into_bytes())
+        printf(format.as_bytes(), arguments, |at| {
+            format!("<{at}>").into_bytes()
+        })
     }
 
     #[test]
     fn conversions_take_their_arguments_in_order() {
         let minus_one = u64::MAX;
-        assert_eq!(shown("%d %u %ld", &[minus_one, minus_one, minus_one]), "-1 4294967295 -1");
-        assert_eq!(shown("%llu/%llx/%X", &[1 << 40, 1 << 40, 255]), "1099511627776/10000000000/FF");
-        assert_eq!(shown("pid %d is %s%c", &[7, 3, u64::from(b'!')]), "pid 7 is <3>!");
-        assert_eq!(shown("%5d|%-5d|%05d|%05d", &[7, 7, 7, (-7_i64).cast_unsigned()]), "    7|7    |00007|-0007");
+        assert_eq!(
+            shown("%d %u %ld", &[minus_one, minus_one, minus_one]),
+            "-1 4294967295 -1"
+        );
+        assert_eq!(
+            shown("%llu/%llx/%X", &[1 << 40, 1 << 40, 255]),
+            "1099511627776/10000000000/FF"
+        );
+        assert_eq!(
+            shown("pid %d is %s%c", &[7, 3, u64::from(b'!')]),
+            "pid 7 is <3>!"
+        );
+        assert_eq!(
+            shown("%5d|%-5d|%05d|%05d", &[7, 7, 7, (-7_i64).cast_unsigned()]),
+            "    7|7    |00007|-0007"
+        );
         assert_eq!(shown("100%% %d", &[]), "100% 0");
         assert_eq!(shown("%q", &[1]), "%q");
     }

@@ -87,7 +87,12 @@ unsafe fn read_text(dst: Memory, size: u32, from: Memory) -> i64 {
     found.len() as i64 + 1
 }
 
-unsafe fn task_storage_get<K: Kernel>(host: *mut Host, map: MapPointer, p: Task, flags: u64) -> Memory {
+unsafe fn task_storage_get<K: Kernel>(
+    host: *mut Host,
+    map: MapPointer,
+    p: Task,
+    flags: u64,
+) -> Memory {
     // SAFETY: called by the policy; see `back`.
     let boundary = unsafe { back::<K>(host) }.boundary();
     let Some(task) = boundary.view.task_of(p) else {

@@ -154,7 +154,13 @@ unsafe fn number_next(it: *mut NumIter) -> *mut i32 {
     // SAFETY: as above.
     let (current, end) = unsafe { ((*state as i32).wrapping_add(1), (*state >> 32) as i32) };
     // SAFETY: as above.
-    unsafe { *state = if current < end { numbers(current, end) } else { 0 } };
+    unsafe {
+        *state = if current < end {
+            numbers(current, end)
+        } else {
+            0
+        }
+    };
     if current < end {
         state.cast()
     } else {

@@ -72,7 +72,7 @@ struct PolicyTimer {
 
 pub struct Maps {
     cpus: usize,
-    maps: Vec<Map>,
+    all: Vec<Map>,
     handles: Shared<[Handle]>,
     timers: Vec<PolicyTimer>,
 }
@@ -83,7 +83,7 @@ impl Maps {
             shapes.iter().map(|shape| Map::new(shape, cpus)).unzip();
         Self {
             cpus,
-            maps,
+            all: maps,
             handles: handles.into_iter().collect(),
             timers: Vec::new(),
         }
@@ -99,7 +99,7 @@ impl Maps {
     fn index(&self, map: MapPointer) -> Option<usize> {
         let offset = map.addr().wrapping_sub(self.first().addr());
         let index = offset / size_of::<Handle>();
-        (offset.is_multiple_of(size_of::<Handle>()) && index < self.maps.len()).then_some(index)
+        (offset.is_multiple_of(size_of::<Handle>()) && index < self.all.len()).then_some(index)
     }
 
     /// The value of a key: in an array, an element, and where each CPU has its own, that of this one.
@@ -125,7 +125,7 @@ impl Maps {
         let Some(index) = self.index(map) else {
             return none;
         };
-        let Map { value_bytes, store } = &mut self.maps[index];
+        let Map { value_bytes, store } = &mut self.all[index];
         let Store::TaskStorage(values) = store else {
             return none;
         };
@@ -144,12 +144,12 @@ impl Maps {
 
     pub fn delete_task_value(&mut self, map: MapPointer, task: TaskId) {
         if let Some(index) = self.index(map) {
-            self.maps[index].forget(task);
+            self.all[index].forget(task);
         }
     }
 
     pub fn forget_task(&mut self, task: TaskId) {
-        for map in &mut self.maps {
+        for map in &mut self.all {
             map.forget(task);
         }
     }
@@ -157,7 +157,7 @@ impl Maps {
     /// The memory of all values, and of what is seen of the maps themselves.
     pub fn areas(&self) -> impl Iterator<Item = Area> + '_ {
         let handles = Area::of(self.first(), self.handles.len() * size_of::<Handle>());
-        std::iter::once(handles).chain(self.maps.iter().flat_map(Map::areas))
+        std::iter::once(handles).chain(self.all.iter().flat_map(Map::areas))
     }
 
     /// The array element that a timer lies in, and its key.
@@ -250,7 +250,13 @@ impl TimerCall {
     /// The callback's registers; the key has to stay in place for the call.
     pub fn registers(&mut self) -> [u64; 5] {
         let key = &raw mut self.key;
-        [self.map.register(), key.register(), self.value.register(), 0, 0]
+        [
+            self.map.register(),
+            key.register(),
+            self.value.register(),
+            0,
+            0,
+        ]
     }
 }
 

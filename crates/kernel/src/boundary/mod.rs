@@ -85,7 +85,7 @@ pub struct Boundary {
     pub ops: Ops,
     world: Shared<World>,
     data: Shared<[u64]>,
-    /// Kept for the host, which points to them.
+    /// What the host's pointers lead to.
     _calls: Shared<[Call]>,
     _variables: Shared<[*mut u8]>,
     pub view: View,
@@ -99,42 +99,37 @@ impl Boundary {
         let maps = Maps::new(code.maps, cpus);
         let data: Shared<[u64]> = words(code.data).collect();
         let calls: Shared<[Call]> = code.calls.into_iter().collect();
-        let world = Shared::new(World::new(code.host, &view, cpus));
+        let mut world = Shared::new(World::new(code.host, &view, cpus));
         // SAFETY: only the address is taken.
         let preempt_count = unsafe { &raw mut (*world.pointer()).preempt_count };
         let variables: Shared<[*mut u8]> = [preempt_count.cast()].into_iter().collect();
+        let data_start: *mut u8 = data.pointer().cast();
         // Code computes addresses from these, so what they point to has to be known to be within its reach.
-        for address in [data.pointer().cast::<u8>(), maps.first(), preempt_count.cast()] {
+        for address in [data_start, maps.first(), preempt_count.cast()] {
             address.expose_provenance();
         }
-        let mut boundary = Self {
-            ops: code.ops,
-            world,
+        let host = &mut world.host;
+        host.limit = MOST_INSTRUCTIONS;
+        host.data = data_start;
+        host.maps = maps.first();
+        host.map_stride = Maps::STRIDE;
+        host.variables = variables.pointer().cast::<*mut u8>();
+        host.calls = calls.pointer().cast::<Call>();
+        if code.checked {
+            host.access = Some(access::allowed::<K>);
+        }
+        Self {
             arguments: Vec::new(),
             checked: code.checked,
+            ops: code.ops,
+            world,
             data,
             _calls: calls,
             _variables: variables,
             view,
             maps,
             requests: Requests::default(),
-        };
-        let (data, calls, variables) = (
-            boundary.data.pointer().cast(),
-            boundary._calls.pointer().cast::<Call>().cast_const(),
-            boundary._variables.pointer().cast::<*mut u8>().cast_const(),
-        );
-        let host = &mut boundary.world.host;
-        host.limit = MOST_INSTRUCTIONS;
-        host.data = data;
-        host.map_stride = Maps::STRIDE;
-        host.variables = variables;
-        host.calls = calls;
-        if code.checked {
-            host.access = Some(access::allowed::<K>);
         }
-        boundary.world.host.maps = boundary.maps.first();
-        boundary
     }
 
     /// Fresh state for another load of the policy.
@@ -174,9 +169,15 @@ pub fn call<K: Kernel, const N: usize>(
     let context = &raw mut arguments;
     let boundary = kernel.boundary();
     if boundary.checked {
-        boundary.arguments.push(Area::of(context, size_of_val(&arguments)));
+        boundary
+            .arguments
+            .push(Area::of(context, size_of_val(&arguments)));
     }
-    let result = run(kernel, function, [context.expose_provenance() as u64, 0, 0, 0, 0]);
+    let result = run(
+        kernel,
+        function,
+        [context.expose_provenance() as u64, 0, 0, 0, 0],
+    );
     kernel.boundary().arguments.pop();
     Some(result)
 }
@@ -187,7 +188,9 @@ pub fn call_timer<K: Kernel>(kernel: &mut K, mut timer: TimerCall) {
         let registers = timer.registers();
         let boundary = kernel.boundary();
         if boundary.checked {
-            boundary.arguments.push(Area::of(&raw const timer.key, size_of::<i32>()));
+            boundary
+                .arguments
+                .push(Area::of(&raw const timer.key, size_of::<i32>()));
         }
         run(kernel, function, registers);
         kernel.boundary().arguments.pop();
@@ -203,7 +206,11 @@ fn run<K: Kernel>(kernel: &mut K, function: u32, registers: [u64; 5]) -> u64 {
     let boundary = kernel.boundary();
     let current = boundary.view.pointer(moment.current);
     let world = boundary.world.pointer();
-    let invoke = boundary.world.host.invoke.expect("attached when it was made");
+    let invoke = boundary
+        .world
+        .host
+        .invoke
+        .expect("attached when it was made");
     let owner: *mut c_void = std::ptr::from_mut(kernel).cast();
     // SAFETY: the world is in place, and no reference into it lives; the function is the policy's own, called as the
     // kernel does, with pointers to values that stay in place. It reaches the model only through `owner`.

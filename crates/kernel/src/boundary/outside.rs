@@ -24,6 +24,7 @@ macro_rules! registers {
                 register as $number
             }
             #[inline]
+            #[allow(clippy::cast_lossless, reason = "signed numbers are extended")]
             fn register(self) -> u64 {
                 self as u64
             }
@@ -97,7 +98,6 @@ impl Kfunc {
 /// A helper of the model, by its number in `enum bpf_func_id`.
 pub struct Helper {
     pub number: u32,
-    pub name: &'static str,
     pub call: Call,
 }
 
@@ -187,7 +187,6 @@ macro_rules! helpers {
             vec![$(
                 $crate::boundary::outside::Helper {
                     number: $number,
-                    name: stringify!($name),
                     call: $crate::boundary::outside::outside!($host, ($($argument: $type),*), $result, $body),
                 },
             )*]

@@ -6,7 +6,11 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 use bpf::btf::Btf;
 use bpf::image::{Image, Outside};
-use bpf::{Environment, Executor, Interpreter, Native, host::{self, Host}, link};
+use bpf::{
+    Environment, Executor, Interpreter, Native,
+    host::{self, Host},
+    link,
+};
 use policy::{Manifest, Object, Setting, TopologyGlobals};
 
 use super::model::Kernel;
@@ -47,7 +51,7 @@ impl Program {
             btf: btf::<K>(RELEASE),
             helpers: helpers.iter().map(|helper| helper.number).collect(),
             map_kinds: maps::kind::KNOWN.iter().copied().collect(),
-            version: RELEASE / 100 << 16 | RELEASE % 100 << 8,
+            version: (RELEASE / 100) << 16 | (RELEASE % 100) << 8,
             ..Environment::default()
         };
         let image = link(&object.elf, &environment).with_context(|| object.name.clone())?;
@@ -82,7 +86,8 @@ impl Program {
         for setting in settings {
             let bytes = setting.value.to_le_bytes();
             let place = self.place(&setting.name);
-            let place = place.with_context(|| format!("{}: no global {}", self.name, setting.name))?;
+            let place =
+                place.with_context(|| format!("{}: no global {}", self.name, setting.name))?;
             let count = place.len().min(bytes.len());
             data[place.start..place.start + count].copy_from_slice(&bytes[..count]);
         }
@@ -90,7 +95,10 @@ impl Program {
             self.tell(&mut data, name, &value.to_le_bytes())?;
         }
         for (name, values) in topology.arrays() {
-            let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            let bytes: Vec<u8> = values
+                .iter()
+                .flat_map(|value| value.to_le_bytes())
+                .collect();
             self.tell(&mut data, name, &bytes)?;
         }
         Ok(data)
@@ -114,7 +122,11 @@ impl Program {
 
     /// Where a global lies in the block of data.
     fn place(&self, name: &str) -> Option<std::ops::Range<usize>> {
-        let global = self.image.globals.iter().find(|global| global.name == name)?;
+        let global = self
+            .image
+            .globals
+            .iter()
+            .find(|global| global.name == name)?;
         let start = (self.image.data[global.data as usize].offset + global.offset) as usize;
         Some(start..start + global.bytes as usize)
     }
@@ -151,7 +163,9 @@ fn helper(helpers: &[Helper], number: u32) -> host::Call {
 }
 
 fn kfunc(kfuncs: &[Kfunc], name: &str) -> host::Call {
-    let found = kfuncs.iter().find(|kfunc| kfunc.name == name && kfunc.is_in(RELEASE));
+    let found = kfuncs
+        .iter()
+        .find(|kfunc| kfunc.name == name && kfunc.is_in(RELEASE));
     found.expect("the linker knows what there is").call
 }
 

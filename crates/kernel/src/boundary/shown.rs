@@ -8,8 +8,8 @@ use std::ffi::{c_char, c_void};
 use bpf::btf::{Builder, TypeId};
 
 use crate::consts::{
-    DEQ_SCHED_CHANGE, DEQ_SLEEP, ENQ_CPU_SELECTED, ENQ_HEAD, ENQ_LAST, ENQ_PREEMPT, ENQ_WAKEUP, WAKE_FORK, WAKE_SYNC,
-    WAKE_TTWU,
+    DEQ_SCHED_CHANGE, DEQ_SLEEP, ENQ_CPU_SELECTED, ENQ_HEAD, ENQ_LAST, ENQ_PREEMPT, ENQ_WAKEUP,
+    WAKE_FORK, WAKE_SYNC, WAKE_TTWU,
 };
 
 /// A type that goes into the model's BTF.

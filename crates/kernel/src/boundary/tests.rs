@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A policy in Rust against a stand-in of the model, made to hold pointers across everything that could overtake them.
 
-use std::ffi::c_void;
-
 use bpf::host::{Call, Host};
 use bpf::image;
 
@@ -192,8 +190,20 @@ const KFUNCS: [&str; 16] = [
 
 fn table() -> Vec<Call> {
     let (helpers, kfuncs) = (helpers::helpers::<Toy>(), kfuncs::kfuncs::<Toy>());
-    let of_helper = |number: &u32| helpers.iter().find(|helper| helper.number == *number).unwrap().call;
-    let of_kfunc = |name: &&str| kfuncs.iter().find(|kfunc| kfunc.name == *name).unwrap().call;
+    let of_helper = |number: &u32| {
+        helpers
+            .iter()
+            .find(|helper| helper.number == *number)
+            .unwrap()
+            .call
+    };
+    let of_kfunc = |name: &&str| {
+        kfuncs
+            .iter()
+            .find(|kfunc| kfunc.name == *name)
+            .unwrap()
+            .call
+    };
     let helpers = HELPERS.iter().map(of_helper);
     helpers.chain(KFUNCS.iter().map(of_kfunc)).collect()
 }
@@ -225,7 +235,10 @@ impl Policy {
     }
 
     unsafe fn map(self, index: usize) -> u64 {
-        unsafe { (*self.0).maps.cast::<Handle>().add(index).register() }
+        unsafe {
+            let first: *mut Handle = at((*self.0).maps.addr() as u64);
+            first.add(index).register()
+        }
     }
 
     unsafe fn storage(self, p: *mut TaskStruct) -> *mut u64 {
@@ -233,7 +246,12 @@ impl Policy {
     }
 
     unsafe fn element(self, mut key: u32) -> *mut u64 {
-        unsafe { at(self.helper(1, [self.map(ARRAY), (&raw mut key).expose_provenance() as u64])) }
+        unsafe {
+            at(self.helper(
+                1,
+                [self.map(ARRAY), (&raw mut key).expose_provenance() as u64],
+            ))
+        }
     }
 }
 
@@ -311,8 +329,15 @@ unsafe fn dispatch(policy: Policy, prev: *mut TaskStruct) -> u64 {
         policy.kfunc("scx_bpf_dsq_move_set_slice", [it, 77]);
         let executed = (*policy.0).executed;
         // Both moves lead to a nested call of `dequeue`, after which this call goes on with what it had.
-        assert_eq!(policy.kfunc("scx_bpf_dsq_move", [it, p.register(), DSQ_LOCAL, 0]), 1);
-        assert_eq!((*policy.0).executed, executed + 1, "the nested call has its own count");
+        assert_eq!(
+            policy.kfunc("scx_bpf_dsq_move", [it, p.register(), DSQ_LOCAL, 0]),
+            1
+        );
+        assert_eq!(
+            (*policy.0).executed,
+            executed + 1,
+            "the nested call has its own count"
+        );
         assert_eq!(((*p).scx.slice, *policy.storage(p)), (77, 43));
         assert_eq!(policy.kfunc("bpf_iter_scx_dsq_next", [it]), 0);
         policy.kfunc("bpf_iter_scx_dsq_destroy", [it]);
@@ -387,7 +412,10 @@ fn toy() -> Toy {
         max_entries,
         ..image::Map::default()
     };
-    let maps = [shape(kind::ARRAY, 4, 32, 2), shape(kind::TASK_STORAGE, 4, 8, 0)];
+    let maps = [
+        shape(kind::ARRAY, 4, 32, 2),
+        shape(kind::TASK_STORAGE, 4, 8, 0),
+    ];
     let host = Host {
         invoke: Some(invoke),
         ..Host::default()
@@ -476,7 +504,10 @@ fn the_end_takes_storage_away() {
         dump: std::ptr::null_mut(),
     };
     toy.call(Callback::Exit, [(&raw mut info).register()]);
-    assert!(toy.asked.contains(&"scx_bpf_error (so be it, 7)".to_string()));
+    assert!(
+        toy.asked
+            .contains(&"scx_bpf_error (so be it, 7)".to_string())
+    );
     assert!(toy.boundary.view.task(TaskId(0)).storage.is_null());
 }
 

@@ -33,7 +33,10 @@ impl Sim<'_> {
         self.set_priorities(id);
         if self.tasks[id].enabled {
             let weight = self.boundary.view.task_mut(id).scx.weight;
-            self.call(Callback::SetWeight, [self.boundary.view.address(id), u64::from(weight)]);
+            self.call(
+                Callback::SetWeight,
+                [self.boundary.view.address(id), u64::from(weight)],
+            );
         }
         self.resume_current(cpu, id);
     }
@@ -53,10 +56,16 @@ impl Sim<'_> {
         if was == Class::Rt && class == Class::Ext {
             self.enable_task(id);
             let allowed = self.boundary.view.allowed_pointer(id).register();
-            self.call(Callback::SetCpumask, [self.boundary.view.address(id), allowed]);
+            self.call(
+                Callback::SetCpumask,
+                [self.boundary.view.address(id), allowed],
+            );
         } else if class == Class::Ext {
             let weight = self.boundary.view.task_mut(id).scx.weight;
-            self.call(Callback::SetWeight, [self.boundary.view.address(id), u64::from(weight)]);
+            self.call(
+                Callback::SetWeight,
+                [self.boundary.view.address(id), u64::from(weight)],
+            );
         }
         self.resume_current(cpu, id);
         if was == Class::Rt {
@@ -70,7 +79,10 @@ impl Sim<'_> {
         self.set_affinity_mask(id, cpus);
         if self.tasks[id].class == Class::Ext {
             let allowed = self.boundary.view.allowed_pointer(id).register();
-            self.call(Callback::SetCpumask, [self.boundary.view.address(id), allowed]);
+            self.call(
+                Callback::SetCpumask,
+                [self.boundary.view.address(id), allowed],
+            );
         }
         self.resume_current(cpu, id);
         if !self.boundary.view.may_run_on(id, cpu) {
@@ -93,7 +105,10 @@ impl Sim<'_> {
         self.cpus[cpu].exec_start_ns = clock;
         if self.tasks[id].class == Class::Ext {
             self.boundary.view.task_mut(id).scx.flags |= TASK_QUEUED;
-            self.call(Callback::Runnable, [self.boundary.view.address(id), ENQ_RESTORE]);
+            self.call(
+                Callback::Runnable,
+                [self.boundary.view.address(id), ENQ_RESTORE],
+            );
             self.call(Callback::Running, [self.boundary.view.address(id)]);
         }
     }

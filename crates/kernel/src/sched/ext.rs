@@ -30,7 +30,10 @@ impl Sim<'_> {
             task.reset_runnable_at = false;
         }
         self.boundary.view.task_mut(id).scx.flags |= TASK_QUEUED;
-        self.call(Callback::Runnable, [self.boundary.view.address(id), enq_flags]);
+        self.call(
+            Callback::Runnable,
+            [self.boundary.view.address(id), enq_flags],
+        );
         self.do_enqueue(cpu, id, enq_flags);
     }
 
@@ -55,7 +58,10 @@ impl Sim<'_> {
         let task = &mut self.tasks[id];
         task.qseq = task.qseq.wrapping_add(1);
         self.boundary.requests.context = Context::Enqueue(id);
-        self.call(Callback::Enqueue, [self.boundary.view.address(id), enq_flags]);
+        self.call(
+            Callback::Enqueue,
+            [self.boundary.view.address(id), enq_flags],
+        );
         self.boundary.requests.context = Context::Other;
         let task = &mut self.tasks[id];
         if let Some(verdict) = task.verdict.take() {

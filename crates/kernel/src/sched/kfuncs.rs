@@ -16,7 +16,11 @@ use crate::task::{Place, Task, Verdict, task_of_pid};
 impl Sim<'_> {
     /// Call a callback, if the policy has it; what it returned.
     #[inline]
-    pub(crate) fn call<const N: usize>(&mut self, callback: Callback, arguments: [u64; N]) -> Option<u64> {
+    pub(crate) fn call<const N: usize>(
+        &mut self,
+        callback: Callback,
+        arguments: [u64; N],
+    ) -> Option<u64> {
         boundary::call(self, callback, arguments)
     }
 

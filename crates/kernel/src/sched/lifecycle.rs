@@ -153,7 +153,10 @@ impl Sim<'_> {
         self.tasks[id].enabled = true;
         self.call(Callback::Enable, [self.boundary.view.address(id)]);
         let weight = self.boundary.view.task_mut(id).scx.weight;
-        self.call(Callback::SetWeight, [self.boundary.view.address(id), u64::from(weight)]);
+        self.call(
+            Callback::SetWeight,
+            [self.boundary.view.address(id), u64::from(weight)],
+        );
     }
 
     pub(crate) fn disable_task(&mut self, id: TaskId) {

@@ -73,7 +73,11 @@ impl Sim<'_> {
     /// Tell the policy that it is over.
     pub(crate) fn exit_policy(&mut self) {
         let (kind, reason, message) = match self.end.exit() {
-            None => (ExitKind::UNREG, c"unregistered from user space", String::new()),
+            None => (
+                ExitKind::UNREG,
+                c"unregistered from user space",
+                String::new(),
+            ),
             Some(Exit::Ejected(reason)) => (ExitKind::ERROR, c"runtime error", reason.clone()),
             Some(Exit::Failed(_)) => return,
         };

@@ -161,15 +161,7 @@ pub fn policy_path(name: &str) -> PathBuf {
 
 pub fn simulate(machine: &Machine, plan: Plan, policy: &str, options: Options) -> Outcome {
     let program = kernel::load(&policy_path(policy), Execution::default()).unwrap();
-    kernel::simulate(
-        machine,
-        plan,
-        &program,
-        policy,
-        &BTreeMap::new(),
-        options,
-    )
-    .unwrap()
+    kernel::simulate(machine, plan, &program, policy, &BTreeMap::new(), options).unwrap()
 }
 
 pub fn run(machine: &Machine, plan: Plan, policy: &str) -> Outcome {

@@ -8,9 +8,9 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use cell::Status;
 use clap::Args;
+use kernel::{Execution, Program};
 use kernel::{Options, Outcome};
 use machine::{Costs, Machine, Numbering, RtGuard, Shape, Topology};
-use kernel::{Execution, Program};
 use workload::plan::{Draw, End, Group, Inst, Plan, Policy, Start, Value};
 
 use crate::arguments::find;
