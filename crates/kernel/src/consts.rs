@@ -48,9 +48,13 @@ pub const PF_EXITING: u32 = 0x4;
 pub const DISPATCH_BATCH: usize = 32;
 pub const DISPATCH_LOOPS: u32 = 32;
 
+/// A CPU at its full speed (`SCX_CPUPERF_ONE`).
+pub const CPUPERF_ONE: u32 = 1_024;
+
 pub const WATCHDOG_MAX_MS: u32 = 30_000;
 
 pub const ENOENT: i32 = -2;
 pub const EBUSY: i32 = -16;
 pub const EEXIST: i32 = -17;
 pub const EINVAL: i32 = -22;
+pub const E2BIG: i32 = -7;

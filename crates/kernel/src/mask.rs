@@ -23,6 +23,11 @@ pub fn has(mask: &CpuMask, cpu: CpuId) -> bool {
     mask.bits[cpu.index() / 64] >> (cpu.0 % 64) & 1 == 1
 }
 
+/// Of a number that may be none of a CPU's.
+pub fn holds(mask: &CpuMask, cpu: u32) -> bool {
+    (cpu as usize) < 64 * mask.bits.len() && has(mask, CpuId(cpu))
+}
+
 pub fn set(mask: &mut CpuMask, cpu: CpuId) {
     mask.bits[cpu.index() / 64] |= 1 << (cpu.0 % 64);
 }
@@ -44,11 +49,16 @@ pub fn first(mask: &CpuMask) -> Option<CpuId> {
 }
 
 pub fn and(a: &CpuMask, b: &CpuMask) -> CpuMask {
-    let mut both = EMPTY;
-    for ((both, a), b) in both.bits.iter_mut().zip(&a.bits).zip(&b.bits) {
-        *both = a & b;
+    combined(a, b, |a, b| a & b)
+}
+
+/// Two sets word by word.
+pub fn combined(a: &CpuMask, b: &CpuMask, of: impl Fn(u64, u64) -> u64) -> CpuMask {
+    let mut made = EMPTY;
+    for ((made, a), b) in made.bits.iter_mut().zip(&a.bits).zip(&b.bits) {
+        *made = of(*a, *b);
     }
-    both
+    made
 }
 
 /// The lowest CPU of a set given word by word.

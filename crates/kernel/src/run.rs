@@ -107,6 +107,7 @@ impl Sim<'_> {
         {
             self.eject(format!("ops.init() failed ({})", code as i32));
         }
+        self.init_cgroup();
         let mut next_cpu = CpuId(0);
         for task in self.tasks.ids() {
             let group = self.tasks[task].group as usize;

@@ -49,6 +49,7 @@ impl Boundary {
         self.arguments.iter().copied().any(holds)
             || holds(Area::of(self.data.pointer(), self.data.len() * 8))
             || self.maps.areas().any(holds)
+            || self.own_masks.areas().any(holds)
             || self.view.may_touch(address, bytes, write)
     }
 }

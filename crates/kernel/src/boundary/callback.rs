@@ -48,11 +48,23 @@ callbacks! {
     "cpu_offline" = CpuOffline,
     "init" = Init,
     "exit" = Exit,
+    "cgroup_init" = CgroupInit,
+    "cgroup_exit" = CgroupExit,
 }
 
 /// Callbacks that the kernel has and that a policy may have, for occasions that do not arise here: nobody asks for a
-/// dump, and no other class takes a CPU away for the policy to hear of.
-const NEVER_CALLED: &[&str] = &["dump", "dump_cpu", "dump_task"];
+/// dump, and there is one cgroup, whose weight and bandwidth nobody sets and which no task leaves.
+const NEVER_CALLED: &[&str] = &[
+    "dump",
+    "dump_cpu",
+    "dump_task",
+    "cgroup_prep_move",
+    "cgroup_move",
+    "cgroup_cancel_move",
+    "cgroup_set_weight",
+    "cgroup_set_bandwidth",
+    "cgroup_set_idle",
+];
 
 /// A policy's callbacks, as functions of its image, and its settings.
 #[derive(Clone, Debug, Default)]

@@ -5,12 +5,13 @@ use std::ffi::c_void;
 
 use bpf::host::Host;
 
+use super::format::printf;
 use super::maps::MapPointer;
 use super::model::Kernel;
-use super::outside::{back, helpers, text};
+use super::outside::{Register, back, helpers, text};
 use super::shown::{TaskStruct, Timer};
 use super::world::World;
-use crate::consts::EINVAL;
+use crate::consts::{E2BIG, EINVAL, ENOENT};
 
 type Task = *mut TaskStruct;
 type Memory = *mut c_void;
@@ -24,16 +25,40 @@ helpers! {
         let cpu = (*host.cast::<World>()).cpu as usize;
         back::<K>(host).boundary().maps.lookup(map, key.cast(), cpu)
     };
+    2 bpf_map_update_elem(map: MapPointer, key: Memory, value: Memory, flags: u64) -> i64 = |host| {
+        let cpu = (*host.cast::<World>()).cpu as usize;
+        back::<K>(host).boundary().maps.update(map, key.cast(), value.cast(), flags, cpu)
+    };
+    3 bpf_map_delete_elem(map: MapPointer, key: Memory) -> i64 =
+        |host| back::<K>(host).boundary().maps.delete(map, key.cast());
     5 bpf_ktime_get_ns() -> u64 = |host| (*host.cast::<World>()).now_ns;
+    6 bpf_trace_printk(fmt: Memory, size: u32, first: u64, second: u64, third: u64) -> i64 =
+        |host| print::<K>(host, fmt, size, &[first, second, third]);
+    7 bpf_get_prandom_u32() -> u32 = |host| back::<K>(host).boundary().random.next_u32();
     8 bpf_get_smp_processor_id() -> u32 = |host| (*host.cast::<World>()).cpu as u32;
+    14 bpf_get_current_pid_tgid() -> u64 = |host| {
+        let current = (*host.cast::<World>()).current;
+        u64::from((*current).tgid.cast_unsigned()) << 32 | u64::from((*current).pid.cast_unsigned())
+    };
+    42 bpf_get_numa_node_id() -> i64 = |host| {
+        let cpu = (*host.cast::<World>()).cpu as i32;
+        i64::from(back::<K>(host).node_of(cpu))
+    };
+    // Only one CPU runs policy code at a time.
+    93 bpf_spin_lock(lock: Memory) -> i64 = |host| 0;
+    94 bpf_spin_unlock(lock: Memory) -> i64 = |host| 0;
     113 bpf_probe_read_kernel(dst: Memory, size: u32, from: Memory) -> i64 = |host| read(dst, size, from);
     115 bpf_probe_read_kernel_str(dst: Memory, size: u32, from: Memory) -> i64 = |host| read_text(dst, size, from);
     // Only one CPU runs policy code at a time, and its variables are those that are told.
+    125 bpf_ktime_get_boot_ns() -> u64 = |host| (*host.cast::<World>()).now_ns;
     154 bpf_this_cpu_ptr(variable: Memory) -> Memory = |host| variable;
     156 bpf_task_storage_get(map: MapPointer, p: Task, value: Memory, flags: u64) -> Memory =
         |host| task_storage_get::<K>(host, map, p, flags);
     157 bpf_task_storage_delete(map: MapPointer, p: Task) -> i64 = |host| task_storage_delete::<K>(host, map, p);
     158 bpf_get_current_task_btf() -> Task = |host| (*host.cast::<World>()).current;
+    160 bpf_ktime_get_coarse_ns() -> u64 = |host| (*host.cast::<World>()).now_ns;
+    164 bpf_for_each_map_elem(map: MapPointer, callback: u64, context: u64, flags: u64) -> i64 =
+        |host| for_each::<K>(host, map, callback, context, flags);
     169 bpf_timer_init(timer: *mut Timer, map: MapPointer, flags: u64) -> i64 =
         |host| back::<K>(host).boundary().maps.timer_init(timer, map);
     170 bpf_timer_set_callback(timer: *mut Timer, callback: u64) -> i64 =
@@ -49,8 +74,97 @@ helpers! {
         }
     };
     172 bpf_timer_cancel(timer: *mut Timer) -> i64 = |host| back::<K>(host).boundary().maps.timer_cancel(timer);
+    177 bpf_trace_vprintk(fmt: Memory, size: u32, data: *mut u64, bytes: u32) -> i64 = |host| {
+        let arguments: Vec<u64> = (0..bytes as usize / 8).map(|index| *data.add(index)).collect();
+        print::<K>(host, fmt, size, &arguments)
+    };
+    181 bpf_loop(count: u32, callback: u64, context: u64, flags: u64) -> i64 =
+        |host| repeat(host, count, callback, context, flags);
+    194 bpf_kptr_xchg(place: *mut u64, pointer: u64) -> u64 = |host| std::mem::replace(&mut *place, pointer);
+    // Nobody has opened a counter.
+    55 bpf_perf_event_read_value(map: MapPointer, flags: u64, value: Memory, size: u32) -> i64 = |host| {
+        std::ptr::write_bytes(value.cast::<u8>(), 0, size as usize);
+        i64::from(ENOENT)
+    };
+    210 bpf_cgrp_storage_get(map: MapPointer, cgroup: Memory, value: Memory, flags: u64) -> Memory =
+        |host| back::<K>(host).boundary().maps.cgroup_value(map, flags & CREATE != 0);
+    211 bpf_cgrp_storage_delete(map: MapPointer, cgroup: Memory) -> i64 =
+        |host| back::<K>(host).boundary().maps.delete_cgroup_value(map);
     195 bpf_map_lookup_percpu_elem(map: MapPointer, key: Memory, cpu: u32) -> Memory =
         |host| back::<K>(host).boundary().maps.lookup(map, key.cast(), cpu as usize);
+}
+
+/// `BPF_MAX_LOOPS`.
+const MOST_LOOPS: u32 = 8 * 1024 * 1024;
+
+unsafe fn print<K: Kernel>(host: *mut Host, format: Memory, size: u32, arguments: &[u64]) -> i64 {
+    // SAFETY: a format of the policy of so many bytes; strings that it names end with a NUL.
+    let (kernel, text) = unsafe {
+        let format = text(format, size as usize);
+        let string = |at: u64| text(std::ptr::with_exposed_provenance(at as usize), 1_024);
+        (back::<K>(host), printf(&format, arguments, string))
+    };
+    kernel.print(text.trim_end());
+    text.len() as i64
+}
+
+/// A function of the policy, from a helper.
+///
+/// # Safety
+/// `host` is that of the code that called the helper.
+unsafe fn call_back(host: *mut Host, callback: u64, registers: [u64; 5]) -> Option<u64> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let function = u32::try_from(callback.checked_sub(1)?).ok()?;
+        let result = (*host).invoke?(host, function, &raw const registers);
+        ((*host).fault == 0).then_some(result)
+    }
+}
+
+unsafe fn repeat(host: *mut Host, count: u32, callback: u64, context: u64, flags: u64) -> i64 {
+    if flags != 0 {
+        return i64::from(EINVAL);
+    }
+    if count > MOST_LOOPS {
+        return i64::from(E2BIG);
+    }
+    for index in 0..count {
+        // SAFETY: called by the policy.
+        if unsafe { call_back(host, callback, [u64::from(index), context, 0, 0, 0]) } != Some(0) {
+            return i64::from(index) + 1;
+        }
+    }
+    i64::from(count)
+}
+
+/// The elements that are there when the walk begins.
+unsafe fn for_each<K: Kernel>(
+    host: *mut Host,
+    map: MapPointer,
+    callback: u64,
+    context: u64,
+    flags: u64,
+) -> i64 {
+    if flags != 0 {
+        return i64::from(EINVAL);
+    }
+    // SAFETY: called by the policy; see `back`.
+    let cpu = unsafe { (*host.cast::<World>()).cpu } as usize;
+    // SAFETY: as above.
+    let elements = unsafe { back::<K>(host) }
+        .boundary()
+        .maps
+        .elements(map, cpu);
+    let mut visited = 0;
+    for (key, value) in elements {
+        visited += 1;
+        let registers = [map.register(), key.register(), value.register(), context, 0];
+        // SAFETY: as above.
+        if unsafe { call_back(host, callback, registers) } != Some(0) {
+            break;
+        }
+    }
+    visited
 }
 
 /// # Safety

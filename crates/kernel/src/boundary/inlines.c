@@ -76,25 +76,29 @@ INLINE inline_test_cpu(ARGUMENTS)
 	return cpu < 1024 && (((u64 *)r2)[cpu / 64] >> (cpu % 64) & 1);
 }
 
-INLINE look_up(struct host *h, u64 map, u32 key, u64 cpu)
+/* Arrays; other maps are looked into by the model, which counts for itself. */
+INLINE look_up(struct host *h, u64 outside, u64 map, u64 key_at, u64 cpu)
 {
 	u64 values = FIELD(u64, map, HANDLE_values);
+	u32 key;
 
-	if (!values || key >= FIELD(u64, map, HANDLE_entries) || cpu >= FIELD(u64, h, WORLD_nr_cpu_ids))
+	if (!values)
+		return h->calls[outside](h, map, key_at, cpu, 0, 0);
+	COUNT();
+	key = *(u32 *)key_at;
+	if (key >= FIELD(u64, map, HANDLE_entries) || cpu >= FIELD(u64, h, WORLD_nr_cpu_ids))
 		return 0;
 	return values + cpu * FIELD(u64, map, HANDLE_cpu_stride) + key * FIELD(u64, map, HANDLE_stride);
 }
 
 INLINE inline_lookup(ARGUMENTS)
 {
-	COUNT();
-	return look_up(h, r1, *(u32 *)r2, FIELD(u64, h, WORLD_cpu));
+	return look_up(h, OUTSIDE_lookup, r1, r2, FIELD(u64, h, WORLD_cpu));
 }
 
 INLINE inline_lookup_percpu(ARGUMENTS)
 {
-	COUNT();
-	return look_up(h, r1, *(u32 *)r2, (u32)r3);
+	return look_up(h, OUTSIDE_lookup_percpu, r1, r2, (u32)r3);
 }
 
 /* The storage of the map that was asked last; anything else is looked for by the model. */

@@ -15,15 +15,17 @@ use super::world::World;
 
 /// Helpers by number, with their function in `inlines.c`.
 const HELPERS: &[(u32, &str)] = &[
-    (1, "inline_lookup"),
+    (LOOKUP, "inline_lookup"),
     (5, "inline_now"),
     (8, "inline_this_cpu"),
     (154, "inline_first_argument"),
     (TASK_STORAGE_GET, "inline_task_storage"),
     (158, "inline_current"),
-    (195, "inline_lookup_percpu"),
+    (LOOKUP_PERCPU, "inline_lookup_percpu"),
 ];
 
+const LOOKUP: u32 = 1;
+const LOOKUP_PERCPU: u32 = 195;
 const TASK_STORAGE_GET: u32 = 156;
 
 const KFUNCS: &[(&str, &str)] = &[
@@ -88,8 +90,14 @@ fn prelude(image: &Image) -> String {
     places!("WORLD", World: now_ns cpu nr_cpu_ids current idle idle_smt online possible calls);
     places!("HANDLE", Handle: values entries stride cpu_stride);
     places!("TASK", TaskStruct: storage_map storage);
-    let storage = Outside::Helper(TASK_STORAGE_GET);
-    let index = image.outside.iter().position(|outside| *outside == storage);
-    define("OUTSIDE_task_storage_get", index.unwrap_or(0));
+    for (name, number) in [
+        ("OUTSIDE_lookup", LOOKUP),
+        ("OUTSIDE_lookup_percpu", LOOKUP_PERCPU),
+        ("OUTSIDE_task_storage_get", TASK_STORAGE_GET),
+    ] {
+        let helper = Outside::Helper(number);
+        let index = image.outside.iter().position(|outside| *outside == helper);
+        define(name, index.unwrap_or(0));
+    }
     text + include_str!("inlines.c")
 }

@@ -11,9 +11,14 @@ use bpf::host::Host;
 use super::format;
 use super::model::{HAS_SLICE, HAS_VTIME, Kernel, Walk};
 use super::outside::{back, kfuncs, text};
-use super::shown::{CpuMask, DsqIter, InsertVtimeArgs, NumIter, TaskStruct};
+use super::shown::{
+    Cgroup, CpuMask, DsqIter, InsertVtimeArgs, NumIter, OwnCpuMask, Rq, SelectCpuAndArgs,
+    TaskStruct,
+};
+use super::view::ROOT_CGROUP;
 use super::world::World;
-use crate::consts::{EINVAL, ENOENT, ENQ_PRIQ};
+use crate::consts::{CPUPERF_ONE, EINVAL, ENOENT, ENQ_PRIQ};
+use crate::ids::CpuId;
 use crate::mask;
 use crate::task::Verdict;
 
@@ -117,7 +122,7 @@ kfuncs! {
     };
 
     612 bpf_cpumask_test_cpu(cpu: u32, cpumask: Mask) -> bool =
-        |host| cpu < 1_024 && (*cpumask).bits[cpu as usize / 64] >> (cpu % 64) & 1 == 1;
+        |host| mask::holds(&(*cpumask).clone(), cpu);
     612 bpf_cpumask_first(cpumask: Mask) -> u32 = |host| first(host, &(*cpumask).clone());
     612 bpf_cpumask_weight(cpumask: Mask) -> u32 = |host| mask::count(&(*cpumask).clone());
     612 bpf_cpumask_empty(cpumask: Mask) -> bool = |host| mask::is_empty(&(*cpumask).clone());
@@ -135,6 +140,96 @@ kfuncs! {
     };
     612 bpf_iter_num_next(it: *mut NumIter) -> *mut i32 = |host| number_next(it);
     612 bpf_iter_num_destroy(it: *mut NumIter) = |host| (*it).opaque[0] = 0;
+
+    612 bpf_cpumask_create() -> *mut OwnCpuMask = |host| back::<K>(host).boundary().own_masks.create();
+    612 bpf_cpumask_acquire(cpumask: *mut OwnCpuMask) -> *mut OwnCpuMask =
+        |host| back::<K>(host).boundary().own_masks.acquire(cpumask);
+    612 bpf_cpumask_release(cpumask: *mut OwnCpuMask) = |host| back::<K>(host).boundary().own_masks.release(cpumask);
+    612 bpf_cpumask_set_cpu(cpu: u32, cpumask: *mut OwnCpuMask) = |host| change(host, cpumask, cpu, mask::set);
+    612 bpf_cpumask_clear_cpu(cpu: u32, cpumask: *mut OwnCpuMask) = |host| change(host, cpumask, cpu, mask::clear);
+    612 bpf_cpumask_test_and_set_cpu(cpu: u32, cpumask: *mut OwnCpuMask) -> bool = |host| {
+        let was = mask::holds(&(*cpumask).cpumask.clone(), cpu);
+        change(host, cpumask, cpu, mask::set);
+        was
+    };
+    612 bpf_cpumask_test_and_clear_cpu(cpu: u32, cpumask: *mut OwnCpuMask) -> bool = |host| {
+        let was = mask::holds(&(*cpumask).cpumask.clone(), cpu);
+        change(host, cpumask, cpu, mask::clear);
+        was
+    };
+    612 bpf_cpumask_setall(cpumask: *mut OwnCpuMask) = |host| (*cpumask).cpumask = all(host);
+    612 bpf_cpumask_clear(cpumask: *mut OwnCpuMask) = |host| (*cpumask).cpumask = mask::EMPTY;
+    612 bpf_cpumask_copy(dst: *mut OwnCpuMask, src: Mask) = |host| {
+        let copied = (*src).clone();
+        (*dst).cpumask = copied;
+    };
+    612 bpf_cpumask_and(dst: *mut OwnCpuMask, src1: Mask, src2: Mask) -> bool = |host| {
+        let both = mask::and(&(*src1).clone(), &(*src2).clone());
+        let any = !mask::is_empty(&both);
+        (*dst).cpumask = both;
+        any
+    };
+    612 bpf_cpumask_or(dst: *mut OwnCpuMask, src1: Mask, src2: Mask) = |host| {
+        let either = mask::combined(&(*src1).clone(), &(*src2).clone(), |a, b| a | b);
+        (*dst).cpumask = either;
+    };
+    612 bpf_cpumask_xor(dst: *mut OwnCpuMask, src1: Mask, src2: Mask) = |host| {
+        let one = mask::combined(&(*src1).clone(), &(*src2).clone(), |a, b| a ^ b);
+        (*dst).cpumask = one;
+    };
+    612 bpf_cpumask_equal(src1: Mask, src2: Mask) -> bool = |host| (*src1).clone() == (*src2).clone();
+    612 bpf_cpumask_subset(src1: Mask, src2: Mask) -> bool = |host| {
+        let beyond = mask::combined(&(*src1).clone(), &(*src2).clone(), |a, b| a & !b);
+        mask::is_empty(&beyond)
+    };
+    612 bpf_cpumask_full(cpumask: Mask) -> bool = |host| {
+        let missing = mask::combined(&all(host), &(*cpumask).clone(), |all, set| all & !set);
+        mask::is_empty(&missing)
+    };
+    612 bpf_cpumask_first_zero(cpumask: Mask) -> u32 = |host| {
+        let missing = mask::combined(&all(host), &(*cpumask).clone(), |all, set| all & !set);
+        first(host, &missing)
+    };
+    612 bpf_cpumask_first_and(src1: Mask, src2: Mask) -> u32 =
+        |host| first(host, &mask::and(&(*src1).clone(), &(*src2).clone()));
+
+    616..619 scx_bpf_select_cpu_and(p: Task, prev_cpu: i32, wake_flags: u64, cpus_allowed: Mask, flags: u64) -> i32 =
+        |host| select_cpu_and::<K>(host, p, cpus_allowed, SelectCpuAndArgs { prev_cpu, wake_flags, flags });
+    619 __scx_bpf_select_cpu_and(p: Task, cpus_allowed: Mask, args: *mut SelectCpuAndArgs) -> i32 =
+        |host| select_cpu_and::<K>(host, p, cpus_allowed, (*args).clone());
+    618 scx_bpf_cpu_curr(cpu: i32) -> Task = |host| current_of::<K>(host, cpu);
+    612 scx_bpf_cpu_rq(cpu: i32) -> *mut Rq = |host| {
+        let curr = current_of::<K>(host, cpu);
+        back::<K>(host).boundary().view.rq(cpu, curr)
+    };
+    619 scx_bpf_dsq_peek(dsq_id: u64) -> Task = |host| {
+        let kernel = back::<K>(host);
+        match kernel.peek(dsq_id) {
+            Some(task) => kernel.boundary().view.pointer(task),
+            None => std::ptr::null_mut(),
+        }
+    };
+    612 scx_bpf_dispatch_nr_slots() -> u32 = |host| back::<K>(host).dispatch_slots();
+    612 scx_bpf_dispatch_cancel() = |host| back::<K>(host).cancel_dispatch();
+    615 scx_bpf_cpu_node(cpu: i32) -> i32 = |host| back::<K>(host).node_of(cpu);
+    // Every CPU always runs at its full speed: what a policy asks for changes nothing.
+    612 scx_bpf_cpuperf_cap(cpu: i32) -> u32 = |host| CPUPERF_ONE;
+    612 scx_bpf_cpuperf_cur(cpu: i32) -> u32 = |host| CPUPERF_ONE;
+    612 scx_bpf_cpuperf_set(cpu: i32, perf: u32) = |host| {
+        if perf > CPUPERF_ONE {
+            back::<K>(host).eject(format!("Invalid cpuperf target {perf} for CPU {cpu}"));
+        }
+    };
+    612 scx_bpf_task_cgroup(p: Task) -> *mut Cgroup = |host| back::<K>(host).boundary().view.cgroup();
+    612 bpf_cgroup_acquire(cgrp: *mut Cgroup) -> *mut Cgroup = |host| cgrp;
+    612 bpf_cgroup_release(cgrp: *mut Cgroup) = |host| ();
+    612 bpf_cgroup_from_id(cgid: u64) -> *mut Cgroup = |host| {
+        let root = back::<K>(host).boundary().view.cgroup();
+        if cgid == ROOT_CGROUP { root } else { std::ptr::null_mut() }
+    };
+    612 bpf_cgroup_ancestor(cgrp: *mut Cgroup, level: i32) -> *mut Cgroup =
+        |host| if level == 0 { cgrp } else { std::ptr::null_mut() };
+    612 bpf_task_acquire(p: Task) -> Task = |host| p;
 
     // One CPU runs policy code at a time, and nothing is freed under it.
     612 bpf_rcu_read_lock() = |host| ();
@@ -256,6 +351,49 @@ unsafe fn select_cpu_dfl<K: Kernel>(
     // SAFETY: a variable of the policy.
     unsafe { *is_idle = idle };
     cpu
+}
+
+unsafe fn select_cpu_and<K: Kernel>(
+    host: *mut Host,
+    p: Task,
+    cpus_allowed: Mask,
+    args: SelectCpuAndArgs,
+) -> i32 {
+    // SAFETY: called by the policy; see `back`. The set is copied, because the search changes the machine's own.
+    let (kernel, allowed) = unsafe { (back::<K>(host), (*cpus_allowed).clone()) };
+    let SelectCpuAndArgs {
+        prev_cpu,
+        wake_flags,
+        flags,
+    } = args;
+    match kernel.boundary().view.task_of(p) {
+        Some(task) => kernel.select_cpu_and(task, prev_cpu, wake_flags, &allowed, flags),
+        None => EINVAL,
+    }
+}
+
+unsafe fn current_of<K: Kernel>(host: *mut Host, cpu: i32) -> Task {
+    // SAFETY: called by the policy; see `back`.
+    let kernel = unsafe { back::<K>(host) };
+    match kernel.current_of(cpu) {
+        Some(task) => kernel.boundary().view.pointer(task),
+        None => std::ptr::null_mut(),
+    }
+}
+
+/// Sets of the policy's own hold possible CPUs only.
+unsafe fn change(host: *mut Host, set: *mut OwnCpuMask, cpu: u32, by: fn(&mut CpuMask, CpuId)) {
+    // SAFETY: a set that the policy made; the host of every policy is the first member of a world.
+    unsafe {
+        if u64::from(cpu) < (*host.cast::<World>()).nr_cpu_ids {
+            by(&mut (*set).cpumask, CpuId(cpu));
+        }
+    }
+}
+
+unsafe fn all(host: *mut Host) -> CpuMask {
+    // SAFETY: the host of every policy is the first member of a world.
+    mask::first_n(unsafe { (*host.cast::<World>()).nr_cpu_ids } as usize)
 }
 
 unsafe fn first(host: *mut Host, set: &CpuMask) -> u32 {

@@ -7,7 +7,7 @@
 //! | `callback` | the members of `struct sched_ext_ops` |
 //! | `outside`, `helpers`, `kfuncs`, `format` | what policies may call |
 //! | `access` | which memory they may touch |
-//! | `maps` | their maps and timers |
+//! | `maps`, `own_masks` | their maps and timers, and the CPU sets that they make |
 //! | `view` | what they see of tasks and machine through pointers |
 //! | `world`, `inlines` | what executing code reads without a call |
 //! | `model` | what all of it asks of the model |
@@ -37,6 +37,7 @@ mod kfuncs;
 mod maps;
 pub mod model;
 mod outside;
+mod own_masks;
 pub mod program;
 pub mod requests;
 mod shared;
@@ -48,6 +49,7 @@ use std::ffi::c_void;
 
 use bpf::host::{Call, Host};
 use bpf::image;
+use workload::draw::Stream;
 
 pub use callback::{Callback, Ops};
 pub use maps::{Maps, TimerCall};
@@ -58,6 +60,7 @@ pub use view::{View, comm};
 
 use crate::consts::OPS_KEEP_BUILTIN_IDLE;
 use access::Area;
+use own_masks::OwnMasks;
 use requests::Requests;
 use world::{IN_INTERRUPT, World};
 
@@ -74,6 +77,7 @@ pub struct Code<'a> {
     pub calls: Vec<Call>,
     /// Every access is checked.
     pub checked: bool,
+    pub random: Stream,
     /// Attached to what executes the code; the boundary fills in the rest.
     pub host: Host,
 }
@@ -91,6 +95,9 @@ pub struct Boundary {
     pub view: View,
     pub maps: Maps,
     pub requests: Requests,
+    pub own_masks: OwnMasks,
+    /// For policies that ask for random numbers.
+    pub random: Stream,
 }
 
 impl Boundary {
@@ -129,6 +136,8 @@ impl Boundary {
             view,
             maps,
             requests: Requests::default(),
+            own_masks: OwnMasks::default(),
+            random: code.random,
         }
     }
 
@@ -236,6 +245,7 @@ fn run<K: Kernel>(kernel: &mut K, function: u32, registers: [u64; 5]) -> u64 {
     world.host.executed = executed;
     world.host.depth = depth;
     world.calls = calls;
+    let outermost = around.is_null();
     if world.host.fault != 0 {
         // Taken off, so that what is called at the end of the run is executed.
         let fault = Host {
@@ -243,6 +253,9 @@ fn run<K: Kernel>(kernel: &mut K, function: u32, registers: [u64; 5]) -> u64 {
             ..world.host
         };
         kernel.fault(&fault);
+    }
+    if outermost {
+        kernel.boundary().maps.settle();
     }
     kernel.charge_policy(work);
     result

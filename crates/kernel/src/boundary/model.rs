@@ -55,6 +55,27 @@ pub trait Kernel: Sized {
     fn pick_any_cpu(&mut self, allowed: &CpuMask, flags: u64) -> i32;
     fn test_and_clear_cpu_idle(&mut self, cpu: i32) -> bool;
 
+    /// The default choice among these CPUs only: a CPU that is claimed, or an error.
+    fn select_cpu_and(
+        &mut self,
+        task: TaskId,
+        prev_cpu: i32,
+        wake_flags: u64,
+        allowed: &CpuMask,
+        flags: u64,
+    ) -> i32;
+    /// What an existing CPU runs; `IDLE` for the idle task.
+    fn current_of(&mut self, cpu: i32) -> Option<TaskId>;
+    fn node_of(&mut self, cpu: i32) -> i32;
+    /// The first task of a queue.
+    fn peek(&self, dsq_id: u64) -> Option<TaskId>;
+    /// How many more tasks the policy may insert in this `ops.dispatch()`.
+    fn dispatch_slots(&self) -> u32;
+    /// Forgets what the policy inserted last.
+    fn cancel_dispatch(&mut self);
+    /// Text of the policy for whoever reads the trace.
+    fn print(&mut self, text: &str);
+
     /// `None`: the idle task.
     fn task_cpu(&self, task: Option<TaskId>) -> CpuId;
     fn task_running(&self, task: TaskId) -> bool;

@@ -13,9 +13,13 @@ use bpf::{
 };
 use policy::{Manifest, Object, Setting, TopologyGlobals};
 
+use workload::draw::Stream;
+
 use super::model::Kernel;
 use super::outside::{Helper, Kfunc, Release};
-use super::shown::{self, ExitInfo, ExitTaskArgs, InitTaskArgs, Shown, Types};
+use super::shown::{
+    self, CgroupInitArgs, ExitInfo, ExitTaskArgs, InitTaskArgs, PerfEventValue, Shown, Types,
+};
 use super::{Code, Ops, helpers, inlines, kfuncs, maps};
 
 /// The release whose interface the model has.
@@ -83,6 +87,11 @@ impl Program {
             let at = section.offset as usize;
             data[at..at + section.bytes.len()].copy_from_slice(&section.bytes);
         }
+        for global in &self.image.globals {
+            if let Some(value) = constant(&global.name) {
+                self.tell(&mut data, &global.name, &value.to_le_bytes())?;
+            }
+        }
         for setting in settings {
             let bytes = setting.value.to_le_bytes();
             let place = self.place(&setting.name);
@@ -132,7 +141,7 @@ impl Program {
     }
 
     /// For a model of this type.
-    pub(crate) fn code<'a, K: Kernel>(&'a self, data: &'a [u8]) -> Code<'a> {
+    pub(crate) fn code<'a, K: Kernel>(&'a self, data: &'a [u8], random: Stream) -> Code<'a> {
         let (kfuncs, helpers) = (kfuncs::kfuncs::<K>(), helpers::helpers::<K>());
         let calls = self.image.outside.iter().map(|outside| match outside {
             Outside::Helper(number) => helper(&helpers, *number),
@@ -144,6 +153,7 @@ impl Program {
             data,
             calls: calls.collect(),
             checked: self.execution != Execution::Translated,
+            random,
             host: Host::default(),
         };
         // SAFETY: the simulation that runs the code borrows this program as long as it lives.
@@ -155,6 +165,17 @@ impl Program {
     pub fn describe(&self, fault: &Host) -> String {
         format!("{}: {}", self.name, self.image.describe_fault(fault))
     }
+}
+
+/// What scx's loaders tell every policy: `__SCX_NAME` is the kernel's constant `SCX_NAME`, 0 where it has none.
+fn constant(global: &str) -> Option<u64> {
+    let name = global
+        .strip_prefix("__")
+        .filter(|name| name.starts_with("SCX_"))?;
+    let mut values = shown::ENUMERATIONS.iter().flat_map(|shown| shown.values);
+    values
+        .find(|(known, _)| *known == name)
+        .map(|(_, value)| *value)
 }
 
 fn helper(helpers: &[Helper], number: u32) -> host::Call {
@@ -176,6 +197,8 @@ pub fn btf<K: Kernel>(release: Release) -> Btf {
     InitTaskArgs::describe(&mut types);
     ExitTaskArgs::describe(&mut types);
     ExitInfo::describe(&mut types);
+    CgroupInitArgs::describe(&mut types);
+    PerfEventValue::describe(&mut types);
     for enumeration in shown::ENUMERATIONS {
         types.enumeration(enumeration);
     }

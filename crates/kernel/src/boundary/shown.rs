@@ -8,7 +8,10 @@ use std::ffi::{c_char, c_void};
 use bpf::btf::{Builder, TypeId};
 
 use crate::consts::{
-    DEQ_SCHED_CHANGE, DEQ_SLEEP, ENQ_CPU_SELECTED, ENQ_HEAD, ENQ_LAST, ENQ_PREEMPT, ENQ_WAKEUP,
+    CPUPERF_ONE, DEQ_SCHED_CHANGE, DEQ_SLEEP, DISPATCH_BATCH, DISPATCH_LOOPS, DSQ_BUILTIN,
+    DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_FLAG, DSQ_LOCAL_ON, ENQ_CPU_SELECTED, ENQ_HEAD, ENQ_LAST,
+    ENQ_PREEMPT, ENQ_PRIQ, ENQ_WAKEUP, KICK_IDLE, KICK_PREEMPT, KICK_WAIT, OPS_ENQ_EXITING,
+    OPS_ENQ_LAST, OPS_KEEP_BUILTIN_IDLE, PICK_IDLE_CORE, SLICE_DFL, SLICE_INF, TASK_QUEUED,
     WAKE_FORK, WAKE_SYNC, WAKE_TTWU,
 };
 
@@ -163,6 +166,11 @@ shown! {
         bits: [u64; 16],
     }
 
+    "bpf_cpumask": OwnCpuMask {
+        cpumask: CpuMask,
+        usage: i32,
+    }
+
     "sched_ext_entity": SchedExtEntity {
         slice: u64,
         dsq_vtime: u64,
@@ -198,6 +206,8 @@ shown! {
         /// Null: a kernel thread.
         mm: *mut MmStruct,
         real_parent: *mut TaskStruct,
+        /// All the time that a task runs is its own.
+        utime: u64,
         comm: [c_char; 16],
     } hidden {
         storage_map: *const c_void,
@@ -206,6 +216,42 @@ shown! {
 
     "scx_init_task_args": InitTaskArgs {
         fork: bool,
+        cgroup: *mut Cgroup,
+    }
+
+    /// Every task is in the one cgroup that there is, the root.
+    "cgroup": Cgroup {
+        level: i32,
+        kn: *mut KernfsNode,
+    }
+
+    "kernfs_node": KernfsNode {
+        id: u64,
+    }
+
+    "scx_cgroup_init_args": CgroupInitArgs {
+        weight: u32,
+        bw_period_us: u64,
+        bw_quota_us: u64,
+        bw_burst_us: u64,
+    }
+
+    /// What a CPU runs, when somebody asks.
+    "rq": Rq {
+        cpu: i32,
+        curr: *mut TaskStruct,
+    }
+
+    "bpf_perf_event_value": PerfEventValue {
+        counter: u64,
+        enabled: u64,
+        running: u64,
+    }
+
+    "scx_bpf_select_cpu_and_args": SelectCpuAndArgs {
+        prev_cpu: i32,
+        wake_flags: u64,
+        flags: u64,
     }
 
     "scx_exit_task_args": ExitTaskArgs {
@@ -281,8 +327,53 @@ const EXIT_KINDS: Enumeration = Enumeration {
     ],
 };
 
-/// Flags of the interface, which move between releases.
+/// Constants of the interface, of which many move between releases: those of [`super::program::RELEASE`].
 pub const ENUMERATIONS: &[Enumeration] = &[
+    Enumeration {
+        name: "scx_public_consts",
+        values: &[
+            ("SCX_OPS_NAME_LEN", 128),
+            ("SCX_SLICE_DFL", SLICE_DFL),
+            ("SCX_SLICE_BYPASS", 5_000_000),
+            ("SCX_SLICE_INF", SLICE_INF),
+        ],
+    },
+    Enumeration {
+        name: "scx_consts",
+        values: &[
+            ("SCX_DSP_DFL_MAX_BATCH", DISPATCH_BATCH as u64),
+            ("SCX_DSP_MAX_LOOPS", DISPATCH_LOOPS as u64),
+            ("SCX_EXIT_BT_LEN", 64),
+            ("SCX_EXIT_MSG_LEN", 1_024),
+            ("SCX_EXIT_DUMP_DFL_LEN", 32_768),
+            ("SCX_CPUPERF_ONE", CPUPERF_ONE as u64),
+        ],
+    },
+    Enumeration {
+        name: "scx_dsq_id_flags",
+        values: &[
+            ("SCX_DSQ_FLAG_BUILTIN", DSQ_BUILTIN),
+            ("SCX_DSQ_FLAG_LOCAL_ON", DSQ_LOCAL_FLAG),
+            ("SCX_DSQ_INVALID", DSQ_BUILTIN),
+            ("SCX_DSQ_GLOBAL", DSQ_GLOBAL),
+            ("SCX_DSQ_LOCAL", DSQ_LOCAL),
+            ("SCX_DSQ_LOCAL_ON", DSQ_LOCAL_ON),
+            ("SCX_DSQ_LOCAL_CPU_MASK", 0xffff_ffff),
+        ],
+    },
+    Enumeration {
+        name: "scx_ops_flags",
+        values: &[
+            ("SCX_OPS_KEEP_BUILTIN_IDLE", OPS_KEEP_BUILTIN_IDLE),
+            ("SCX_OPS_ENQ_LAST", OPS_ENQ_LAST),
+            ("SCX_OPS_ENQ_EXITING", OPS_ENQ_EXITING),
+            ("SCX_OPS_SWITCH_PARTIAL", 1 << 3),
+            ("SCX_OPS_ENQ_MIGRATION_DISABLED", 1 << 4),
+            ("SCX_OPS_ALLOW_QUEUED_WAKEUP", 1 << 5),
+            ("SCX_OPS_BUILTIN_IDLE_PER_NODE", 1 << 6),
+            ("SCX_OPS_ALWAYS_ENQ_IMMED", 1 << 7),
+        ],
+    },
     Enumeration {
         name: "scx_enq_flags",
         values: &[
@@ -290,8 +381,11 @@ pub const ENUMERATIONS: &[Enumeration] = &[
             ("SCX_ENQ_HEAD", ENQ_HEAD),
             ("SCX_ENQ_CPU_SELECTED", ENQ_CPU_SELECTED),
             ("SCX_ENQ_PREEMPT", ENQ_PREEMPT),
+            ("SCX_ENQ_IMMED", 1 << 33),
             ("SCX_ENQ_REENQ", 1 << 40),
             ("SCX_ENQ_LAST", ENQ_LAST),
+            ("SCX_ENQ_CLEAR_OPSS", 1 << 56),
+            ("SCX_ENQ_DSQ_PRIQ", ENQ_PRIQ),
         ],
     },
     Enumeration {
@@ -308,6 +402,39 @@ pub const ENUMERATIONS: &[Enumeration] = &[
             ("SCX_WAKE_FORK", WAKE_FORK),
             ("SCX_WAKE_TTWU", WAKE_TTWU),
             ("SCX_WAKE_SYNC", WAKE_SYNC),
+        ],
+    },
+    Enumeration {
+        name: "scx_kick_flags",
+        values: &[
+            ("SCX_KICK_IDLE", KICK_IDLE),
+            ("SCX_KICK_PREEMPT", KICK_PREEMPT),
+            ("SCX_KICK_WAIT", KICK_WAIT),
+        ],
+    },
+    Enumeration {
+        name: "scx_pick_idle_cpu_flags",
+        values: &[
+            ("SCX_PICK_IDLE_CORE", PICK_IDLE_CORE),
+            ("SCX_PICK_IDLE_IN_NODE", 2),
+        ],
+    },
+    Enumeration {
+        name: "scx_ent_flags",
+        values: &[
+            ("SCX_TASK_QUEUED", TASK_QUEUED as u64),
+            ("SCX_TASK_RESET_RUNNABLE_AT", 4),
+            ("SCX_TASK_DEQD_FOR_SLEEP", 8),
+            ("SCX_TASK_STATE_SHIFT", 8),
+            ("SCX_TASK_STATE_BITS", 3),
+            ("SCX_TASK_STATE_MASK", 0x700),
+        ],
+    },
+    Enumeration {
+        name: "scx_exit_code",
+        values: &[
+            ("SCX_ECODE_RSN_HOTPLUG", 1 << 32),
+            ("SCX_ECODE_ACT_RESTART", 1 << 48),
         ],
     },
 ];

@@ -4,6 +4,8 @@
 use bpf::host::{Call, Host};
 use bpf::image;
 
+use workload::draw::Stream;
+
 use super::maps::{Handle, kind};
 use super::outside::Register;
 use super::shown::{DsqIter, ExitInfo, ExitKind, TaskStruct, Timer};
@@ -147,6 +149,32 @@ impl Kernel for Toy {
     fn test_and_clear_cpu_idle(&mut self, cpu: i32) -> bool {
         mask::clear(&mut self.boundary.view.masks.idle, CpuId(cpu as u32));
         true
+    }
+
+    fn select_cpu_and(&mut self, _: TaskId, prev: i32, _: u64, _: &CpuMask, _: u64) -> i32 {
+        prev
+    }
+
+    fn current_of(&mut self, _cpu: i32) -> Option<TaskId> {
+        Some(TaskId(0))
+    }
+
+    fn node_of(&mut self, _cpu: i32) -> i32 {
+        0
+    }
+
+    fn peek(&self, _dsq_id: u64) -> Option<TaskId> {
+        self.queue.first().copied()
+    }
+
+    fn dispatch_slots(&self) -> u32 {
+        0
+    }
+
+    fn cancel_dispatch(&mut self) {}
+
+    fn print(&mut self, text: &str) {
+        self.asked.push(text.to_owned());
     }
 
     fn task_cpu(&self, _task: Option<TaskId>) -> CpuId {
@@ -426,6 +454,7 @@ fn toy() -> Toy {
         data: &[],
         calls: table(),
         checked: false,
+        random: Stream::new(1, 0, 0),
         host,
     };
     Toy {

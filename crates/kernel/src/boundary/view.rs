@@ -7,7 +7,7 @@ use std::mem::offset_of;
 use super::access::Area;
 use super::outside::Register;
 use super::shared::Shared;
-use super::shown::{CpuMask, SchedEntity, SchedExtEntity, TaskStruct};
+use super::shown::{Cgroup, CpuMask, KernfsNode, Rq, SchedEntity, SchedExtEntity, TaskStruct};
 use crate::consts::{PF_IDLE, SLICE_DFL};
 use crate::ids::{CpuId, IDLE, Id, PerTask, TaskId};
 use crate::mask;
@@ -32,12 +32,39 @@ impl Masks {
     }
 }
 
+/// The root's number, by which the kernel's file system of cgroups knows it.
+pub const ROOT_CGROUP: u64 = 1;
+
+/// The root cgroup and its node.
+struct Root {
+    cgroup: Cgroup,
+    node: KernfsNode,
+}
+
+impl Root {
+    fn new() -> Shared<Self> {
+        let mut root = Shared::new(Self {
+            cgroup: Cgroup {
+                level: 0,
+                kn: std::ptr::null_mut(),
+            },
+            node: KernfsNode { id: ROOT_CGROUP },
+        });
+        // SAFETY: only the address is taken.
+        let node = unsafe { &raw mut (*root.pointer()).node };
+        root.cgroup.kn = node;
+        root
+    }
+}
+
 /// Every task's `task_struct`, in place for the whole run, and after them those of the idle task and of init.
 pub struct View {
     structs: Shared<[TaskStruct]>,
     tasks: usize,
     pub masks: Shared<Masks>,
     affinity: PerTask<Option<Shared<CpuMask>>>,
+    rqs: Shared<[Rq]>,
+    root: Shared<Root>,
 }
 
 impl View {
@@ -63,6 +90,13 @@ impl View {
             tasks,
             masks,
             affinity: PerTask::filled(tasks, || None),
+            rqs: (0..cpus as i32)
+                .map(|cpu| Rq {
+                    cpu,
+                    curr: std::ptr::null_mut(),
+                })
+                .collect(),
+            root: Root::new(),
         }
     }
 
@@ -111,9 +145,14 @@ impl View {
             return !write || bytes == 8 && written.contains(&field);
         }
         let masks = Area::of(self.masks.pointer(), size_of::<Masks>());
+        let rqs = Area::of(self.rqs.pointer(), size_of_val(&*self.rqs));
+        let root = Area::of(self.root.pointer(), size_of::<Root>());
         let own = |mask: &Shared<CpuMask>| Area::of(mask.pointer(), size_of::<CpuMask>());
         let mut confined = self.affinity.iter().flatten().map(own);
-        !write && (masks.holds(address, bytes) || confined.any(|mask| mask.holds(address, bytes)))
+        let fixed = [masks, rqs, root];
+        !write
+            && (fixed.iter().any(|area| area.holds(address, bytes))
+                || confined.any(|mask| mask.holds(address, bytes)))
     }
 
     #[inline]
@@ -180,6 +219,24 @@ impl View {
         self.task(task).nr_cpus_allowed == 1
     }
 
+    /// What is shown of a CPU's run queue, with what it runs: as of this call.
+    pub fn rq(&mut self, cpu: i32, curr: *mut TaskStruct) -> *mut Rq {
+        let Some(rq) = usize::try_from(cpu)
+            .ok()
+            .filter(|cpu| *cpu < self.rqs.len())
+        else {
+            return std::ptr::null_mut();
+        };
+        self.rqs[rq].curr = curr;
+        // SAFETY: within the run queues.
+        unsafe { self.rqs.pointer().cast::<Rq>().add(rq) }
+    }
+
+    pub fn cgroup(&self) -> *mut Cgroup {
+        // SAFETY: only the address is taken.
+        unsafe { &raw mut (*self.root.pointer()).cgroup }
+    }
+
     /// A task's storage in the map that was asked last, which the policy finds without asking again.
     pub fn keep_storage(&mut self, task: TaskId, map: *const c_void, value: *mut c_void) {
         let p = self.task_mut(task);
@@ -231,6 +288,7 @@ fn blank_task() -> TaskStruct {
         real_parent: std::ptr::null_mut(),
         storage_map: std::ptr::null(),
         storage: std::ptr::null_mut(),
+        utime: 0,
         comm: [0; 16],
     }
 }

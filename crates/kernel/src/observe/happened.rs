@@ -161,6 +161,10 @@ pub enum Happened<'a> {
         cpu: CpuId,
     },
     /// A callback of the policy is called.
+    /// The policy says something to whoever reads the trace.
+    Printed {
+        text: &'a str,
+    },
     Called {
         op: &'static str,
     },

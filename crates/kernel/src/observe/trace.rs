@@ -225,6 +225,7 @@ impl Text {
                 let change = if online { "online" } else { "offline" };
                 (cpu, format!("cpuhp: cpu={cpu} {change}"))
             }
+            Happened::Printed { text } => (stamp.on, format!("bpf_trace_printk: {text}")),
             Happened::Called { op } => (
                 stamp.on,
                 format!("scx_call: op={}", op.trim_end_matches('_')),

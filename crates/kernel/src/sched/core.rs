@@ -202,6 +202,7 @@ impl Sim<'_> {
         task.exec_ns += delta;
         let p = self.boundary.view.task_mut(id);
         p.se.sum_exec_runtime += delta;
+        p.utime += delta;
         match task.class {
             Class::Ext => {
                 let slice = &mut p.scx.slice;

@@ -158,6 +158,7 @@ impl Sim<'_> {
             self.boundary.view.forget_storage(*id);
             self.boundary.view.task_mut(*id).scx.slice = crate::consts::SLICE_DFL;
         }
+        self.exit_cgroup();
         self.call_exit(
             ExitKind::UNREG_KERN,
             1 << 48 | 1 << 32,
@@ -173,6 +174,7 @@ impl Sim<'_> {
         {
             return self.eject(format!("ops.init() failed ({})", code as i32));
         }
+        self.init_cgroup();
         for id in &living {
             self.init_task(*id, false);
         }

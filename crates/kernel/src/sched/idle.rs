@@ -126,6 +126,17 @@ impl Sim<'_> {
         let allowed = std::ptr::from_ref(self.boundary.view.allowed(id));
         // SAFETY: affinity does not change during the search, and the mask does not move.
         let allowed = unsafe { &*allowed };
+        self.default_cpu_of(allowed, prev_cpu, wake_flags, 0)
+    }
+
+    /// The same among these CPUs; with `PICK_IDLE_CORE` one of a wholly idle core only.
+    pub(crate) fn default_cpu_of(
+        &mut self,
+        allowed: &CpuMask,
+        prev_cpu: CpuId,
+        wake_flags: u64,
+        flags: u64,
+    ) -> Option<CpuId> {
         let prev_allowed = mask::has(allowed, prev_cpu);
         if wake_flags & WAKE_SYNC != 0 {
             let cpu = self.clock.cpu;
@@ -154,6 +165,9 @@ impl Sim<'_> {
             }
             if let Some(cpu) = self.pick_near(allowed, prev_cpu, PICK_IDLE_CORE) {
                 return Some(cpu);
+            }
+            if flags & PICK_IDLE_CORE != 0 {
+                return None;
             }
         }
         if prev_allowed && self.claim_idle(prev_cpu) {

@@ -60,7 +60,7 @@ impl Sim<'_> {
         }
     }
 
-    fn batch(&self) -> usize {
+    pub(crate) fn batch(&self) -> usize {
         match self.boundary.ops.dispatch_max_batch {
             0 => crate::consts::DISPATCH_BATCH,
             batch => batch as usize,

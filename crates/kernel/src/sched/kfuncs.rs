@@ -7,7 +7,7 @@ use crate::boundary::{self, requests::Context};
 use crate::boundary::{Boundary, Callback, Kernel, Moment, Walk, Work};
 use crate::consts::{DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, EBUSY, EINVAL, ENOENT};
 use crate::ids::{CpuId, TaskId};
-use crate::mask::CpuMask;
+use crate::mask::{self, CpuMask};
 use crate::observe::Happened;
 use crate::queue::dsq::Key;
 use crate::sim::Sim;
@@ -209,6 +209,55 @@ impl Kernel for Sim<'_> {
 
     fn test_and_clear_cpu_idle(&mut self, cpu: i32) -> bool {
         self.needs_builtin_idle() && self.existing(cpu).is_some_and(|cpu| self.claim_idle(cpu))
+    }
+
+    fn select_cpu_and(
+        &mut self,
+        task: TaskId,
+        prev_cpu: i32,
+        wake_flags: u64,
+        allowed: &CpuMask,
+        flags: u64,
+    ) -> i32 {
+        let Some(prev) = self.existing(prev_cpu) else {
+            return EINVAL;
+        };
+        if !self.needs_builtin_idle() {
+            return EBUSY;
+        }
+        let allowed = mask::and(allowed, self.boundary.view.allowed(task));
+        self.default_cpu_of(&allowed, prev, wake_flags, flags)
+            .map_or(EBUSY, |cpu| cpu.0 as i32)
+    }
+
+    fn current_of(&mut self, cpu: i32) -> Option<TaskId> {
+        let cpu = self.existing(cpu)?;
+        Some(self.cpus[cpu].curr)
+    }
+
+    fn node_of(&mut self, cpu: i32) -> i32 {
+        let cpu = self.existing(cpu);
+        cpu.map_or(EINVAL, |cpu| self.machine.topology.place(cpu).node as i32)
+    }
+
+    fn peek(&self, dsq_id: u64) -> Option<TaskId> {
+        let dsq = self.dsqs.find(dsq_id)?;
+        self.dsqs[dsq].entries.get(0).map(|entry| entry.task)
+    }
+
+    fn dispatch_slots(&self) -> u32 {
+        self.batch()
+            .saturating_sub(self.boundary.requests.inserts.len()) as u32
+    }
+
+    fn cancel_dispatch(&mut self) {
+        if self.boundary.requests.inserts.pop().is_none() {
+            self.eject("dispatch buffer underflow".to_string());
+        }
+    }
+
+    fn print(&mut self, text: &str) {
+        self.tell(self.clock.at_ns, Happened::Printed { text });
     }
 
     fn task_cpu(&self, task: Option<TaskId>) -> CpuId {

@@ -7,7 +7,7 @@ use workload::interpreter::Registers;
 use workload::plan::{Group, Policy, Start};
 
 use crate::boundary::Callback;
-use crate::boundary::shown::{ExitTaskArgs, InitTaskArgs};
+use crate::boundary::shown::{CgroupInitArgs, ExitTaskArgs, InitTaskArgs};
 use crate::boundary::{Register, comm};
 use crate::consts::{PF_EXITING, SLICE_DFL};
 use crate::ids::{CpuId, IDLE, TaskId};
@@ -92,6 +92,7 @@ impl Sim<'_> {
         p.scx.dsq_vtime = 0;
         p.scx.flags = 0;
         p.se.sum_exec_runtime = 0;
+        p.utime = 0;
         // As the kernel keeps it: 0.1 to 100 ms.
         p.se.custom_slice = u8::from(slice_ns > 0);
         p.se.slice = slice_ns.clamp(100_000, 100_000_000);
@@ -133,8 +134,35 @@ impl Sim<'_> {
         self.tell(self.clock.at_ns, attributes);
     }
 
+    /// The policy hears of the root cgroup, which is the only one.
+    pub(crate) fn init_cgroup(&mut self) {
+        let mut args = CgroupInitArgs {
+            weight: 100,
+            bw_period_us: 100_000,
+            bw_quota_us: u64::MAX,
+            bw_burst_us: 0,
+        };
+        let arguments = [
+            self.boundary.view.cgroup().register(),
+            (&raw mut args).register(),
+        ];
+        if let Some(error) = self.call(Callback::CgroupInit, arguments)
+            && error as i32 != 0
+        {
+            self.eject(format!("ops.cgroup_init() failed ({})", error as i32));
+        }
+    }
+
+    pub(crate) fn exit_cgroup(&mut self) {
+        self.call(
+            Callback::CgroupExit,
+            [self.boundary.view.cgroup().register()],
+        );
+    }
+
     pub(crate) fn init_task(&mut self, id: TaskId, fork: bool) {
-        let mut args = InitTaskArgs { fork };
+        let cgroup = self.boundary.view.cgroup();
+        let mut args = InitTaskArgs { fork, cgroup };
         let arguments = [self.boundary.view.address(id), (&raw mut args).register()];
         if let Some(error) = self.call(Callback::InitTask, arguments)
             && error as i32 != 0

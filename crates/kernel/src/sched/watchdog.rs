@@ -81,6 +81,7 @@ impl Sim<'_> {
             Some(Exit::Ejected(reason)) => (ExitKind::ERROR, c"runtime error", reason.clone()),
             Some(Exit::Failed(_)) => return,
         };
+        self.exit_cgroup();
         self.call_exit(kind, 0, reason, &message);
     }
 
