@@ -44,7 +44,8 @@ mod simulate;
 mod task;
 mod world;
 
-pub use boundary::program::{Execution, Program};
+pub use boundary::execution::Execution;
+pub use boundary::program::Program;
 pub use hotplug::Hotplug;
 pub use ids::TaskId;
 pub use machine::RtGuard;

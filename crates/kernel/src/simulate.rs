@@ -11,7 +11,8 @@ use policy::topology::Place;
 use policy::{Object, TopologyGlobals};
 use workload::plan::Plan;
 
-use crate::boundary::program::{Execution, Program};
+use crate::boundary::execution::Execution;
+use crate::boundary::program::Program;
 use crate::options::Options;
 use crate::outcome::Outcome;
 use crate::sim::{Loaded, Sim};

@@ -40,6 +40,15 @@ impl Cache {
         }
     }
 
+    /// What of it differs from the default, as `schedlab-sim cell` takes it.
+    fn arguments(&self) -> String {
+        if self.execution == Execution::default() {
+            String::new()
+        } else {
+            format!(" --execute {}", self.execution)
+        }
+    }
+
     pub fn workload(&mut self, path: &Path) -> Result<Rc<Workload>> {
         if let Some(known) = self.workloads.get(path) {
             return Ok(Rc::clone(known));
@@ -85,7 +94,7 @@ pub fn run(
     let workload = cache.workload(&sources.workload)?;
     let plan = plan(&workload, &machine, cell)?;
     let program = cache.policy(&sources.scheduler)?;
-    let arguments = options.arguments();
+    let arguments = options.arguments() + &cache.arguments();
     let outcome = simulate(
         &machine,
         plan,

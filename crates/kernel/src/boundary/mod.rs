@@ -12,6 +12,7 @@
 //! | `world`, `inlines` | what executing code reads without a call |
 //! | `model` | what all of it asks of the model |
 //! | `program` | a policy's object, linked against all of it and translated |
+//! | `execution` | how its code is executed |
 //!
 //! The model enters the policy with [`Kernel::call`]; the policy comes back through the table of helpers and kfuncs,
 //! which turn addresses into ids and hand over to the model's [`Kernel`]. Whatever both sides touch is [`Shared`].
@@ -30,6 +31,7 @@
 
 mod access;
 mod callback;
+pub mod execution;
 mod format;
 mod helpers;
 mod inlines;

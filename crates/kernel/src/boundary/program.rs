@@ -15,6 +15,7 @@ use policy::{Manifest, Object, Setting, TopologyGlobals};
 
 use workload::draw::Stream;
 
+use super::execution::Execution;
 use super::model::Kernel;
 use super::outside::{Helper, Kfunc, Release};
 use super::shown::{
@@ -33,18 +34,6 @@ pub struct Program {
     execution: Execution,
     ops: Ops,
     executor: Executor,
-}
-
-/// How a policy's code is executed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Execution {
-    /// Translated to native code.
-    #[default]
-    Translated,
-    /// The same, with every access checked.
-    Paranoid,
-    /// Instruction by instruction, every access checked: slow, and the reference for the others.
-    Interpreted,
 }
 
 impl Program {

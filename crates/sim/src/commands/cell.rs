@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use cell::{Arm, Cell, Digests, Status, assignments};
 use clap::Args;
-use kernel::{Options, RtGuard};
+use kernel::{Execution, Options, RtGuard};
 
 use crate::arguments::find;
 use crate::cells::{self, Cache, Sources};
@@ -46,6 +46,12 @@ pub struct CellArgs {
     /// Idle CPUs beside waiting tasks, starvation and lost tasks are failures
     #[arg(long)]
     strict: bool,
+    #[arg(long, value_name = "HOW", default_value_t, value_parser = execution, help = format!(
+        "How the policy's code is executed: {}. The decisions are the same; the latter two check every access to \
+         memory, and the last takes many times as long",
+        Execution::names()
+    ))]
+    execute: Execution,
     /// Print the record instead of a summary
     #[arg(long)]
     json: bool,
@@ -58,7 +64,7 @@ pub fn run(args: &CellArgs) -> Result<u8> {
         workload: find("workloads", &args.workload, ".toml")?,
         machine: find("machines", &args.machine, ".toml")?,
     };
-    let mut cache = Cache::default();
+    let mut cache = Cache::executing(args.execute);
     let workload = cache.workload(&sources.workload)?;
     let machine = cache.machine(&sources.machine)?;
     let cell = Cell {
@@ -132,6 +138,10 @@ pub fn run(args: &CellArgs) -> Result<u8> {
         );
     }
     Ok(u8::from(record.status == Status::Failed))
+}
+
+fn execution(name: &str) -> Result<Execution, String> {
+    Execution::named(name).ok_or_else(|| format!("expected {}", Execution::names()))
 }
 
 fn file_stem(path: &Path) -> String {

@@ -114,9 +114,9 @@ fn check(work: &[(&str, &Cell, Sources)]) -> Result<()> {
             cells::plan(&*cache.workload(&sources.workload)?, &machine, cell)?;
         }
         if settings.insert((&sources.scheduler, &cell.tunables)) {
-            let native = cache.policy(&sources.scheduler)?;
+            let program = cache.policy(&sources.scheduler)?;
             for (name, value) in &cell.tunables {
-                native.manifest.setting(&cell.scheduler, name, value)?;
+                program.manifest.setting(&cell.scheduler, name, value)?;
             }
         }
     }
