@@ -29,7 +29,7 @@ impl Function {
 }
 
 impl Image {
-    /// Such as `qmap_enqueue (scx_qmap.bpf.c:214): writes 8 bytes at 0x10, which is NULL with an offset`.
+    /// Such as `qmap_enqueue (scx_qmap.bpf.c:214): an access of 8 bytes at 0x10, which is NULL with an offset`.
     pub fn describe_fault(&self, host: &Host) -> String {
         let what = describe(host);
         match self.functions.get(host.fault_function as usize) {
@@ -58,9 +58,10 @@ fn describe(host: &Host) -> String {
         Some(FaultKind::Access) if address < NULL_PAGE => {
             format!("an access of {bytes} bytes at {address:#x}, which is NULL with an offset")
         }
-        Some(FaultKind::Access) => format!(
-            "an access of {bytes} bytes at {address:#x}, which is no memory that it may touch so"
-        ),
+        // Not where: the same run would say another address.
+        Some(FaultKind::Access) => {
+            format!("an access of {bytes} bytes to memory that it may not touch so")
+        }
         Some(FaultKind::Limit) => format!(
             "more than {} operations executed: an endless loop?",
             host.limit

@@ -16,7 +16,8 @@ use crate::sim::Sim;
 pub struct Outcome {
     pub status: Status,
     pub reason: String,
-    /// Who ended the run: a checker, `watchdog`, `kernel` (a check of the sched_ext core), `livelock`; empty if it went well.
+    /// Who ended the run: a checker, `watchdog`, `kernel` (a check of the sched_ext core), `fault` or `endless loop` (what
+    /// executes the policy), `livelock`; empty if it went well.
     pub by: &'static str,
     pub metrics: BTreeMap<String, f64>,
     pub distributions: BTreeMap<String, Histogram>,

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use crate::job::{Job, Verdict};
 use crate::worker::HUNG;
 
-/// The policy, built for the simulator, and what it is called.
+/// A policy's object, and what it is called.
 #[derive(Clone)]
 pub struct Built {
     pub name: String,
@@ -108,8 +108,6 @@ fn death(status: ExitStatus) -> Result<Verdict> {
 fn crash(signal: i32) -> Option<&'static str> {
     Some(match signal {
         libc::SIGSEGV | libc::SIGBUS => "it used memory that is not its own",
-        libc::SIGFPE => "it divided by zero (in the kernel the result is 0)",
-        libc::SIGILL | libc::SIGTRAP => "it used an index outside its array",
         libc::SIGABRT => "it broke memory that is not its own",
         _ => return None,
     })

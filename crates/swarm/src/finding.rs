@@ -44,7 +44,7 @@ pub fn tell(built: &Built, job: &Job, dir: &Path) -> Result<Told> {
     let plan = workload.plan(load, &BTreeMap::new(), machine.cpus() as u32, job.seed)?;
     let mut reason = meaning::with_labels(&verdict.reason, &plan);
     if let Some(callback) = &trace.callback
-        && matches!(verdict.by.as_str(), "crash" | "endless loop")
+        && matches!(verdict.by.as_str(), "fault" | "crash" | "endless loop")
     {
         let _ = write!(reason, ", in ops.{callback}()");
     }

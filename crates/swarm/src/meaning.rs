@@ -44,6 +44,11 @@ pub fn of(by: &str) -> &'static str {
             "A callback does not return. The kernel's verifier refuses such a loop, or its watchdog finds the CPU \
              locked up: bound every loop, and do not wait in one for what only another CPU can do."
         }
+        "fault" => {
+            "The policy's code touched memory that is neither its own nor shown to it, wrote to what it may only read, \
+             nested its calls too deep, or passed a helper what that does not take. The kernel's verifier refuses this \
+             before the code runs."
+        }
         "crash" => {
             "The policy's code broke. In the kernel the verifier refuses most of what can break."
         }
@@ -193,6 +198,7 @@ mod tests {
             "kernel",
             "watchdog",
             "endless loop",
+            "fault",
             "crash",
             "livelock",
         ] {

@@ -3,6 +3,7 @@
 //! before the code runs.
 
 use bpf::host::Host;
+use bpf::image;
 
 use super::Boundary;
 use super::model::Kernel;
@@ -42,14 +43,47 @@ impl Area {
     }
 }
 
+/// A section of global data. To the kernel each is a map with one value.
+pub struct Section {
+    area: Area,
+    read_only: bool,
+}
+
+impl Section {
+    /// Those that lie in a block.
+    pub fn all(block: *const u64, data: &[image::Data]) -> Vec<Self> {
+        let in_block = data.iter().filter(|data| !data.arena);
+        let section = |data: &image::Data| Self {
+            area: Area {
+                start: block.addr() as u64 + u64::from(data.offset),
+                bytes: data.bytes.len() as u64,
+            },
+            read_only: data.read_only,
+        };
+        in_block.map(section).collect()
+    }
+
+    fn may_touch(&self, address: u64, bytes: u64, write: bool) -> bool {
+        !(write && self.read_only) && self.area.holds(address, bytes)
+    }
+}
+
 impl Boundary {
+    /// The one variable of the kernel's that policies read.
+    fn preempt_count(&self) -> Area {
+        // SAFETY: only the address is taken.
+        let at = unsafe { &raw const (*self.world.pointer()).preempt_count };
+        Area::of(at, size_of::<u32>())
+    }
+
     /// Arguments of the callbacks under way, global data, values of maps, and what is shown of tasks and machine.
     pub(super) fn may_touch(&self, address: u64, bytes: u64, write: bool) -> bool {
         let holds = |area: Area| area.holds(address, bytes);
-        self.arguments.iter().copied().any(holds)
-            || holds(Area::of(self.data.pointer(), self.data.len() * 8))
+        self.lent.iter().copied().any(holds)
+            || (self.sections.iter()).any(|section| section.may_touch(address, bytes, write))
             || self.maps.areas().any(holds)
             || self.own_masks.areas().any(holds)
             || self.view.may_touch(address, bytes, write)
+            || !write && holds(self.preempt_count())
     }
 }

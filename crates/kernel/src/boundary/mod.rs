@@ -61,7 +61,7 @@ pub use shared::Shared;
 pub use view::{View, comm};
 
 use crate::consts::OPS_KEEP_BUILTIN_IDLE;
-use access::Area;
+use access::{Area, Section};
 use own_masks::OwnMasks;
 use requests::Requests;
 use world::{IN_INTERRUPT, World};
@@ -75,6 +75,8 @@ pub struct Code<'a> {
     pub maps: &'a [image::Map],
     /// The block of global data, with tunables and topology set.
     pub data: &'a [u8],
+    /// What lies where in that block.
+    pub sections: &'a [image::Data],
     /// Helpers and kfuncs, in the order of the image's.
     pub calls: Vec<Call>,
     /// Every access is checked.
@@ -85,12 +87,13 @@ pub struct Code<'a> {
 }
 
 pub struct Boundary {
-    /// The arguments of the callbacks under way, innermost last: kept where accesses are checked.
-    arguments: Vec<Area>,
+    /// What callbacks under way may touch beside what lasts: kept where accesses are checked.
+    lent: Vec<Area>,
     checked: bool,
     pub ops: Ops,
     world: Shared<World>,
     data: Shared<[u64]>,
+    sections: Vec<Section>,
     /// What the host's pointers lead to.
     _calls: Shared<[Call]>,
     _variables: Shared<[*mut u8]>,
@@ -128,10 +131,11 @@ impl Boundary {
             host.access = Some(access::allowed::<K>);
         }
         Self {
-            arguments: Vec::new(),
+            lent: Vec::new(),
             checked: code.checked,
             ops: code.ops,
             world,
+            sections: Section::all(data_start.cast(), code.sections),
             data,
             _calls: calls,
             _variables: variables,
@@ -151,6 +155,18 @@ impl Boundary {
         self.maps = Maps::new(shapes, cpus);
         self.maps.first().expose_provenance();
         self.world.host.maps = self.maps.first();
+    }
+
+    /// A value that a callback may touch until it is taken back, the last one first; its address.
+    pub fn lend<T>(&mut self, value: *mut T) -> u64 {
+        if self.checked {
+            self.lent.push(Area::of(value, size_of::<T>()));
+        }
+        value.expose_provenance() as u64
+    }
+
+    pub fn take_back(&mut self) {
+        self.lent.pop();
     }
 
     /// Whether the model tracks idle CPUs for the policy.
@@ -177,19 +193,9 @@ pub fn call<K: Kernel, const N: usize>(
 ) -> Option<u64> {
     let function = kernel.boundary().ops.function(callback)?;
     kernel.calls(callback);
-    let context = &raw mut arguments;
-    let boundary = kernel.boundary();
-    if boundary.checked {
-        boundary
-            .arguments
-            .push(Area::of(context, size_of_val(&arguments)));
-    }
-    let result = run(
-        kernel,
-        function,
-        [context.expose_provenance() as u64, 0, 0, 0, 0],
-    );
-    kernel.boundary().arguments.pop();
+    let context = kernel.boundary().lend(&raw mut arguments);
+    let result = run(kernel, function, [context, 0, 0, 0, 0]);
+    kernel.boundary().take_back();
     Some(result)
 }
 
@@ -197,14 +203,9 @@ pub fn call<K: Kernel, const N: usize>(
 pub fn call_timer<K: Kernel>(kernel: &mut K, mut timer: TimerCall) {
     if let Some(function) = timer.function() {
         let registers = timer.registers();
-        let boundary = kernel.boundary();
-        if boundary.checked {
-            boundary
-                .arguments
-                .push(Area::of(&raw const timer.key, size_of::<i32>()));
-        }
+        kernel.boundary().lend(&raw mut timer.key);
         run(kernel, function, registers);
-        kernel.boundary().arguments.pop();
+        kernel.boundary().take_back();
     }
 }
 

@@ -140,6 +140,7 @@ impl Program {
             ops: self.ops.clone(),
             maps: &self.image.maps,
             data,
+            sections: &self.image.data,
             calls: calls.collect(),
             checked: self.execution != Execution::Translated,
             random,

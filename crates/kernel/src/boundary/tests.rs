@@ -452,6 +452,7 @@ fn toy() -> Toy {
         ops,
         maps: &maps,
         data: &[],
+        sections: &[],
         calls: table(),
         checked: false,
         random: Stream::new(1, 0, 0),

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the kfuncs of sched_ext do, as the boundary asks for it.
 
-use bpf::host::Host;
+use bpf::host::{FaultKind, Host};
 
 use crate::boundary::{self, requests::Context};
 use crate::boundary::{Boundary, Callback, Kernel, Moment, Walk, Work};
 use crate::consts::{DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, EBUSY, EINVAL, ENOENT};
+use crate::end::Exit;
 use crate::ids::{CpuId, TaskId};
 use crate::mask::{self, CpuMask};
 use crate::observe::Happened;
@@ -76,7 +77,11 @@ impl Kernel for Sim<'_> {
     #[cold]
     fn fault(&mut self, fault: &Host) {
         let what = self.loaded.program.describe(fault);
-        self.fail(what);
+        let by = match FaultKind::of(fault.fault) {
+            Some(FaultKind::Limit) => "endless loop",
+            _ => "fault",
+        };
+        self.end.break_off(by, Exit::Failed(what));
     }
 
     fn eject(&mut self, reason: String) {

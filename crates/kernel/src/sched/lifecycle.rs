@@ -144,9 +144,11 @@ impl Sim<'_> {
         };
         let arguments = [
             self.boundary.view.cgroup().register(),
-            (&raw mut args).register(),
+            self.boundary.lend(&raw mut args),
         ];
-        if let Some(error) = self.call(Callback::CgroupInit, arguments)
+        let error = self.call(Callback::CgroupInit, arguments);
+        self.boundary.take_back();
+        if let Some(error) = error
             && error as i32 != 0
         {
             self.eject(format!("ops.cgroup_init() failed ({})", error as i32));
@@ -163,8 +165,13 @@ impl Sim<'_> {
     pub(crate) fn init_task(&mut self, id: TaskId, fork: bool) {
         let cgroup = self.boundary.view.cgroup();
         let mut args = InitTaskArgs { fork, cgroup };
-        let arguments = [self.boundary.view.address(id), (&raw mut args).register()];
-        if let Some(error) = self.call(Callback::InitTask, arguments)
+        let arguments = [
+            self.boundary.view.address(id),
+            self.boundary.lend(&raw mut args),
+        ];
+        let error = self.call(Callback::InitTask, arguments);
+        self.boundary.take_back();
+        if let Some(error) = error
             && error as i32 != 0
         {
             let error = error as i32;
@@ -248,8 +255,12 @@ impl Sim<'_> {
     pub(crate) fn dead(&mut self, id: TaskId) {
         self.disable_task(id);
         let mut args = ExitTaskArgs { cancelled: false };
-        let arguments = [self.boundary.view.address(id), (&raw mut args).register()];
+        let arguments = [
+            self.boundary.view.address(id),
+            self.boundary.lend(&raw mut args),
+        ];
         self.call(Callback::ExitTask, arguments);
+        self.boundary.take_back();
         self.boundary.maps.forget_task(id);
         self.boundary.view.forget_storage(id);
         self.boundary.view.task_mut(id).exit_state = 32;

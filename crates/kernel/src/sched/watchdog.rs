@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The watchdog: a task that could run and was not run for too long ends the policy, as in the kernel.
 
+use crate::boundary::Callback;
 use crate::boundary::shown::{ExitInfo, ExitKind};
-use crate::boundary::{Callback, Register};
 use crate::clock::events::Event;
 use crate::end::Exit;
 use crate::ids::TaskId;
@@ -100,6 +100,8 @@ impl Sim<'_> {
             msg: message.as_ptr().cast_mut(),
             dump: c"".as_ptr().cast_mut(),
         };
-        self.call(Callback::Exit, [(&raw mut info).register()]);
+        let argument = self.boundary.lend(&raw mut info);
+        self.call(Callback::Exit, [argument]);
+        self.boundary.take_back();
     }
 }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Policies with planted bugs: each is caught, and says what is wrong.
 
-use cell::Status;
-use kernel::Options;
+use std::collections::BTreeMap;
 
-use crate::common::{MS, for_ms, free, group, hogs, plan, run, run_for, simulate, sleepers};
+use cell::Status;
+use kernel::{Execution, Options};
+
+use crate::common::{
+    MS, for_ms, free, group, hogs, plan, policy_path, run, run_for, simulate, sleepers,
+};
 
 fn strict() -> Options {
     Options {
@@ -125,4 +129,41 @@ fn an_idle_cpu_beside_a_queue_is_a_remark_and_strictly_a_failure() {
         "{}",
         strictly.reason
     );
+}
+
+#[test]
+fn an_access_that_the_verifier_would_refuse_is_a_fault_with_file_and_line() {
+    let file = policy_path("strays");
+    let source = std::fs::read_to_string(&file).unwrap();
+    let tunables = |how: &str| BTreeMap::from([("how".to_owned(), how.to_owned())]);
+    for execution in [Execution::Paranoid, Execution::Interpreted] {
+        let program = kernel::load(&file, execution).unwrap();
+        for (how, bytes) in [("array", 8), ("constant", 8), ("task", 4), ("null", 8)] {
+            let plan = plan(vec![hogs(2)], for_ms(100));
+            let outcome = kernel::simulate(
+                &free(1),
+                plan,
+                &program,
+                "strays",
+                &tunables(how),
+                Options::default(),
+            )
+            .unwrap();
+            assert_eq!((outcome.status, outcome.by), (Status::Failed, "fault"));
+            let head = format!("void {how}(struct task_struct *p)");
+            let line = source.lines().position(|line| line.contains(&head));
+            // Its only statement is two lines further, and lines count from 1.
+            let place = format!("strays: {how} ({}:{}): ", file.display(), line.unwrap() + 3);
+            let what = outcome
+                .reason
+                .strip_prefix(&place)
+                .unwrap_or_else(|| panic!("{execution}, {how}: {}, not {place}", outcome.reason));
+            let expected = if how == "null" {
+                "an access of 8 bytes at 0x10, which is NULL with an offset".to_owned()
+            } else {
+                format!("an access of {bytes} bytes to memory that it may not touch so")
+            };
+            assert_eq!(what, expected, "{execution}, {how}");
+        }
+    }
 }
