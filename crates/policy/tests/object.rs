@@ -48,9 +48,7 @@ fn an_object_describes_its_tunables_and_counters() {
 #[test]
 fn assignments_are_checked() {
     let dir = tempfile::tempdir().unwrap();
-    let manifest = Native::open("t", &build(dir.path(), POLICY).unwrap())
-        .unwrap()
-        .manifest;
+    let manifest = build(dir.path(), POLICY).unwrap().manifest;
     assert_eq!(manifest.setting("t", "rules", "old").unwrap().value, 0);
     assert_eq!(
         manifest.setting("t", "slice_us", "2_000").unwrap().value,

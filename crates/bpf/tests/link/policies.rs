@@ -315,11 +315,7 @@ fn object(name: &str) -> Vec<u8> {
     compile(
         &folder.join(format!("scx_{name}.bpf.c")),
         "v3",
-        &[
-            &include(&root.join("include/bpf")),
-            &include(&root.join("include")),
-            &include(&folder),
-        ],
+        &[&include(&root.join("include")), &include(&folder)],
     )
 }
 

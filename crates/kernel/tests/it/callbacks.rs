@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use cell::Status;
-use kernel::Options;
+use kernel::{Execution, Options};
 use workload::plan::{End, Inst, Policy, Start, Value};
 
 use crate::common::{

@@ -9,6 +9,7 @@ mod classes;
 mod common;
 mod costs;
 mod determinism;
+mod executions;
 mod hotplug;
 mod queues;
 mod rt;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use cell::Status;
-use kernel::{Options, Outcome};
+use kernel::{Execution, Options, Outcome, Program};
 use machine::{Machine, RtGuard};
 use workload::Workload;
 
@@ -68,7 +68,7 @@ impl Lab {
             .unwrap()
             .plan(load, &params, self.machine.cpus() as u32, 1)
             .unwrap();
-        let native = self
+        let program = self
             .policies
             .entry(policy.to_string())
             .or_insert_with(|| kernel::load(&policy_path(policy), Execution::default()).unwrap());
@@ -78,7 +78,7 @@ impl Lab {
         };
         let tunables = BTreeMap::new();
         let outcome =
-            kernel::simulate(&self.machine, plan, native, policy, &tunables, options).unwrap();
+            kernel::simulate(&self.machine, plan, &*program, policy, &tunables, options).unwrap();
         let what = format!("{workload} {load} {params:?} under {policy}");
         assert_eq!(outcome.status, Status::Ok, "{what}: {}", outcome.reason);
         let scalars = outcome.metrics.keys().map(|name| (name, false));

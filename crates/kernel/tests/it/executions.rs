@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Every policy and rule set decides the same at the same times, however its code is executed.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use cell::Status;
+use kernel::{Execution, Hotplug, Options, Program};
+use policy::Source;
+use workload::plan::{Draw, Inst, Plan, Value};
+
+use crate::common::{MS, costly, for_ms, group, hogs, machine_of, plan, policy_path, shape};
+
+/// Tasks that compute, sleep, yield and change their nice level, more of them than CPUs.
+fn busy() -> Plan {
+    let run = Inst::Run {
+        ns: Draw::Uniform(10_000, 2 * MS),
+    };
+    let sleep = Inst::Sleep {
+        ns: Draw::Exponential { mean: 2 * MS },
+    };
+    let nice = |nice| Inst::Nice {
+        nice: Value::Const(nice),
+    };
+    let again = Inst::Jump { to: 0 };
+    let sleepers = vec![run.clone(), sleep.clone(), again.clone()];
+    let changing = vec![
+        nice(5),
+        run.clone(),
+        Inst::Yield,
+        nice(-3),
+        run,
+        sleep,
+        again,
+    ];
+    let groups = vec![
+        hogs(3),
+        group("sleeper", 12, sleepers),
+        group("changing", 4, changing),
+    ];
+    plan(groups, for_ms(200))
+}
+
+/// The hashes of all executions of one policy; costs follow the operations that it executes, so that the traces agree
+/// only if these do.
+fn hashes(programs: &[Program], rules: Option<&str>) -> Vec<u64> {
+    let machine = machine_of(shape(1, 2, 2, 2), costly(1).costs);
+    let tunables: BTreeMap<String, String> = rules
+        .map(|value| ("rules".to_string(), value.to_string()))
+        .into_iter()
+        .collect();
+    let run = |program: &Program| {
+        let name = &program.name;
+        let hotplug = [(70, false), (120, true)].map(|(ms, online)| Hotplug {
+            at_ns: ms * 1_000_000,
+            cpu: 3,
+            online,
+        });
+        let options = Options {
+            hotplug: hotplug.to_vec(),
+            ..Options::default()
+        };
+        let outcome =
+            kernel::simulate(&machine, busy(), program, name, &tunables, options).unwrap();
+        assert_eq!(
+            outcome.status,
+            Status::Ok,
+            "{name} {rules:?}: {}",
+            outcome.reason
+        );
+        assert!(outcome.events > 1_000, "{name}: {}", outcome.events);
+        outcome.trace_hash
+    };
+    programs.iter().map(run).collect()
+}
+
+fn all_agree(path: &Path) {
+    let programs = Execution::ALL.map(|execution| kernel::load(path, execution).unwrap());
+    let tunables = &programs[0].manifest.tunables;
+    let rules = tunables.iter().find(|tunable| tunable.name == "rules");
+    let sets: Vec<Option<&str>> = match rules {
+        Some(rules) => rules.choices.iter().map(|set| Some(set.as_str())).collect(),
+        None => vec![None],
+    };
+    for set in sets {
+        let hashes = hashes(&programs, set);
+        let name = &programs[0].name;
+        let same = hashes.iter().all(|hash| *hash == hashes[0]);
+        assert!(
+            same,
+            "{name} {set:?}: {hashes:016x?} as {}",
+            Execution::names()
+        );
+    }
+}
+
+#[test]
+fn every_policy_of_the_tree() {
+    let all = Source::all(&policy_path("vtime").join("..")).unwrap();
+    assert!(all.len() >= 9, "{all:?}");
+    for source in all {
+        all_agree(&source.dir);
+    }
+}
+
+/// Maps of all kinds, walks over queues, and kicks.
+#[test]
+fn policies_that_use_what_few_use() {
+    for name in ["every", "kicks", "maps"] {
+        all_agree(&policy_path(name));
+    }
+}
