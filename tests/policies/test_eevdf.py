@@ -12,5 +12,5 @@ LENIENT = ("-Wno-sign-compare", "-Wno-unused-function", "-Wno-unused-parameter")
 
 @pytest.mark.parametrize("name", programs.names("eevdf"))
 def test_rules(name: str, tmp_path: Path) -> None:
-    # A test of the binding takes the simulator's scx.h, those of the algorithm none.
-    programs.run(programs.build("eevdf", name, tmp_path, *LENIENT, include=("include/native",)))
+    # A test of the binding takes the scx.h beside it, those of the algorithm none.
+    programs.run(programs.build("eevdf", name, tmp_path, *LENIENT, include=("tests/policies/eevdf",)))

@@ -21,20 +21,24 @@ struct fake_task {
 static struct fake_task fakes[MOST];
 static u32 count;
 static u64 sequence, new_vtime;
-static u64 moves;
+static u64 moves, now_ns;
 
 /* Like the kernel's: what is queued after the walk began is not seen. */
 struct walk {
 	u64 dsq, upto, at_vtime, at_seq, started;
 };
 
-static s32 iter_new(void *sim, struct bpf_iter_scx_dsq *it, u64 dsq, u64 flags)
+u64 scx_bpf_now(void)
+{
+	return now_ns;
+}
+
+void bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags)
 {
 	struct walk *w = (struct walk *)it;
 
-	(void)sim, (void)flags;
-	*w = (struct walk){ .dsq = dsq, .upto = sequence };
-	return 0;
+	(void)flags;
+	*w = (struct walk){ .dsq = dsq_id, .upto = sequence };
 }
 
 static bool behind(const struct fake_task *f, const struct walk *w)
@@ -44,12 +48,11 @@ static bool behind(const struct fake_task *f, const struct walk *w)
 	return !w->started || ahead > 0 || (!ahead && f->seq > w->at_seq);
 }
 
-static struct task_struct *iter_next(void *sim, struct bpf_iter_scx_dsq *it)
+struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it)
 {
 	struct walk *w = (struct walk *)it;
 	struct fake_task *found = NULL, *f;
 
-	(void)sim;
 	for (u32 i = 0; i < count; i++) {
 		f = &fakes[i];
 		if (!f->queued || f->dsq != w->dsq || f->seq > w->upto || !behind(f, w))
@@ -66,62 +69,55 @@ static struct task_struct *iter_next(void *sim, struct bpf_iter_scx_dsq *it)
 	return &found->p;
 }
 
-static void iter_destroy(void *sim, struct bpf_iter_scx_dsq *it)
+void scx_bpf_dsq_move_set_vtime(struct bpf_iter_scx_dsq *it, u64 vtime)
 {
-	(void)sim, (void)it;
-}
-
-static void set_vtime(void *sim, struct bpf_iter_scx_dsq *it, u64 vtime)
-{
-	(void)sim, (void)it;
+	(void)it;
 	new_vtime = vtime;
 }
 
-static bool move_vtime(void *sim, struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq,
-		       u64 flags)
+bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id,
+			    u64 enq_flags)
 {
 	struct fake_task *f = (struct fake_task *)p;
 
-	(void)sim, (void)it, (void)flags;
+	(void)it, (void)enq_flags;
 	moves++;
-	f->dsq = dsq;
+	f->dsq = dsq_id;
 	f->seq = ++sequence;
 	p->scx.dsq_vtime = new_vtime;
 	return true;
 }
 
-static bool move(void *sim, struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq, u64 flags)
+bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id, u64 enq_flags)
 {
 	struct fake_task *f = (struct fake_task *)p;
 
-	(void)sim, (void)it, (void)flags;
-	check(dsq == SCX_DSQ_LOCAL, "to %llx", dsq);
+	(void)it, (void)enq_flags;
+	check(dsq_id == SCX_DSQ_LOCAL, "to %llx", dsq_id);
 	f->queued = false;
 	return true;
 }
 
-static void insert_vtime(void *sim, struct task_struct *p, u64 dsq, u64 slice, u64 vtime, u64 flags)
+void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime,
+			      u64 enq_flags)
 {
 	struct fake_task *f = (struct fake_task *)p;
 
-	(void)sim, (void)slice, (void)flags;
-	f->dsq = dsq;
+	(void)slice, (void)enq_flags;
+	f->dsq = dsq_id;
 	f->seq = ++sequence;
 	f->queued = true;
 	p->scx.dsq_vtime = vtime;
 }
 
+/* A task that is pushed to another CPU; the test has only one. */
+void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags)
+{
+	(void)slice, (void)enq_flags;
+	check(false, "task %d to %llx", p->pid, dsq_id);
+}
+
 static struct cpumask everywhere = { { ~0ULL } };
-static struct scx_host host = {
-	.nr_cpu_ids = 1,
-	.dsq_iter_new = iter_new,
-	.dsq_iter_next = iter_next,
-	.dsq_iter_destroy = iter_destroy,
-	.dsq_move_set_vtime = set_vtime,
-	.dsq_move_vtime = move_vtime,
-	.dsq_move = move,
-	.dsq_insert_vtime = insert_vtime,
-};
 
 static struct literal literally(const struct rq *rq)
 {
@@ -174,14 +170,12 @@ static void test(void)
 	bool any;
 	u32 n;
 
-	__scx_host = &host;
 	rqs[0] = (struct rq){ .sums.v0 = base };
 	eevdf_params_init(&prm, EEVDF_7_2, between(1, 8), 250);
 	count = between(1, MOST);
 	sequence = 0;
 	for (u32 i = 0; i < count; i++) {
 		fakes[i] = (struct fake_task){ .p.pid = 100 + i, .p.cpus_ptr = &everywhere };
-		fakes[i].p.storage_map = &task_ctxs;
 		fakes[i].p.storage = &fakes[i].t;
 	}
 	for (u32 i = 0; i < count; i++)
@@ -189,7 +183,7 @@ static void test(void)
 	for (u32 turn = 0; turn < 40; turn++) {
 		struct fake_task *f = &fakes[between(0, count - 1)];
 
-		host.now_ns += NSEC_PER_MSEC;
+		now_ns += NSEC_PER_MSEC;
 		if (f->queued && coin(3)) {
 			/* It runs, is put back further on, leaves, or sleeps above its share. */
 			f->queued = false;
@@ -247,7 +241,6 @@ static void test_notes(void)
 	struct eevdf_sums want;
 	u32 left = 0;
 
-	__scx_host = &host;
 	rqs[0] = (struct rq){ .sums.v0 = draw() };
 	for (u32 i = 0; i < 60; i++)
 		eevdf_join(&rq->sums, rq->sums.v0 + i, 1024 + i);
