@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::elf::{Elf, Place, SymbolKind};
 use crate::image::{DATA_ALIGN, Data, Global};
@@ -11,6 +11,9 @@ use crate::image::{DATA_ALIGN, Data, Global};
 const ARENA: &str = ".addr_space.1";
 /// The section of the kernel's settings, which no object has and a linker makes.
 pub const KCONFIG: &str = ".kconfig";
+
+/// No section may be larger.
+const MOST_BYTES: u32 = 1 << 30;
 
 /// Global data of an object.
 #[derive(Debug, Default)]
@@ -37,6 +40,9 @@ impl Layout {
             let is_data = is_named(".data") || is_named(".rodata") || section.name == ARENA;
             if section.bytes == 0 || section.is_code || !is_zero && (!is_data || section.is_zero) {
                 continue;
+            }
+            if section.bytes > MOST_BYTES {
+                bail!("section {}: {} bytes", section.name, section.bytes);
             }
             let bytes = if is_zero {
                 vec![0; section.bytes as usize]

@@ -115,6 +115,11 @@ impl<'a> Elf<'a> {
                     .symbol_section(order, symbol, index)?
                     .map_or(Place::Other, |section| Place::Section(section.0)),
             };
+            if let Place::Section(section) = place
+                && section >= sections.len()
+            {
+                bail!("symbol {name} is in a section that is not there");
+            }
             let kind = match symbol.st_type() {
                 STT_FUNC => SymbolKind::Function,
                 STT_OBJECT => SymbolKind::Object,

@@ -9,6 +9,9 @@ use crate::btf::{BOOL, Btf, Kind, SIGNED, TypeId};
 use crate::environment::Environment;
 use crate::error::{Missing, MissingKind};
 
+/// No setting is longer, in bytes.
+const LONGEST: u32 = 4096;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Bool,
@@ -34,7 +37,12 @@ impl Setting {
     pub fn of(btf: &Btf, name: &str, of: TypeId, is_weak: bool) -> Result<Self> {
         let (form, is_signed) =
             form(btf, of).with_context(|| format!("{name}: a setting cannot be of its type"))?;
-        let size = || Some((btf.size(of)?, btf.align(of)?));
+        let size = || {
+            Some((
+                btf.size(of).filter(|bytes| *bytes <= LONGEST)?,
+                btf.align(of)?,
+            ))
+        };
         let (bytes, align) = size().with_context(|| format!("{name}: no size"))?;
         Ok(Self {
             name: name.to_owned(),
@@ -71,10 +79,12 @@ fn form(btf: &Btf, id: TypeId) -> Option<(Form, bool)> {
             let name = &btf.get(btf.skip(id)).name;
             (name == "libbpf_tristate").then_some((Form::Tristate, false))
         }
-        Kind::Array { element, count } if *count > 0 => {
-            let (form, _) = form(btf, *element)?;
-            (form == Form::Char).then_some((Form::Text, false))
-        }
+        Kind::Array { element, count } if *count > 0 => match btf.kind(*element) {
+            Kind::Int(int) if int.bytes == 1 && int.encoding & BOOL == 0 => {
+                Some((Form::Text, false))
+            }
+            _ => None,
+        },
         _ => None,
     }
 }

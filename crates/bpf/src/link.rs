@@ -13,7 +13,7 @@ use crate::environment::Environment;
 use crate::error::{LinkError, Missing, MissingKind};
 use crate::externs::{self, Extern};
 use crate::functions::{Function, Functions};
-use crate::image::{self, Image, Line, MemberValue, Program, StructOps};
+use crate::image::{self, Image, Line, MemberValue, Program};
 use crate::maps::Maps;
 use crate::names;
 use crate::op::{Callee, Op, Value};
@@ -34,7 +34,8 @@ pub fn link(object: &[u8], environment: &Environment) -> Result<Image, LinkError
     let maps = Maps::of(&elf, &btf)?;
     let mut layout = Layout::of(&elf)?;
     let externs = externs::resolve(&elf, &btf, environment, &mut layout)?;
-    let (mut struct_ops, mut missing) = struct_ops::collect(&elf, &btf, &functions, environment)?;
+    let tables = struct_ops::collect(&elf, &btf, &functions, environment)?;
+    let (mut struct_ops, mut missing) = (tables.struct_ops, tables.missing);
 
     let references = References {
         elf: &elf,
@@ -52,7 +53,7 @@ pub fn link(object: &[u8], environment: &Environment) -> Result<Image, LinkError
         resolved.push(references.resolve(function, &mut beyond)?);
     }
     let mut programs = programs(&functions);
-    let reached = reach(&functions, &resolved, &programs, &struct_ops, &layout);
+    let reached = reach(&functions, &resolved, &programs, &tables.callbacks, &layout);
 
     missing.extend(missing_map_kinds(&maps, environment));
     missing.extend(missing_externs(&references));
@@ -134,19 +135,11 @@ fn reach(
     functions: &Functions,
     resolved: &[Resolved],
     programs: &[Program],
-    struct_ops: &[StructOps],
+    callbacks: &[usize],
     layout: &Layout,
 ) -> Vec<Vec<bool>> {
-    let members = struct_ops.iter().flat_map(|one| &one.members);
-    let callbacks = members.filter_map(|member| match member.value {
-        MemberValue::Function { function, .. } => Some(function),
-        _ => None,
-    });
-    let entries = programs.iter().map(|program| program.function);
-    let roots: Vec<usize> = entries
-        .chain(callbacks)
-        .map(|index| index as usize)
-        .collect();
+    let entries = programs.iter().map(|program| program.function as usize);
+    let roots: Vec<usize> = entries.chain(callbacks.iter().copied()).collect();
     let subjects: Vec<Subject> = functions
         .all
         .iter()

@@ -40,7 +40,12 @@ impl Maps {
         let mut symbols: Vec<_> = elf
             .symbols
             .iter()
-            .filter(|symbol| symbol.place == Place::Section(index) && symbol.bytes > 0)
+            .filter(|symbol| {
+                let end = symbol.value.checked_add(symbol.bytes);
+                symbol.place == Place::Section(index)
+                    && symbol.bytes > 0
+                    && end.is_some_and(|end| end <= elf.sections[index].bytes)
+            })
             .collect();
         symbols.sort_by_key(|symbol| symbol.value);
         let mut places = Vec::new();

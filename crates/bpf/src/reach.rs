@@ -20,6 +20,9 @@ enum Known {
 
 type Guess = Option<Known>;
 
+/// Offsets that an address in the frame may have.
+const FRAME: std::ops::RangeInclusive<i64> = -512..=0;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct State {
     regs: [Guess; 11],
@@ -389,7 +392,8 @@ fn compute(wide: bool, op: Alu, left: Guess, right: Guess) -> Guess {
         (Alu::Mov | Alu::MovSigned(_), _) => 0,
         (_, Some(Known::Number(left))) => left,
         (Alu::Add, Some(Known::Frame(base))) if wide => {
-            return Some(Known::Frame(base.wrapping_add(right.cast_signed())));
+            let place = base.wrapping_add(right.cast_signed());
+            return FRAME.contains(&place).then_some(Known::Frame(place));
         }
         (Alu::Add, Some(Known::Data(base))) if wide => {
             return Some(Known::Data(base.wrapping_add(right)));

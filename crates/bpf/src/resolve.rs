@@ -268,10 +268,10 @@ impl<'a> References<'a> {
                     None if function.is_subprogram() => function.offset(at) / SLOT_BYTES,
                     None => bail!("a call of what is not in .text"),
                 };
-                let offset = slot.wrapping_add_signed(imm).wrapping_add(1) * SLOT_BYTES;
-                let found = self.functions.subprogram(offset);
-                let found =
-                    found.with_context(|| format!("no function at {offset:#x} of .text"))?;
+                let slot = slot.wrapping_add_signed(imm).wrapping_add(1);
+                let offset = slot.checked_mul(SLOT_BYTES);
+                let found = offset.and_then(|offset| self.functions.subprogram(offset));
+                let found = found.context("a call of no function")?;
                 Ok(Ok(Callee::Function(found as u32)))
             }
             _ => bail!("a call of kind {kind}, which is not known"),

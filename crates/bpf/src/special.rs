@@ -18,15 +18,22 @@ const TYPES: [&str; 10] = [
 ];
 const TAGS: [&str; 4] = ["kptr", "kptr_untrusted", "percpu_kptr", "uptr"];
 
+/// Structs within structs, and fields; the kernel takes fewer of both.
+const DEPTH: u32 = 16;
+const MOST: usize = 1024;
+
 /// All of a type, by rising offset.
 pub fn fields(btf: &Btf, id: TypeId) -> Vec<Special> {
     let mut found = Vec::new();
-    collect(btf, id, 0, &mut found);
+    collect(btf, id, 0, DEPTH, &mut found);
     found.sort_by_key(|special| special.offset);
     found
 }
 
-fn collect(btf: &Btf, id: TypeId, offset: u32, found: &mut Vec<Special>) {
+fn collect(btf: &Btf, id: TypeId, offset: u32, depth: u32, found: &mut Vec<Special>) {
+    let Some(depth) = depth.checked_sub(1).filter(|_| found.len() < MOST) else {
+        return;
+    };
     let id = btf.skip(id);
     match &btf.get(id).kind {
         Kind::Struct(composite) | Kind::Union(composite) => {
@@ -40,19 +47,20 @@ fn collect(btf: &Btf, id: TypeId, offset: u32, found: &mut Vec<Special>) {
                 return;
             }
             for member in &composite.members {
-                collect(btf, member.of, offset + member.offset_bits / 8, found);
+                let offset = offset.saturating_add(member.offset_bits / 8);
+                collect(btf, member.of, offset, depth, found);
             }
         }
         Kind::Array { element, count } => {
-            let before = found.len();
-            collect(btf, *element, 0, found);
-            let first = found.split_off(before);
+            let mut first = Vec::new();
+            collect(btf, *element, 0, depth, &mut first);
             let Some(bytes) = btf.size(*element).filter(|_| !first.is_empty()) else {
                 return;
             };
-            for index in 0..*count {
+            for index in (0..*count).take(MOST) {
+                let start = offset.saturating_add(index.saturating_mul(bytes));
                 found.extend(first.iter().map(|special| Special {
-                    offset: offset + index * bytes + special.offset,
+                    offset: start.saturating_add(special.offset),
                     ..special.clone()
                 }));
             }

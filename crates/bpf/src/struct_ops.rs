@@ -31,15 +31,23 @@ pub fn callback(section: &str) -> Option<bool> {
     }
 }
 
-/// All such variables, with functions by their index in `functions`, and what the kernel lacks.
+/// All such variables of an object.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// With functions by their index in [`Functions`].
+    pub struct_ops: Vec<StructOps>,
+    /// Every function that a variable refers to, also for members that the kernel lacks.
+    pub callbacks: Vec<usize>,
+    pub missing: Vec<Missing>,
+}
+
 pub fn collect(
     elf: &Elf,
     btf: &Btf,
     functions: &Functions,
     environment: &Environment,
-) -> Result<(Vec<StructOps>, Vec<Missing>)> {
-    let mut found = Vec::new();
-    let mut missing = Vec::new();
+) -> Result<Found> {
+    let mut found = Found::default();
     for (index, section) in elf.sections.iter().enumerate() {
         if !SECTIONS.contains(&section.name.as_str()) {
             continue;
@@ -59,6 +67,7 @@ pub fn collect(
                 )
             })?;
             pointers.insert(offset, function);
+            found.callbacks.push(function);
         }
         let mut symbols: Vec<_> = elf
             .symbols
@@ -73,7 +82,7 @@ pub fn collect(
                 .stored
                 .get(symbol.value as usize..end)
                 .with_context(|| format!("{name}: outside of its section"))?;
-            let pointer = |offset: u32| pointers.get(&(symbol.value + offset)).copied();
+            let pointer = |offset: u32| pointers.get(&symbol.value.wrapping_add(offset)).copied();
             let one = Variable {
                 btf,
                 functions,
@@ -81,10 +90,11 @@ pub fn collect(
                 bytes,
                 pointer: &pointer,
             };
-            found.extend(one.against(environment, &mut missing)?);
+            let struct_ops = one.against(environment, &mut found.missing)?;
+            found.struct_ops.extend(struct_ops);
         }
     }
-    Ok((found, missing))
+    Ok(found)
 }
 
 struct Variable<'a> {
@@ -132,7 +142,7 @@ impl Variable<'_> {
             let size = btf.size(member.of).with_context(context)?;
             let bytes = self
                 .bytes
-                .get(offset as usize..(offset + size) as usize)
+                .get(offset as usize..offset as usize + size as usize)
                 .with_context(context)?;
             let function = (self.pointer)(offset);
             let full_name = format!("{kind}.{}", member.name);

@@ -249,18 +249,24 @@ impl Btf {
 
     /// Alignment in bytes, where the type has one.
     pub fn align(&self, id: TypeId) -> Option<u32> {
+        self.align_within(id, DEPTH).filter(|align| *align > 0)
+    }
+
+    fn align_within(&self, id: TypeId, depth: usize) -> Option<u32> {
+        let depth = depth.checked_sub(1)?;
         match self.kind(id) {
             Kind::Int(int) => Some(int.bytes.min(POINTER_BYTES)),
             Kind::Float { bytes } => Some((*bytes).min(POINTER_BYTES)),
             Kind::Enum(of) | Kind::Enum64(of) => Some(of.bytes.min(POINTER_BYTES)),
             Kind::Pointer(_) => Some(POINTER_BYTES),
-            Kind::Array { element, .. } => self.align(*element),
+            Kind::Array { element, .. } => self.align_within(*element, depth),
             Kind::Struct(of) | Kind::Union(of) => {
                 let mut most = 1;
                 for member in &of.members {
-                    let align = self.align(member.of)?;
+                    let align = self.align_within(member.of, depth)?;
                     // A member off its alignment: the structure is packed.
-                    if member.bits == 0 && member.offset_bits % (8 * align) != 0 {
+                    let aligned = member.offset_bits.checked_rem(align.checked_mul(8)?)? == 0;
+                    if member.bits == 0 && !aligned {
                         return Some(1);
                     }
                     most = most.max(align);

@@ -321,11 +321,11 @@ fn field_number(what: What, btf: &Btf, spec: &Spec) -> Result<Number> {
     let (bytes, offset, bits) = if is_bitfield {
         let mut bytes = btf
             .size(of)
-            .filter(|bytes| *bytes > 0)
+            .filter(|bytes| (1..=8).contains(bytes))
             .context("a bit field")?;
         let mut offset = place / 8 / bytes * bytes;
         // The smallest access that holds all of it.
-        while place + member.bits - offset * 8 > bytes * 8 {
+        while place.wrapping_add(member.bits).wrapping_sub(offset * 8) > bytes * 8 {
             if bytes >= 8 {
                 bail!("a bit field that no access of 64 bits holds");
             }
@@ -358,7 +358,8 @@ fn field_number(what: What, btf: &Btf, spec: &Spec) -> Result<Number> {
             Number::exact(u64::from(is_signed))
         }
         What::FieldShiftLeft => {
-            vague_if_bits(64u32.wrapping_sub(place.wrapping_add(bits) - offset * 8))
+            let end = place.wrapping_add(bits);
+            vague_if_bits(64u32.wrapping_sub(end.wrapping_sub(offset.wrapping_mul(8))))
         }
         What::FieldShiftRight => Number::exact(u64::from(64u32.wrapping_sub(bits))),
         _ => bail!("no number of a field"),
@@ -367,9 +368,12 @@ fn field_number(what: What, btf: &Btf, spec: &Spec) -> Result<Number> {
 
 /// Bytes that an access to the field takes: of one element, where it is an array.
 fn element_bytes(btf: &Btf, id: TypeId) -> Result<u32> {
+    // A size shows that the arrays end somewhere.
+    let mut bytes = btf.size(id);
     let mut id = btf.skip(id);
-    while let Kind::Array { element, .. } = &btf.get(id).kind {
+    while let (Some(_), Kind::Array { element, .. }) = (bytes, &btf.get(id).kind) {
         id = btf.skip(*element);
+        bytes = btf.size(id);
     }
-    btf.size(id).context("a field without a size")
+    bytes.context("a field without a size")
 }
