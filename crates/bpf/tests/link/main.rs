@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Linking: objects that clang makes of small sources, against kernels that are made up.
 
+mod btf;
 mod core_relo;
 mod data;
 mod decode;
