@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::elf::{Elf, Place, SymbolKind};
 use crate::image::{DATA_ALIGN, Data, Global};
+use crate::preset::Preset;
 
 const ARENA: &str = ".addr_space.1";
 /// The section of the kernel's settings, which no object has and a linker makes.
@@ -24,11 +25,16 @@ pub struct Layout {
     pub bytes: u32,
     /// Index into `data`, by that of the ELF file's section.
     by_section: HashMap<usize, usize>,
+    /// Read-only data does not change any more.
+    is_preset: bool,
 }
 
 impl Layout {
-    pub fn of(elf: &Elf) -> Result<Self> {
-        let mut layout = Self::default();
+    pub fn of(elf: &Elf, preset: Option<&Preset>) -> Result<Self> {
+        let mut layout = Self {
+            is_preset: preset.is_some(),
+            ..Self::default()
+        };
         for (index, section) in elf.sections.iter().enumerate() {
             let is_named = |name: &str| {
                 section
@@ -44,10 +50,16 @@ impl Layout {
             if section.bytes > MOST_BYTES {
                 bail!("section {}: {} bytes", section.name, section.bytes);
             }
-            let bytes = if is_zero {
-                vec![0; section.bytes as usize]
-            } else {
-                section.stored.to_vec()
+            let bytes = match preset.and_then(|preset| preset.data.get(&section.name)) {
+                Some(bytes) if bytes.len() < section.bytes as usize => bail!(
+                    "section {}: set to {} bytes where the object has {}",
+                    section.name,
+                    bytes.len(),
+                    section.bytes
+                ),
+                Some(bytes) => bytes.clone(),
+                None if is_zero => vec![0; section.bytes as usize],
+                None => section.stored.to_vec(),
             };
             let place = layout.push(&section.name, bytes, is_named(".rodata"))?;
             layout.by_section.insert(index, place);
@@ -92,14 +104,17 @@ impl Layout {
         Ok(self.data.len() - 1)
     }
 
-    /// The number of so many bytes at a place of the block, where it is a setting of the kernel's, which never changes.
-    pub fn setting(&self, place: u64, bytes: u32) -> Option<u64> {
-        let data = self.data.iter().find(|data| data.name == KCONFIG)?;
-        let start = usize::try_from(place.checked_sub(u64::from(data.offset))?).ok()?;
-        let found = data.bytes.get(start..start.checked_add(bytes as usize)?)?;
-        let mut number = [0; 8];
-        number[..found.len()].copy_from_slice(found);
-        Some(u64::from_le_bytes(number))
+    /// The number of so many bytes at a place of the block, where it never changes: the kernel's settings do not, and
+    /// read-only data does not once a loader has set it.
+    pub fn constant(&self, place: u64, bytes: u32) -> Option<u64> {
+        let never_changes = |data: &&Data| data.name == KCONFIG || self.is_preset && data.read_only;
+        self.data.iter().filter(never_changes).find_map(|data| {
+            let start = usize::try_from(place.checked_sub(u64::from(data.offset))?).ok()?;
+            let found = data.bytes.get(start..start.checked_add(bytes as usize)?)?;
+            let mut number = [0; 8];
+            number[..found.len()].copy_from_slice(found);
+            Some(u64::from_le_bytes(number))
+        })
     }
 
     /// The data that a section of the ELF file became.

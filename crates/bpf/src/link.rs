@@ -17,12 +17,30 @@ use crate::image::{self, Image, Line, MemberValue, Program};
 use crate::maps::Maps;
 use crate::names;
 use crate::op::{Callee, Op, Value};
+use crate::preset::Preset;
 use crate::reach::{self, Subject};
 use crate::resolve::{Beyond, Poison, References, Resolved};
 use crate::struct_ops;
 
-/// Link an object against a kernel.
+/// Link an object against a kernel. Whoever runs the image may change its data before it does.
 pub fn link(object: &[u8], environment: &Environment) -> Result<Image, LinkError> {
+    link_with(object, environment, None)
+}
+
+/// Link an object as its own loader has set it up. Read-only data must stay as it is then.
+pub fn link_preset(
+    object: &[u8],
+    environment: &Environment,
+    preset: &Preset,
+) -> Result<Image, LinkError> {
+    link_with(object, environment, Some(preset))
+}
+
+fn link_with(
+    object: &[u8],
+    environment: &Environment,
+    preset: Option<&Preset>,
+) -> Result<Image, LinkError> {
     let elf = Elf::parse(object)?;
     let section = elf.section(".BTF").context("an object without BTF")?;
     let btf = Btf::parse(section.stored).context("section .BTF")?;
@@ -32,9 +50,9 @@ pub fn link(object: &[u8], environment: &Environment) -> Result<Image, LinkError
     };
     let functions = Functions::of(&elf)?;
     let maps = Maps::of(&elf, &btf)?;
-    let mut layout = Layout::of(&elf)?;
+    let mut layout = Layout::of(&elf, preset)?;
     let externs = externs::resolve(&elf, &btf, environment, &mut layout)?;
-    let tables = struct_ops::collect(&elf, &btf, &functions, environment)?;
+    let tables = struct_ops::collect(&elf, &btf, &functions, environment, preset)?;
     let (mut struct_ops, mut missing) = (tables.struct_ops, tables.missing);
 
     let references = References {
@@ -150,7 +168,7 @@ fn reach(
         })
         .collect();
     reach::reached(&subjects, &roots, &|place, bytes| {
-        layout.setting(place, bytes)
+        layout.constant(place, bytes)
     })
 }
 

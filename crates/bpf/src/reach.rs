@@ -26,8 +26,8 @@ const FRAME: std::ops::RangeInclusive<i64> = -512..=0;
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct State {
     regs: [Guess; 11],
-    /// Double words of the frame, by offset.
-    slots: BTreeMap<i64, Known>,
+    /// What was put into the frame, by offset.
+    slots: BTreeMap<i64, (Width, Known)>,
     /// From this offset of the frame on, others may write.
     shared: i64,
 }
@@ -53,7 +53,7 @@ impl State {
             }
         }
         self.slots
-            .retain(|offset, known| other.slots.get(offset) == Some(known));
+            .retain(|offset, slot| other.slots.get(offset) == Some(slot));
         self.shared = self.shared.min(other.shared);
         *self != before
     }
@@ -69,6 +69,8 @@ impl State {
     /// goes down from the address of a variable.
     fn share(&mut self, guess: Guess) {
         if let Some(Known::Frame(offset)) = guess {
+            // The frame's own end is no variable: what is made of it may be anywhere below.
+            let offset = if offset == 0 { *FRAME.start() } else { offset };
             self.shared = self.shared.min(offset);
         }
     }
@@ -76,7 +78,8 @@ impl State {
     /// Something that is not known was written, or by someone else.
     fn forget_shared(&mut self) {
         let shared = self.shared;
-        self.slots.retain(|offset, _| offset + 8 <= shared);
+        self.slots
+            .retain(|offset, (width, _)| offset + i64::from(width.bytes()) <= shared);
     }
 
     fn store(&mut self, width: Width, address: Guess, off: i16, value: Guess) {
@@ -85,10 +88,18 @@ impl State {
             Some(Known::Frame(base)) => {
                 let start = base + i64::from(off);
                 let end = start + i64::from(width.bytes());
-                self.slots
-                    .retain(|offset, _| offset + 8 <= start || end <= *offset);
-                if let (Some(known), Width::Double) = (value, width) {
-                    self.slots.insert(start, known);
+                self.slots.retain(|offset, (width, _)| {
+                    offset + i64::from(width.bytes()) <= start || end <= *offset
+                });
+                match value {
+                    Some(Known::Number(number)) => {
+                        let number = Known::Number(extend(number, width, false));
+                        self.slots.insert(start, (width, number));
+                    }
+                    Some(known) if width == Width::Double => {
+                        self.slots.insert(start, (width, known));
+                    }
+                    _ => {}
                 }
             }
             Some(Known::Data(_) | Known::Address) => {}
@@ -305,14 +316,11 @@ impl Reach<'_> {
 
     fn load(&self, state: &State, width: Width, signed: bool, src: Reg, off: i16) -> Guess {
         let number = match state.regs[src as usize]? {
-            Known::Frame(base) => {
-                let known = *state.slots.get(&(base + i64::from(off)))?;
-                match (known, width) {
-                    (known, Width::Double) => return Some(known),
-                    (Known::Number(number), _) => number,
-                    _ => return None,
-                }
-            }
+            Known::Frame(base) => match *state.slots.get(&(base + i64::from(off)))? {
+                (stored, Known::Number(number)) if width.bytes() <= stored.bytes() => number,
+                (Width::Double, known) if width == Width::Double => return Some(known),
+                _ => return None,
+            },
             Known::Data(place) => {
                 let place = place.wrapping_add_signed(i64::from(off));
                 (self.constants)(place, width.bytes())?

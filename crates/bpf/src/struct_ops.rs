@@ -5,13 +5,14 @@ use std::collections::HashMap;
 
 use anyhow::{Context, Result, bail};
 
-use crate::btf::{Btf, Kind};
+use crate::btf::{self, Btf, Kind};
 use crate::core_relo::essential;
 use crate::elf::{Elf, Place};
 use crate::environment::Environment;
 use crate::error::{Missing, MissingKind};
 use crate::functions::Functions;
 use crate::image::{Member, MemberValue, StructOps};
+use crate::preset::Preset;
 
 const SECTIONS: [&str; 4] = [
     ".struct_ops",
@@ -46,6 +47,7 @@ pub fn collect(
     btf: &Btf,
     functions: &Functions,
     environment: &Environment,
+    preset: Option<&Preset>,
 ) -> Result<Found> {
     let mut found = Found::default();
     for (index, section) in elf.sections.iter().enumerate() {
@@ -67,7 +69,6 @@ pub fn collect(
                 )
             })?;
             pointers.insert(offset, function);
-            found.callbacks.push(function);
         }
         let mut symbols: Vec<_> = elf
             .symbols
@@ -82,16 +83,15 @@ pub fn collect(
                 .stored
                 .get(symbol.value as usize..end)
                 .with_context(|| format!("{name}: outside of its section"))?;
-            let pointer = |offset: u32| pointers.get(&symbol.value.wrapping_add(offset)).copied();
-            let one = Variable {
+            let variable = Variable {
                 btf,
                 functions,
                 name,
                 bytes,
-                pointer: &pointer,
+                pointer: &|offset| pointers.get(&symbol.value.wrapping_add(offset)).copied(),
+                preset,
             };
-            let struct_ops = one.against(environment, &mut found.missing)?;
-            found.struct_ops.extend(struct_ops);
+            variable.link(environment, &mut found)?;
         }
     }
     Ok(found)
@@ -102,15 +102,13 @@ struct Variable<'a> {
     functions: &'a Functions,
     name: &'a str,
     bytes: &'a [u8],
+    /// The function that is pointed to from an offset.
     pointer: &'a dyn Fn(u32) -> Option<usize>,
+    preset: Option<&'a Preset>,
 }
 
 impl Variable<'_> {
-    fn against(
-        &self,
-        environment: &Environment,
-        missing: &mut Vec<Missing>,
-    ) -> Result<Option<StructOps>> {
+    fn link(&self, environment: &Environment, found: &mut Found) -> Result<()> {
         let (btf, kernel, name) = (self.btf, &environment.btf, self.name);
         let variable = btf
             .find(name, |kind| matches!(kind, Kind::Variable { .. }))
@@ -123,17 +121,25 @@ impl Variable<'_> {
             bail!("{name}: no struct");
         };
         let kind = essential(&btf.get(of).name);
-        let mut lacks = |what: MissingKind, name: String, why: Option<&str>| {
-            missing.push(Missing {
-                at: None,
-                kind: what,
-                name,
-                why: why.map(str::to_owned),
-            });
+        let lacks = |what: MissingKind, name: String, why: Option<&str>| Missing {
+            at: None,
+            kind: what,
+            name,
+            why: why.map(str::to_owned),
         };
+        let cleared = |member: &btf::Member| {
+            let mut presets = self.preset.iter();
+            presets.any(|preset| preset.cleared.contains(&member.name))
+        };
+        let pointers = composite.members.iter().filter(|member| !cleared(member));
+        found
+            .callbacks
+            .extend(pointers.filter_map(|member| (self.pointer)(member.offset_bits / 8)));
         let Some((_, target)) = kernel.find_struct(kind) else {
-            lacks(MissingKind::Type, kind.to_owned(), None);
-            return Ok(None);
+            found
+                .missing
+                .push(lacks(MissingKind::Type, kind.to_owned(), None));
+            return Ok(());
         };
         let mut members = Vec::new();
         for member in &composite.members {
@@ -144,12 +150,13 @@ impl Variable<'_> {
                 .bytes
                 .get(offset as usize..offset as usize + size as usize)
                 .with_context(context)?;
-            let function = (self.pointer)(offset);
+            let function = (self.pointer)(offset).filter(|_| !cleared(member));
             let full_name = format!("{kind}.{}", member.name);
             let is_set = function.is_some() || bytes.iter().any(|byte| *byte != 0);
             let Some(other) = target.members.iter().find(|one| one.name == member.name) else {
                 if is_set {
-                    lacks(MissingKind::Member, full_name, None);
+                    let missing = lacks(MissingKind::Member, full_name, None);
+                    found.missing.push(missing);
                 }
                 continue;
             };
@@ -160,11 +167,10 @@ impl Variable<'_> {
                 || member.bits > 0
                 || other.bits > 0
             {
-                lacks(
-                    MissingKind::Member,
-                    full_name,
-                    Some("the kernel's is of another type"),
-                );
+                let why = Some("the kernel's is of another type");
+                found
+                    .missing
+                    .push(lacks(MissingKind::Member, full_name, why));
                 continue;
             }
             let value = match (function, is_pointer) {
@@ -190,10 +196,11 @@ impl Variable<'_> {
                 value,
             });
         }
-        Ok(Some(StructOps {
+        found.struct_ops.push(StructOps {
             variable: name.to_owned(),
             kind: kind.to_owned(),
             members,
-        }))
+        });
+        Ok(())
     }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the kernel lacks is no matter where nothing leads to it.
 
-use bpf::Environment;
 use bpf::image::Image;
-use bpf::op::{Callee, Op, Operand, Reg};
+use bpf::op::{Callee, Op};
+use bpf::{Environment, Preset, link_preset};
 
-use crate::fixture::{function, kernel, linked, refusal};
+use crate::fixture::{function, kernel, linked, object, refusal};
 
 /// Has `here`, and nothing of what is asked for beside it.
 fn without() -> Environment {
@@ -71,32 +71,47 @@ fn guarded_by_a_question_about_a_kfunc() {
     assert_eq!(image.outside.len(), 1);
 }
 
-#[test]
-fn guarded_by_an_answer_that_lies_in_the_frame() {
-    // More values live across the calls than there are registers to keep them.
-    let image = never(
-        r#"SEC("test") int p(struct thing *t)
-        {
-            bool has_gone = bpf_core_field_exists(t->gone);
-            int a = present(1), b = present(2), c = present(3), d = present(4), e = present(5);
-
-            for (int i = 0; i < present(6); i++)
-                sink = present(i) + b + c + d + e;
-            for (int i = 0; i < present(7); i++)
-                sink = present(i) + a + c + d + e;
-            return has_gone ? t->gone : a + b + c + d + e;
-        }"#,
-    );
-    assert_eq!(dead(&image, "p"), 1);
-    let spilled = |op: &Op| matches!(op, Op::Load { dst, src: 10, .. } if is_tested(&image, *dst));
-    assert!(function(&image, "p").ops.iter().any(spilled));
+/// A program that puts an answer into its frame, and asks it after something else was done.
+fn through_the_frame(store: &str, between: &str, load: &str) -> String {
+    format!(
+        "{TYPES}
+#line 1
+SEC(\"test\") int p(struct thing *t) {{ \
+    long has = bpf_core_field_exists(t->gone); \
+    asm volatile(\"{store} = %0;\" :: \"r\"(has) : \"memory\"); \
+    {between} \
+    asm volatile(\"%0 = {load};\" : \"=r\"(has) :: \"memory\"); \
+    return has ? t->gone : t->here; \
+}}"
+    )
 }
 
-/// Is a register compared with 0 somewhere?
-fn is_tested(image: &Image, reg: Reg) -> bool {
-    let ops = &function(image, "p").ops;
-    ops.iter()
-        .any(|op| matches!(op, Op::Branch { dst, src: Operand::Imm(0), .. } if *dst == reg))
+#[test]
+fn guarded_by_an_answer_that_lies_in_the_frame() {
+    let wide = "*(u64 *)(r10 - 24)";
+    let narrow = "*(u32 *)(r10 - 24)";
+    // Others get the address of what lies above.
+    let shared = "long other[2]; present((long)other);";
+    for source in [
+        through_the_frame(wide, "present(1);", wide),
+        through_the_frame(narrow, "present(1);", narrow),
+        through_the_frame(wide, "present(1);", narrow),
+        through_the_frame(wide, shared, wide),
+    ] {
+        assert_eq!(dead(&linked(&source, &without()), "p"), 1, "{source}");
+    }
+    let shared = "long other[4]; present((long)other);";
+    let anywhere =
+        "long end; asm volatile(\"%0 = r10\" : \"=r\"(end)); *(long *)(end - present(24)) = 1;";
+    for source in [
+        through_the_frame(narrow, "present(1);", wide),
+        through_the_frame(wide, shared, wide),
+        through_the_frame(wide, "asm volatile(\"*(u8 *)(r10 - 20) = w0\");", wide),
+        through_the_frame(wide, anywhere, wide),
+    ] {
+        let gone = "./fixture.c:1: the kernel has no field thing.gone";
+        assert_eq!(refusal(&source, &without()), gone, "{source}");
+    }
 }
 
 #[test]
@@ -192,6 +207,34 @@ SEC(\"test\") int p(struct thing *t) {{ {body} }}"
         );
         assert_eq!(refusal(&source, &without()), gone, "{body}");
     }
+}
+
+#[test]
+fn what_a_loader_has_set_is_constant() {
+    let source = with("SEC(\"test\") int p(struct thing *t) { return option ? t->gone : 0; }");
+    let set = |bytes: &[u8]| {
+        let preset = Preset {
+            data: [(".rodata".to_owned(), bytes.to_vec())].into(),
+            ..Preset::default()
+        };
+        let linked = link_preset(&object(&source), &without(), &preset);
+        linked.map_err(|error| error.to_string())
+    };
+    let image = set(&[0, 5]).unwrap();
+    assert_eq!(dead(&image, "p"), 1);
+    let data = image.data.iter().find(|data| data.name == ".rodata");
+    assert_eq!(data.unwrap().bytes, [0, 5]);
+    assert!(
+        set(&[1])
+            .unwrap_err()
+            .ends_with("the kernel has no field thing.gone")
+    );
+    assert_eq!(
+        set(&[]).unwrap_err(),
+        "section .rodata: set to 0 bytes where the object has 1"
+    );
+    // Without a word from the loader, the object's own value is.
+    assert!(link_preset(&object(&source), &without(), &Preset::default()).is_ok());
 }
 
 #[test]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Structures of callbacks, and programs of other sections.
 
-use bpf::Environment;
 use bpf::image::{Image, MemberValue};
+use bpf::{Environment, Preset, link_preset};
 
 use crate::fixture::{kernel, linked, object, refusal};
 
@@ -91,6 +91,18 @@ fn a_member_that_the_kernel_lacks_must_be_zero() {
         ),
         "the kernel has no member table.added\nthe kernel has no member table.added_number"
     );
+}
+
+#[test]
+fn a_loader_may_clear_what_the_kernel_lacks() {
+    let source = with("struct table ops = { .first = (void *)first, .added = (void *)added };");
+    let preset = Preset {
+        cleared: ["added".to_owned()].into(),
+        ..Preset::default()
+    };
+    let image = link_preset(&object(&source), &older(), &preset).unwrap();
+    assert_eq!(member(&image, "first"), "first");
+    assert_eq!(image.functions.len(), 1);
 }
 
 #[test]
