@@ -285,6 +285,20 @@ fn a_field_of_another_kind_is_no_field() {
 }
 
 #[test]
+fn an_element_beyond_the_kernels_array_is_not_there() {
+    check(
+        LOCAL,
+        &kernel(
+            "struct thing { char name[4]; int list[2]; u32 open[]; } *keep; struct inner { u64 a; };",
+        ),
+        &[
+            ("bpf_core_field_exists(t->name[3])", 1),
+            ("bpf_core_field_exists(t->name[4])", 0),
+        ],
+    );
+}
+
+#[test]
 fn what_differs_between_types_of_one_name_is_refused() {
     let two = "struct thing___a { int number; } *a; struct thing___b { int pad, number; } *b;";
     let source = programs(LOCAL, &["t->number"]);

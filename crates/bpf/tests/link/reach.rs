@@ -101,6 +101,7 @@ fn guarded_by_an_answer_that_lies_in_the_frame() {
         assert_eq!(dead(&linked(&source, &without()), "p"), 1, "{source}");
     }
     let shared = "long other[4]; present((long)other);";
+    let through_another = "long *holder[1], other[4]; holder[0] = other; present((long)holder);";
     let anywhere =
         "long end; asm volatile(\"%0 = r10\" : \"=r\"(end)); *(long *)(end - present(24)) = 1;";
     for source in [
@@ -108,6 +109,7 @@ fn guarded_by_an_answer_that_lies_in_the_frame() {
         through_the_frame(wide, shared, wide),
         through_the_frame(wide, "asm volatile(\"*(u8 *)(r10 - 20) = w0\");", wide),
         through_the_frame(wide, anywhere, wide),
+        through_the_frame(wide, through_another, wide),
     ] {
         let gone = "./fixture.c:1: the kernel has no field thing.gone";
         assert_eq!(refusal(&source, &without()), gone, "{source}");
@@ -157,6 +159,23 @@ fn guarded_by_a_variable_that_is_not_there() {
             if (&missing_variable)
                 return missing_variable + t->gone;
             return t->here;
+        }"#,
+    );
+    assert_eq!(dead(&image, "p"), 1);
+}
+
+#[test]
+fn guarded_by_what_a_comparison_says() {
+    let image = never(
+        r#"SEC("test") u64 p(struct thing *t)
+        {
+            u64 number = present(1);
+
+            if (number == 3) {
+                asm volatile("" : "+r"(number));
+                return number == 3 ? t->here : t->gone;
+            }
+            return number;
         }"#,
     );
     assert_eq!(dead(&image, "p"), 1);
