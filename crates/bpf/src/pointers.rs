@@ -2,13 +2,18 @@
 //! What the translation knows of a register's value without running the code, so that it can leave out checks.
 //!
 //! A forward analysis over a function's blocks. It follows pointers into the stack and into global data, and comparisons
-//! with 0, also of a register that another is a copy of. What is spilled to the stack is forgotten.
+//! with 0, also of a register that another is a copy of.
+//!
+//! From that comes what a stack is made of. Clang puts what has an address at its end, and below what it spills from
+//! registers. The latter become variables of the translation, and the analysis follows them like registers. It takes for
+//! granted that whoever gets a pointer into the stack goes upwards from there, as helpers do with keys and values.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::blocks::FRAME;
 use crate::host::NULL_PAGE;
-use crate::op::{Alu, Atomic, Callee, Condition, Op, Operand, Reg, Value};
+use crate::op::{Alu, Atomic, Callee, Condition, Op, Operand, Reg, Value, Width};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
@@ -62,46 +67,78 @@ impl Known {
 struct Slot {
     known: Known,
     name: u32,
+    /// It may point into the stack, and nobody knows where.
+    astray: bool,
 }
 
-/// What is known of every register between two operations.
+impl Slot {
+    fn is_stack(self) -> bool {
+        self.astray || matches!(self.known, Known::Stack(_))
+    }
+}
+
+/// What is known of every register between two operations, and behind them of the stack's variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State([Slot; 11]);
+pub struct State<'a> {
+    slots: Vec<Slot>,
+    variables: &'a [i32],
+}
+
+const REGISTERS: usize = 11;
 
 /// Names are unique by the operation, or block, that made the value, and the register that it made it for.
 fn name(at: usize, reg: usize, merged: bool) -> u32 {
-    ((at as u32) << 5) | ((reg as u32) << 1) | u32::from(merged)
+    ((at as u32) << 8) | ((reg as u32) << 1) | u32::from(merged)
 }
 
-impl State {
+impl<'a> State<'a> {
     /// Where a function begins.
-    pub fn entry() -> Self {
-        let mut state = Self(std::array::from_fn(|reg| Slot {
+    fn entry(variables: &'a [i32]) -> Self {
+        let slot = |reg| Slot {
             known: Known::Nothing,
             name: name(0, reg, true),
-        }));
-        state.0[usize::from(FRAME)].known = Known::Stack(0);
+            astray: false,
+        };
+        let mut state = Self {
+            slots: (0..REGISTERS + variables.len()).map(slot).collect(),
+            variables,
+        };
+        state.slots[usize::from(FRAME)].known = Known::Stack(0);
         state
     }
 
+    fn slot(&self, reg: Reg) -> Slot {
+        self.slots[usize::from(reg)]
+    }
+
     pub fn known(&self, reg: Reg) -> Known {
-        self.0[usize::from(reg)].known
+        self.slot(reg).known
+    }
+
+    /// The variable that a whole word of the stack is, if it is one.
+    fn variable(&self, width: Width, base: Reg, off: i16) -> Option<usize> {
+        let Known::Stack(at) = self.known(base) else {
+            return None;
+        };
+        let found = self.variables.binary_search(&(at + i32::from(off)));
+        found.ok().filter(|_| width == Width::Double)
     }
 
     /// What a comparison with 0 or a store proves holds for every copy.
-    pub fn not_null(&mut self, reg: Reg) {
-        let name = self.0[usize::from(reg)].name;
-        for slot in self.0.iter_mut().filter(|slot| slot.name == name) {
+    fn not_null(&mut self, reg: Reg) {
+        let name = self.slot(reg).name;
+        for slot in self.slots.iter_mut().filter(|slot| slot.name == name) {
             if slot.known == Known::Nothing {
                 slot.known = Known::NotNull;
             }
         }
     }
 
-    fn set(&mut self, at: usize, reg: Reg, known: Known) {
-        self.0[usize::from(reg)] = Slot {
+    fn set(&mut self, at: usize, reg: usize, known: Known) {
+        self.slots[reg] = Slot {
             known,
-            name: name(at, reg.into(), false),
+            name: name(at, reg, false),
+            astray: false,
         };
     }
 
@@ -113,15 +150,8 @@ impl State {
                 op: Alu::Mov,
                 dst,
                 src: Operand::Reg(src),
-            } => self.0[usize::from(dst)] = self.0[usize::from(src)],
-            Op::Alu { wide, op, dst, src } => {
-                let known = if wide {
-                    self.sum(op, dst, src)
-                } else {
-                    Known::Nothing
-                };
-                self.set(at, dst, known);
-            }
+            } => self.slots[usize::from(dst)] = self.slot(src),
+            Op::Alu { wide, op, dst, src } => self.compute(at, wide, op, dst, src),
             Op::Immediate { dst, value } => {
                 let known = match value {
                     Value::Data(offset) => Known::Data(offset.into()),
@@ -129,31 +159,73 @@ impl State {
                     Value::Const(value) if value >= NULL_PAGE => Known::NotNull,
                     Value::Const(_) | Value::Arena(_) | Value::Function(_) => Known::Nothing,
                 };
-                self.set(at, dst, known);
+                self.set(at, dst.into(), known);
             }
-            Op::Swap { dst, .. } | Op::ArenaCast { dst, .. } | Op::Load { dst, .. } => {
-                self.set(at, dst, Known::Nothing);
+            Op::Load {
+                width,
+                dst,
+                src,
+                off,
+                ..
+            } => match self.variable(width, src, off) {
+                Some(index) => self.slots[usize::from(dst)] = self.slots[REGISTERS + index],
+                None => self.set(at, dst.into(), Known::Nothing),
+            },
+            Op::Swap { dst, .. } | Op::ArenaCast { dst, .. } => {
+                self.set(at, dst.into(), Known::Nothing);
             }
-            Op::Store { dst, .. } => self.not_null(dst),
+            Op::Store {
+                width,
+                dst,
+                off,
+                src,
+            } => {
+                self.not_null(dst);
+                match (self.variable(width, dst, off), src) {
+                    (Some(index), Operand::Reg(src)) => {
+                        self.slots[REGISTERS + index] = self.slot(src);
+                    }
+                    (Some(index), Operand::Imm(_)) => {
+                        self.set(at, REGISTERS + index, Known::Nothing);
+                    }
+                    (None, _) => {}
+                }
+            }
             Op::Atomic { op, dst, src, .. } => {
                 if op != Atomic::LoadAcquire {
                     self.not_null(dst);
                 }
-                match op {
-                    Atomic::LoadAcquire => self.set(at, dst, Known::Nothing),
+                let written = match op {
+                    Atomic::LoadAcquire => Some(dst),
                     Atomic::FetchAdd
                     | Atomic::FetchOr
                     | Atomic::FetchAnd
                     | Atomic::FetchXor
-                    | Atomic::Xchg => self.set(at, src, Known::Nothing),
-                    Atomic::Cmpxchg => self.set(at, 0, Known::Nothing),
+                    | Atomic::Xchg => Some(src),
+                    Atomic::Cmpxchg => Some(0),
                     Atomic::Add | Atomic::Or | Atomic::And | Atomic::Xor | Atomic::StoreRelease => {
+                        None
                     }
+                };
+                if let Some(reg) = written {
+                    self.set(at, reg.into(), Known::Nothing);
                 }
             }
             Op::Call(_) => (0..=5).for_each(|reg| self.set(at, reg, Known::Nothing)),
             Op::Branch { .. } | Op::Jump { .. } | Op::MayGoto { .. } | Op::Exit => {}
         }
+    }
+
+    fn compute(&mut self, at: usize, wide: bool, op: Alu, dst: Reg, src: Operand) {
+        let known = if wide {
+            self.sum(op, dst, src)
+        } else {
+            Known::Nothing
+        };
+        let from_stack = matches!(src, Operand::Reg(src) if self.slot(src).is_stack())
+            || op != Alu::Mov && self.slot(dst).is_stack();
+        self.set(at, dst.into(), known);
+        self.slots[usize::from(dst)].astray = from_stack && !matches!(known, Known::Stack(_));
     }
 
     fn sum(&self, op: Alu, dst: Reg, src: Operand) -> Known {
@@ -175,21 +247,28 @@ impl State {
     /// Takes in another way to the beginning of `block`; whether that changed anything.
     fn merge(&mut self, block: usize, other: &Self) -> bool {
         let before = self.clone();
-        for (reg, (slot, other)) in self.0.iter_mut().zip(&other.0).enumerate() {
+        for (reg, (slot, other)) in self.slots.iter_mut().zip(&other.slots).enumerate() {
             if slot.name != other.name {
                 slot.name = name(block, reg, true);
             }
+            let is_stack = slot.is_stack() || other.is_stack();
             slot.known = slot.known.meet(other.known);
+            slot.astray = is_stack && !matches!(slot.known, Known::Stack(_));
         }
         *self != before
     }
 }
 
 /// The state at the beginning of each block; none for one that nothing leads to.
-pub fn states(ops: &[Op], blocks: &[Range<usize>]) -> Vec<Option<State>> {
+pub fn states<'a>(
+    ops: &[Op],
+    blocks: &[Range<usize>],
+    variables: &'a [i32],
+) -> Vec<Option<State<'a>>> {
+    let block_at = |op: usize| blocks.partition_point(|block| block.start <= op) - 1;
     let mut states: Vec<Option<State>> = vec![None; blocks.len()];
-    states[0] = Some(State::entry());
-    let mut waiting = std::collections::BTreeSet::from([0]);
+    states[0] = Some(State::entry(variables));
+    let mut waiting = BTreeSet::from([0]);
     while let Some(block) = waiting.pop_first() {
         let Some(mut state) = states[block].clone() else {
             continue;
@@ -217,7 +296,7 @@ pub fn states(ops: &[Op], blocks: &[Range<usize>]) -> Vec<Option<State>> {
         let next = last.continues().then_some((block + 1, state));
         let target = last
             .target()
-            .map(|target| (block_at(blocks, target as usize), jumped));
+            .map(|target| (block_at(target as usize), jumped));
         for (to, state) in next.into_iter().chain(target) {
             let changed = match &mut states[to] {
                 Some(known) => known.merge(to, &state),
@@ -234,94 +313,129 @@ pub fn states(ops: &[Op], blocks: &[Range<usize>]) -> Vec<Option<State>> {
     states
 }
 
-/// The whole stack of a function.
+/// The most that a function has of stack.
 pub const STACK_BYTES: u32 = 512;
 
-/// How much of its stack a function may use, counted from the end: all of it where a pointer into it goes where this
-/// analysis does not.
-pub fn stack_bytes(ops: &[Op], blocks: &[Range<usize>], states: &[Option<State>]) -> u32 {
-    let mut lowest = 0;
-    for (at_block, (block, state)) in blocks.iter().zip(states).enumerate() {
-        let Some(mut state) = state.clone() else {
-            continue;
-        };
-        for at in block.clone() {
-            let Some(touched) = state.touches(&ops[at]) else {
-                return STACK_BYTES;
+/// What a function's stack is made of.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Stack {
+    /// So much at its end is an array.
+    pub array_bytes: u32,
+    /// Words below, from the end, that are variables; sorted.
+    pub variables: Vec<i32>,
+}
+
+impl Stack {
+    /// An array alone, for what anything may point into.
+    pub const WHOLE: Self = Self {
+        array_bytes: STACK_BYTES,
+        variables: Vec::new(),
+    };
+
+    /// `states` are those without variables.
+    pub fn of(ops: &[Op], blocks: &[Range<usize>], states: &[Option<State>]) -> Self {
+        let mut lowest_pointer = 0;
+        let mut touched = BTreeSet::new();
+        for (block, state) in blocks.iter().zip(states) {
+            let Some(mut state) = state.clone() else {
+                continue;
             };
-            state.step(at, &ops[at]);
-            lowest = lowest.min(touched).min(state.lowest());
-        }
-        let last = &ops[block.end - 1];
-        let next = last.continues().then_some(at_block + 1);
-        let target = last
-            .target()
-            .map(|target| block_at(blocks, target as usize));
-        for to in next.into_iter().chain(target) {
-            if states[to]
-                .as_ref()
-                .is_some_and(|begins| state.forgets(begins))
-            {
-                return STACK_BYTES;
+            for at in block.clone() {
+                if state.loses_a_pointer(&ops[at]) {
+                    return Self::WHOLE;
+                }
+                touched.extend(state.touches(&ops[at]));
+                state.step(at, &ops[at]);
+                lowest_pointer = lowest_pointer.min(state.lowest_pointer());
             }
+        }
+        let is_variable = |place: &Place| {
+            let overlaps = |other: &&Place| {
+                other.from < place.from + place.bytes && place.from < other.from + other.bytes
+            };
+            place.is_word
+                && place.from % 8 == 0
+                && place.from >= -(STACK_BYTES as i32)
+                && place.from + 8 <= lowest_pointer
+                && touched.iter().filter(overlaps).all(|other| other == place)
+        };
+        let (words, others): (Vec<Place>, Vec<Place>) =
+            touched.iter().partition(|place| is_variable(place));
+        let variables = words.iter().map(|place| place.from).collect();
+        let lowest = others.iter().map(|place| place.from).min().unwrap_or(0);
+        let lowest = lowest.min(lowest_pointer).unsigned_abs();
+        Self {
+            array_bytes: lowest.next_multiple_of(8).min(STACK_BYTES),
+            variables,
         }
     }
-    lowest.unsigned_abs().next_multiple_of(8).min(STACK_BYTES)
 }
 
-fn block_at(blocks: &[Range<usize>], op: usize) -> usize {
-    blocks.partition_point(|block| block.start <= op) - 1
+/// Bytes of the stack that an operation accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    from: i32,
+    bytes: i32,
+    /// By a plain load or store of a whole word.
+    is_word: bool,
 }
 
-impl State {
-    /// The lowest place of the stack that an operation accesses; none where a pointer gets out of sight.
-    fn touches(&self, op: &Op) -> Option<i32> {
-        let offset = |reg| match self.known(reg) {
-            Known::Stack(at) => Some(at),
-            _ => None,
-        };
-        let base = |reg, off: i16| offset(reg).map_or(0, |at| at + i32::from(off));
-        let escapes = |src| matches!(src, Operand::Reg(src) if offset(src).is_some());
-        let (lost, lowest) = match *op {
-            Op::Alu { wide, op, dst, src } => {
-                let followed = wide
-                    && match op {
-                        Alu::Mov => true,
-                        Alu::Add | Alu::Sub => matches!(src, Operand::Imm(_)),
-                        _ => false,
-                    };
-                (!followed && (offset(dst).is_some() || escapes(src)), 0)
-            }
-            Op::Swap { dst, .. } => (offset(dst).is_some(), 0),
-            Op::ArenaCast { src, .. } => (offset(src).is_some(), 0),
-            Op::Load { src, off, .. }
+impl State<'_> {
+    /// Whether an operation does with a pointer into the stack what this analysis does not follow.
+    fn loses_a_pointer(&self, op: &Op) -> bool {
+        match *op {
+            Op::Load { src, .. }
             | Op::Atomic {
                 op: Atomic::LoadAcquire,
                 src,
-                off,
                 ..
-            } => (false, base(src, off)),
-            Op::Store { dst, off, src, .. } => (escapes(src), base(dst, off)),
-            Op::Atomic { dst, src, off, .. } => (escapes(Operand::Reg(src)), base(dst, off)),
-            Op::Call(Callee::Function(_)) => ((1..=5).any(|reg| offset(reg).is_some()), 0),
-            _ => (false, 0),
-        };
-        (!lost).then_some(lowest)
+            } => self.slot(src).astray,
+            Op::Store { dst, src, .. } => {
+                let stored = matches!(src, Operand::Reg(src) if self.slot(src).is_stack());
+                stored || self.slot(dst).astray
+            }
+            Op::Atomic { dst, src, .. } => self.slot(src).is_stack() || self.slot(dst).astray,
+            Op::ArenaCast { src, .. } => self.slot(src).is_stack(),
+            Op::Call(Callee::Function(_)) => (1..=5).any(|reg| self.slot(reg).is_stack()),
+            _ => false,
+        }
     }
 
-    fn lowest(&self) -> i32 {
-        let offsets = self.0.iter().filter_map(|slot| match slot.known {
+    fn touches(&self, op: &Op) -> Option<Place> {
+        let (width, base, off, is_word) = match *op {
+            Op::Load {
+                width, src, off, ..
+            } => (width, src, off, width == Width::Double),
+            Op::Store {
+                width, dst, off, ..
+            } => (width, dst, off, width == Width::Double),
+            Op::Atomic {
+                op: Atomic::LoadAcquire,
+                width,
+                src,
+                off,
+                ..
+            } => (width, src, off, false),
+            Op::Atomic {
+                width, dst, off, ..
+            } => (width, dst, off, false),
+            _ => return None,
+        };
+        match self.known(base) {
+            Known::Stack(at) => Some(Place {
+                from: at + i32::from(off),
+                bytes: width.bytes() as i32,
+                is_word,
+            }),
+            _ => None,
+        }
+    }
+
+    fn lowest_pointer(&self) -> i32 {
+        let offsets = self.slots.iter().filter_map(|slot| match slot.known {
             Known::Stack(at) => Some(at),
             _ => None,
         });
         offsets.min().unwrap_or(0)
-    }
-
-    /// Whether a pointer into the stack is something else after this state was merged into `other`.
-    fn forgets(&self, other: &Self) -> bool {
-        self.0
-            .iter()
-            .zip(&other.0)
-            .any(|(slot, other)| matches!(slot.known, Known::Stack(_)) && slot.known != other.known)
     }
 }

@@ -4,7 +4,7 @@
 //! What was executed is counted once a block, in a variable that [`Host::executed`](crate::host::Host::executed) has at
 //! every call and at the end. The same image and options give the same text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::op::{
     Alu, Atomic, Callee, Condition, MAY_GOTO_LIMIT, Op, Operand, Order, Reg, Value, Width,
     function_value,
 };
-use crate::pointers::{Known, STACK_BYTES, State, stack_bytes, states};
+use crate::pointers::{Known, STACK_BYTES, Stack, State, states};
 
 /// Of the table that a translated image exports.
 pub const TABLE_VERSION: u32 = 1;
@@ -54,8 +54,8 @@ pub fn translate(image: &Image, options: &Options) -> String {
             "static u64 {symbol}(struct host *, u64, u64, u64, u64, u64);"
         );
     }
-    for (index, function) in image.functions.iter().enumerate() {
-        Translation::new(image, options, index, function).write(&mut text);
+    for index in 0..image.functions.len() {
+        write_function(&mut text, image, options, index);
     }
     write_table(&mut text, image);
     text
@@ -105,109 +105,114 @@ __attribute__((visibility(\"default\"))) const struct table bpf_image = {{
     );
 }
 
-/// One function on its way.
-struct Translation<'a> {
-    image: &'a Image,
-    options: &'a Options,
-    index: usize,
-    function: &'a Function,
-    stack_bytes: u32,
-    /// The block that is being written, and the operation in it.
-    block: Range<usize>,
-    at: usize,
-    state: State,
-}
-
-impl<'a> Translation<'a> {
-    fn new(image: &'a Image, options: &'a Options, index: usize, function: &'a Function) -> Self {
-        Self {
+fn write_function(text: &mut String, image: &Image, options: &Options, index: usize) {
+    let function = &image.functions[index];
+    let blocks = blocks(function);
+    // What one may ask about, all of it must be in memory.
+    let stack = if options.paranoid {
+        Stack::WHOLE
+    } else {
+        let states = states(&function.ops, &blocks, &[]);
+        Stack::of(&function.ops, &blocks, &states)
+    };
+    let states = states(&function.ops, &blocks, &stack.variables);
+    let reached: Vec<(Range<usize>, State)> = blocks
+        .into_iter()
+        .zip(states)
+        .filter_map(|(block, state)| Some((block, state?)))
+        .collect();
+    let targets: BTreeSet<u32> = reached
+        .iter()
+        .filter_map(|(block, _)| function.ops[block.end - 1].target())
+        .collect();
+    write_head(text, image, options, index, &stack);
+    for (block, state) in reached {
+        if targets.contains(&(block.start as u32)) {
+            _ = writeln!(text, "L{}:", block.start);
+        }
+        _ = writeln!(text, "\tn += {};", block.len());
+        let mut place = Place {
             image,
             options,
-            index,
-            function,
-            stack_bytes: 0,
-            block: 0..0,
-            at: 0,
-            state: State::entry(),
-        }
-    }
-
-    fn write(mut self, text: &mut String) {
-        let ops = &self.function.ops;
-        let blocks = blocks(self.function);
-        let states = states(ops, &blocks);
-        // What one may ask about, all of it must be there.
-        self.stack_bytes = if self.options.paranoid {
-            STACK_BYTES
-        } else {
-            stack_bytes(ops, &blocks, &states)
+            stack: &stack,
+            function: index,
+            at: block.start,
+            end: block.end,
+            state,
         };
-        let reached: Vec<(Range<usize>, State)> = blocks
-            .into_iter()
-            .zip(states)
-            .filter_map(|(block, state)| Some((block, state?)))
-            .collect();
-        let mut targets: Vec<u32> = reached
-            .iter()
-            .filter_map(|(block, _)| ops[block.end - 1].target())
-            .collect();
-        targets.sort_unstable();
-        self.write_head(text);
-        for (block, state) in reached {
-            if targets.binary_search(&(block.start as u32)).is_ok() {
-                _ = writeln!(text, "L{}:", block.start);
-            }
-            _ = writeln!(text, "\tn += {};", block.len());
-            self.state = state;
-            self.block = block.clone();
-            for at in block {
-                self.at = at;
-                let statement = self.statement(&ops[at]);
-                _ = writeln!(text, "\t{statement}");
-                self.state.step(at, &ops[at]);
-            }
-        }
-        text.push_str("}\n");
-    }
-
-    fn write_head(&self, text: &mut String) {
-        let ops = &self.function.ops;
-        let symbol = symbol(self.index, self.function);
-        _ = writeln!(
-            text,
-            "static u64 {symbol}(struct host *h, u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)\n{{"
-        );
-        _ = writeln!(text, "\tu64 n = h->executed;");
-        _ = writeln!(
-            text,
-            "\tif (unlikely(n > h->limit)) return {};",
-            self.fault_at(FaultKind::Limit, 0, "0")
-        );
-        _ = writeln!(text, "\tu64 r0 = 0, r6 = 0, r7 = 0, r8 = 0, r9 = 0;");
-        let bytes = self.stack_bytes;
-        _ = writeln!(
-            text,
-            "\t_Alignas(16) u8 s[{}] = {{0}};\n\tconst u64 r10 = (u64)(s + {bytes});",
-            bytes.max(8)
-        );
-        if self.options.paranoid {
-            _ = writeln!(
-                text,
-                "\tconst struct frame frame = {{h->frames, r10 - {STACK_BYTES}, r10}};\n\th->frames = &frame;"
-            );
-        }
-        let immediate = |wanted: fn(&Value) -> bool| {
-            ops.iter()
-                .any(|op| matches!(op, Op::Immediate { value, .. } if wanted(value)))
-        };
-        if immediate(|value| matches!(value, Value::Data(_))) {
-            _ = writeln!(text, "\tu8 *const data = h->data;");
-        }
-        if ops.iter().any(|op| matches!(op, Op::MayGoto { .. })) {
-            _ = writeln!(text, "\tu64 may_goto = {MAY_GOTO_LIMIT};");
+        for op in &function.ops[block] {
+            _ = writeln!(text, "\t{}", place.statement(op));
+            place.state.step(place.at, op);
+            place.at += 1;
         }
     }
+    text.push_str("}\n");
+}
 
+/// What stands before the first block.
+fn write_head(text: &mut String, image: &Image, options: &Options, index: usize, stack: &Stack) {
+    let function = &image.functions[index];
+    let symbol = symbol(index, function);
+    let array_bytes = stack.array_bytes;
+    _ = writeln!(
+        text,
+        "static u64 {symbol}(struct host *h, u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{{
+	u64 n = h->executed;
+	if (unlikely(n > h->limit)) return fault(h, n, FAULT_LIMIT, {index}, 0, 0, 0);
+	u64 r0 = 0, r6 = 0, r7 = 0, r8 = 0, r9 = 0;
+	_Alignas(16) u8 s[{}] = {{0}};
+	const u64 r10 = (u64)(s + {array_bytes});",
+        array_bytes.max(8)
+    );
+    for at in &stack.variables {
+        _ = writeln!(text, "\tu64 {} = 0;", variable(*at));
+    }
+    if options.paranoid {
+        _ = writeln!(
+            text,
+            "\tconst struct frame frame = {{h->frames, r10 - {STACK_BYTES}, r10}};\n\th->frames = &frame;"
+        );
+    }
+    let is_data = |op: &Op| {
+        matches!(
+            op,
+            Op::Immediate {
+                value: Value::Data(_),
+                ..
+            }
+        )
+    };
+    if function.ops.iter().any(is_data) {
+        _ = writeln!(text, "\tu8 *const data = h->data;");
+    }
+    if function
+        .ops
+        .iter()
+        .any(|op| matches!(op, Op::MayGoto { .. }))
+    {
+        _ = writeln!(text, "\tu64 may_goto = {MAY_GOTO_LIMIT};");
+    }
+}
+
+/// A word of the stack, by its place from the end.
+fn variable(at: i32) -> String {
+    format!("s{}", at.unsigned_abs())
+}
+
+/// An operation on its way.
+struct Place<'a> {
+    image: &'a Image,
+    options: &'a Options,
+    stack: &'a Stack,
+    function: usize,
+    at: usize,
+    /// Of its block.
+    end: usize,
+    state: State<'a>,
+}
+
+impl Place<'_> {
     /// The expression that leaves a fault at this operation, with what was counted of the block ahead of it taken back.
     fn fault_at(&self, kind: FaultKind, bytes: u32, address: &str) -> String {
         let kind = match kind {
@@ -217,13 +222,10 @@ impl<'a> Translation<'a> {
             FaultKind::Depth => "FAULT_DEPTH",
             FaultKind::Outside => "FAULT_OUTSIDE",
         };
-        let ahead = self
-            .block
-            .len()
-            .saturating_sub(self.at - self.block.start + 1);
+        let ahead = self.end - self.at - 1;
         format!(
             "fault(h, n - {ahead}, {kind}, {}, {}, {bytes}, {address})",
-            self.index, self.at
+            self.function, self.at
         )
     }
 
@@ -367,18 +369,23 @@ impl<'a> Translation<'a> {
 
     /// The index into the stack's array.
     fn in_stack(&self, at: i32, off: i16, bytes: u32) -> Option<u32> {
-        let index = self.stack_bytes as i32 + at + i32::from(off);
-        (index >= 0 && index + bytes as i32 <= self.stack_bytes as i32).then_some(index as u32)
+        let end = self.stack.array_bytes as i32;
+        let index = end + at + i32::from(off);
+        (index >= 0 && index + bytes as i32 <= end).then_some(index as u32)
     }
 
     /// What is in memory there.
     fn place(&self, base: Reg, off: i16, width: Width) -> String {
         let bits = width.bytes() * 8;
-        // A variable's own name lets the compiler keep it in a register.
-        if let Known::Stack(at) = self.state.known(base)
-            && let Some(index) = self.in_stack(at, off, width.bytes())
-        {
-            return format!("*(m{bits} *)(s + {index})");
+        if let Known::Stack(at) = self.state.known(base) {
+            let from = at + i32::from(off);
+            if self.stack.variables.binary_search(&from).is_ok() {
+                return variable(from);
+            }
+            // The array's own name lets the compiler see through.
+            if let Some(index) = self.in_stack(at, off, width.bytes()) {
+                return format!("*(m{bits} *)(s + {index})");
+            }
         }
         format!("*(m{bits} *)({})", address(base, off))
     }
@@ -395,7 +402,7 @@ impl<'a> Translation<'a> {
         const CLOBBER: &str = "r1 = r2 = r3 = r4 = r5 = 0;";
         let after = format!(
             "if (unlikely(h->fault)) RETURN(called(h, {}, {})); n = h->executed; {CLOBBER}",
-            self.index, self.at
+            self.function, self.at
         );
         match callee {
             Callee::Missing => {

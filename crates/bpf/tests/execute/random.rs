@@ -26,6 +26,9 @@ const PROGRAMS: usize = 12;
 enum Step {
     Plain(Op),
     Access(Base, i16, Access),
+    /// To a place of the stack that has no address, and back.
+    Spill(i16, Operand),
+    Fill(i16, Reg),
     If(Test, Vec<Step>, Vec<Step>),
     Repeat {
         times: i32,
@@ -57,8 +60,9 @@ enum Base {
     Variable(u32),
     Arena(u32),
     Null(i32),
-    /// A map, or NULL where a number is odd; perhaps compared with 0 first, itself or its copy in that number.
-    Maybe(Reg, Compared),
+    /// A map, or NULL where a number is odd; perhaps compared with 0 first, itself or its copy in that number, and
+    /// perhaps spilled before that.
+    Maybe(Reg, Compared, bool),
     Forbidden,
 }
 
@@ -194,7 +198,8 @@ fn base() -> impl Strategy<Value = Base> {
         1 => (0u32..2).prop_map(Base::Variable),
         3 => (0u32..1024).prop_map(Base::Arena),
         1 => select(vec![0, 1, 4095]).prop_map(Base::Null),
-        3 => (reg(), compared).prop_map(|(reg, compared)| Base::Maybe(reg, compared)),
+        3 => (reg(), compared, any::<bool>())
+            .prop_map(|(reg, compared, spilled)| Base::Maybe(reg, compared, spilled)),
         1 => Just(Base::Forbidden),
     ]
 }
@@ -226,6 +231,8 @@ fn step() -> impl Strategy<Value = Step> {
     let leaf = prop_oneof![
         20 => plain().prop_map(Step::Plain),
         14 => (base(), 0i16..24, access()).prop_map(|(base, off, access)| Step::Access(base, off, access)),
+        3 => (0i16..4, operand()).prop_map(|(slot, src)| Step::Spill(slot, src)),
+        3 => (0i16..4, reg()).prop_map(|(slot, dst)| Step::Fill(slot, dst)),
         2 => (1..FUNCTIONS).prop_map(Step::Call),
         1 => (1..FUNCTIONS, 0i32..4).prop_map(|(callee, times)| Step::CallBack(callee, times)),
         2 => Just(Step::Outside(MIX)),
@@ -315,6 +322,13 @@ impl Writer {
         match step {
             Step::Plain(op) => self.ops.push(*op),
             Step::Access(base, off, access) => self.access(*base, *off, *access),
+            Step::Spill(slot, src) => {
+                self.ops
+                    .push(store(Width::Double, 10, spilled(*slot), *src));
+            }
+            Step::Fill(slot, dst) => {
+                self.ops.push(load(Width::Double, *dst, 10, spilled(*slot)));
+            }
             Step::If(Test(wide, condition, dst, src), then, otherwise) => {
                 let test = self.hole();
                 self.steps(otherwise, index);
@@ -412,11 +426,15 @@ impl Writer {
                 },
             ]),
             Base::Null(value) => self.ops.push(set(9, value)),
-            Base::Maybe(number, compared) => {
+            Base::Maybe(number, compared, is_spilled) => {
                 let here = self.here();
                 self.ops.push(imm(9, Value::Map(1)));
                 self.ops.push(branch(Condition::Set, number, 1, here + 3));
                 self.ops.push(set(9, 0));
+                if is_spilled {
+                    self.ops
+                        .push(store(Width::Double, 10, spilled(0), Operand::Reg(9)));
+                }
                 let tested = match compared {
                     Compared::Not => None,
                     Compared::Itself => Some(9),
@@ -426,6 +444,9 @@ impl Writer {
                     }
                 };
                 skip = tested.map(|tested| (self.hole(), tested));
+                if is_spilled {
+                    self.ops.push(load(Width::Double, 9, 10, spilled(0)));
+                }
             }
             Base::Forbidden => self.ops.extend([outside(FORBIDDEN), mov(9, 0)]),
         }
@@ -447,6 +468,11 @@ impl Writer {
             self.ops[hole] = branch(Condition::Eq, tested, 0, self.here());
         }
     }
+}
+
+/// A place below all that accesses touch.
+fn spilled(slot: i16) -> i16 {
+    -120 + 8 * slot
 }
 
 fn ops_of(programs: &[Program]) -> Vec<Vec<Op>> {
