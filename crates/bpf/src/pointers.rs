@@ -115,13 +115,13 @@ impl<'a> State<'a> {
         self.slot(reg).known
     }
 
-    /// The variable that a whole word of the stack is, if it is one.
-    fn variable(&self, width: Width, base: Reg, off: i16) -> Option<usize> {
+    /// The variable that an access goes to, and whether it is all of it.
+    fn variable(&self, width: Width, base: Reg, off: i16) -> Option<(usize, bool)> {
         let Known::Stack(at) = self.known(base) else {
             return None;
         };
-        let found = self.variables.binary_search(&(at + i32::from(off)));
-        found.ok().filter(|_| width == Width::Double)
+        let found = self.variables.binary_search(&word_of(at + i32::from(off)));
+        Some((found.ok()?, width == Width::Double))
     }
 
     /// What a comparison with 0 or a store proves holds for every copy.
@@ -168,8 +168,10 @@ impl<'a> State<'a> {
                 off,
                 ..
             } => match self.variable(width, src, off) {
-                Some(index) => self.slots[usize::from(dst)] = self.slots[REGISTERS + index],
-                None => self.set(at, dst.into(), Known::Nothing),
+                Some((index, true)) => {
+                    self.slots[usize::from(dst)] = self.slots[REGISTERS + index];
+                }
+                _ => self.set(at, dst.into(), Known::Nothing),
             },
             Op::Swap { dst, .. } | Op::ArenaCast { dst, .. } => {
                 self.set(at, dst.into(), Known::Nothing);
@@ -182,18 +184,25 @@ impl<'a> State<'a> {
             } => {
                 self.not_null(dst);
                 match (self.variable(width, dst, off), src) {
-                    (Some(index), Operand::Reg(src)) => {
+                    (Some((index, true)), Operand::Reg(src)) => {
                         self.slots[REGISTERS + index] = self.slot(src);
                     }
-                    (Some(index), Operand::Imm(_)) => {
-                        self.set(at, REGISTERS + index, Known::Nothing);
-                    }
+                    (Some((index, _)), _) => self.set(at, REGISTERS + index, Known::Nothing),
                     (None, _) => {}
                 }
             }
-            Op::Atomic { op, dst, src, .. } => {
+            Op::Atomic {
+                op,
+                width,
+                dst,
+                src,
+                off,
+            } => {
                 if op != Atomic::LoadAcquire {
                     self.not_null(dst);
+                    if let Some((index, _)) = self.variable(width, dst, off) {
+                        self.set(at, REGISTERS + index, Known::Nothing);
+                    }
                 }
                 let written = match op {
                     Atomic::LoadAcquire => Some(dst),
@@ -349,19 +358,20 @@ impl Stack {
                 lowest_pointer = lowest_pointer.min(state.lowest_pointer());
             }
         }
-        let is_variable = |place: &Place| {
-            let overlaps = |other: &&Place| {
-                other.from < place.from + place.bytes && place.from < other.from + other.bytes
-            };
-            place.is_word
-                && place.from % 8 == 0
-                && place.from >= -(STACK_BYTES as i32)
-                && place.from + 8 <= lowest_pointer
-                && touched.iter().filter(overlaps).all(|other| other == place)
-        };
-        let (words, others): (Vec<Place>, Vec<Place>) =
-            touched.iter().partition(|place| is_variable(place));
-        let variables = words.iter().map(|place| place.from).collect();
+        let straddled: BTreeSet<i32> = touched
+            .iter()
+            .map(|place| (word_of(place.from), word_of(place.from + place.bytes - 1)))
+            .filter(|(first, last)| first != last)
+            .flat_map(|(first, last)| [first, last])
+            .collect();
+        let (words, others): (Vec<Place>, Vec<Place>) = touched.into_iter().partition(|place| {
+            let word = word_of(place.from);
+            word >= -(STACK_BYTES as i32)
+                && word + 8 <= lowest_pointer
+                && !straddled.contains(&word)
+        });
+        let mut variables: Vec<i32> = words.iter().map(|place| word_of(place.from)).collect();
+        variables.dedup();
         let lowest = others.iter().map(|place| place.from).min().unwrap_or(0);
         let lowest = lowest.min(lowest_pointer).unsigned_abs();
         Self {
@@ -371,13 +381,16 @@ impl Stack {
     }
 }
 
+/// The word of the stack that a place is in.
+pub fn word_of(place: i32) -> i32 {
+    place & !7
+}
+
 /// Bytes of the stack that an operation accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     from: i32,
     bytes: i32,
-    /// By a plain load or store of a whole word.
-    is_word: bool,
 }
 
 impl State<'_> {
@@ -402,30 +415,29 @@ impl State<'_> {
     }
 
     fn touches(&self, op: &Op) -> Option<Place> {
-        let (width, base, off, is_word) = match *op {
+        let (width, base, off) = match *op {
             Op::Load {
                 width, src, off, ..
-            } => (width, src, off, width == Width::Double),
-            Op::Store {
-                width, dst, off, ..
-            } => (width, dst, off, width == Width::Double),
-            Op::Atomic {
+            }
+            | Op::Atomic {
                 op: Atomic::LoadAcquire,
                 width,
                 src,
                 off,
                 ..
-            } => (width, src, off, false),
-            Op::Atomic {
+            } => (width, src, off),
+            Op::Store {
                 width, dst, off, ..
-            } => (width, dst, off, false),
+            }
+            | Op::Atomic {
+                width, dst, off, ..
+            } => (width, dst, off),
             _ => return None,
         };
         match self.known(base) {
             Known::Stack(at) => Some(Place {
                 from: at + i32::from(off),
                 bytes: width.bytes() as i32,
-                is_word,
             }),
             _ => None,
         }

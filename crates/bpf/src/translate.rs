@@ -15,7 +15,7 @@ use crate::op::{
     Alu, Atomic, Callee, Condition, MAY_GOTO_LIMIT, Op, Operand, Order, Reg, Value, Width,
     function_value,
 };
-use crate::pointers::{Known, STACK_BYTES, Stack, State, states};
+use crate::pointers::{Known, STACK_BYTES, Stack, State, states, word_of};
 
 /// Of the table that a translated image exports.
 pub const TABLE_VERSION: u32 = 1;
@@ -197,7 +197,7 @@ fn write_head(text: &mut String, image: &Image, options: &Options, index: usize,
 
 /// A word of the stack, by its place from the end.
 fn variable(at: i32) -> String {
-    format!("s{}", at.unsigned_abs())
+    format!("stack{}", at.unsigned_abs())
 }
 
 /// An operation on its way.
@@ -379,8 +379,12 @@ impl Place<'_> {
         let bits = width.bytes() * 8;
         if let Known::Stack(at) = self.state.known(base) {
             let from = at + i32::from(off);
-            if self.stack.variables.binary_search(&from).is_ok() {
-                return variable(from);
+            let word = word_of(from);
+            if self.stack.variables.binary_search(&word).is_ok() {
+                return match (width, from - word) {
+                    (Width::Double, _) => variable(word),
+                    (_, within) => format!("*(m{bits} *)((m8 *)&{} + {within})", variable(word)),
+                };
             }
             // The array's own name lets the compiler see through.
             if let Some(index) = self.in_stack(at, off, width.bytes()) {

@@ -26,9 +26,6 @@ const PROGRAMS: usize = 12;
 enum Step {
     Plain(Op),
     Access(Base, i16, Access),
-    /// To a place of the stack that has no address, and back.
-    Spill(i16, Operand),
-    Fill(i16, Reg),
     If(Test, Vec<Step>, Vec<Step>),
     Repeat {
         times: i32,
@@ -53,6 +50,8 @@ enum Base {
     Stack,
     StackCopy,
     StackIndexed(Reg),
+    /// Words of the stack that have no address.
+    Spilled,
     Data(u32),
     DataIndexed(Reg),
     Map(u32),
@@ -78,6 +77,14 @@ enum Access {
     Load(Width, bool, Reg),
     Store(Width, Operand),
     Atomic(Atomic, Width, Reg),
+}
+
+impl Access {
+    fn width(self) -> Width {
+        match self {
+            Self::Load(width, ..) | Self::Store(width, _) | Self::Atomic(_, width, _) => width,
+        }
+    }
 }
 
 fn reg() -> impl Strategy<Value = Reg> {
@@ -189,7 +196,8 @@ fn base() -> impl Strategy<Value = Base> {
     prop_oneof![
         6 => Just(Base::Stack),
         4 => Just(Base::StackCopy),
-        3 => reg().prop_map(Base::StackIndexed),
+        2 => reg().prop_map(Base::StackIndexed),
+        7 => Just(Base::Spilled),
         // Constants too, which only code without checks may write.
         6 => (0u32..180).prop_map(Base::Data),
         3 => reg().prop_map(Base::DataIndexed),
@@ -231,8 +239,6 @@ fn step() -> impl Strategy<Value = Step> {
     let leaf = prop_oneof![
         20 => plain().prop_map(Step::Plain),
         14 => (base(), 0i16..24, access()).prop_map(|(base, off, access)| Step::Access(base, off, access)),
-        3 => (0i16..4, operand()).prop_map(|(slot, src)| Step::Spill(slot, src)),
-        3 => (0i16..4, reg()).prop_map(|(slot, dst)| Step::Fill(slot, dst)),
         2 => (1..FUNCTIONS).prop_map(Step::Call),
         1 => (1..FUNCTIONS, 0i32..4).prop_map(|(callee, times)| Step::CallBack(callee, times)),
         2 => Just(Step::Outside(MIX)),
@@ -246,7 +252,7 @@ fn step() -> impl Strategy<Value = Step> {
                 .prop_map(|(test, then, otherwise)| Step::If(test, then, otherwise)),
             3 => (1i32..4, any::<bool>(), body.clone())
                 .prop_map(|(times, may_goto, body)| Step::Repeat { times, may_goto, body }),
-            1 => (test(), body, end).prop_map(|(test, mut body, end)| {
+            2 => (test(), body, end).prop_map(|(test, mut body, end)| {
                 body.push(end);
                 Step::If(test, body, Vec::new())
             }),
@@ -322,13 +328,6 @@ impl Writer {
         match step {
             Step::Plain(op) => self.ops.push(*op),
             Step::Access(base, off, access) => self.access(*base, *off, *access),
-            Step::Spill(slot, src) => {
-                self.ops
-                    .push(store(Width::Double, 10, spilled(*slot), *src));
-            }
-            Step::Fill(slot, dst) => {
-                self.ops.push(load(Width::Double, *dst, 10, spilled(*slot)));
-            }
             Step::If(Test(wide, condition, dst, src), then, otherwise) => {
                 let test = self.hole();
                 self.steps(otherwise, index);
@@ -402,6 +401,10 @@ impl Writer {
                 self.ops.extend([mov(9, 10), add(9, -64)]);
                 self.ops.extend(indexed(reg, 31));
             }
+            Base::Spilled => {
+                let within = (off % 8) & -(access.width().bytes() as i16);
+                (register, offset) = (10, spilled(off / 8) + within);
+            }
             Base::Data(at) => self.ops.push(imm(9, Value::Data(at))),
             Base::DataIndexed(reg) => {
                 self.ops.push(imm(9, Value::Data(64)));
@@ -470,9 +473,9 @@ impl Writer {
     }
 }
 
-/// A place below all that accesses touch.
-fn spilled(slot: i16) -> i16 {
-    -120 + 8 * slot
+/// A place below all that has an address.
+fn spilled(word: i16) -> i16 {
+    -120 + 8 * word
 }
 
 fn ops_of(programs: &[Program]) -> Vec<Vec<Op>> {
@@ -532,7 +535,7 @@ fn random_programs_end_in_every_way() {
     use proptest::strategy::ValueTree;
     use proptest::test_runner::TestRunner;
     let mut runner = TestRunner::deterministic();
-    let strategy = prop::collection::vec(program(), 40);
+    let strategy = prop::collection::vec(program(), 60);
     let programs = strategy.new_tree(&mut runner).unwrap().current();
     let outcomes = run(&programs).unwrap();
     let ended = |checked: usize, kind: Option<FaultKind>| {

@@ -23,6 +23,7 @@ const VALUES: u32 = 7;
 const CLOBBERED: u32 = 8;
 const NESTED_MAY_GOTO: u32 = 9;
 const UNREACHED: u32 = 10;
+const WORDS: u32 = 11;
 
 fn tested() -> &'static (Image, Executors) {
     static TESTED: OnceLock<(Image, Executors)> = OnceLock::new();
@@ -39,6 +40,7 @@ fn tested() -> &'static (Image, Executors) {
             function("clobbered", clobbered()),
             function("nested_may_goto", nested_may_goto()),
             function("unreached", unreached()),
+            function("words", words()),
         ]);
         let executors = Executors::new(&image);
         (image, executors)
@@ -326,4 +328,35 @@ fn unreached() -> Vec<Op> {
 fn what_nothing_leads_to_is_passed_over() {
     let outcome = run(UNREACHED, [0; 5]);
     assert_eq!((outcome.result, outcome.executed), (5, 3));
+}
+
+/// Fills every word of the stack, and compares signed what it finds there.
+fn words() -> Vec<Op> {
+    let mut ops = vec![set(0, 0)];
+    for word in 1..=64 {
+        ops.push(alu(Alu::Add, 1, Operand::Reg(2)));
+        ops.push(store(Width::Double, 10, -8 * word, Operand::Reg(1)));
+    }
+    for word in 1..=64 {
+        ops.push(load(Width::Double, 3, 10, -8 * word));
+        let target = ops.len() as u32 + 2;
+        let wide = word % 2 == 0;
+        ops.push(Op::Branch {
+            wide,
+            condition: Condition::SignedLt,
+            dst: 3,
+            src: Operand::Imm(0),
+            target,
+        });
+        ops.push(add(0, 1));
+    }
+    ops.push(Op::Exit);
+    ops
+}
+
+#[test]
+fn the_whole_stack_is_there() {
+    // 1 to 64, none of them negative; then -1 to -64, all of them.
+    assert_eq!(run(WORDS, [0, 1, 0, 0, 0]).result, 64);
+    assert_eq!(run(WORDS, [0, -1i64 as u64, 0, 0, 0]).result, 0);
 }
