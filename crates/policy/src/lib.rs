@@ -8,6 +8,7 @@
 //! is what an object says about itself, [`topology`] what a policy is told about the machine.
 
 mod compile;
+pub mod embedded;
 mod headers;
 pub mod manifest;
 mod object;

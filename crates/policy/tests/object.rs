@@ -119,3 +119,22 @@ fn topology_numbers_are_dense_and_siblings_go_round() {
     assert_eq!(globals.llc_first, [0, 4, 8]);
     assert!(TopologyGlobals::new(&[], 250).is_err());
 }
+
+#[test]
+fn objects_are_found_inside_of_programs() {
+    let dir = tempfile::tempdir().unwrap();
+    let elf = build(dir.path(), POLICY).unwrap().elf;
+    let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+    let mut program = own[..4_096].to_vec();
+    program.extend(b"\x7fELF\x02\x01 and no more");
+    program.extend(&elf);
+    program.extend([0; 99]);
+    assert_eq!(policy::embedded::schedulers(&program), [&*elf]);
+    program.extend(&elf);
+    assert_eq!(policy::embedded::schedulers(&program).len(), 2);
+    let cut = &elf[..elf.len() - 1];
+    assert!(
+        policy::embedded::schedulers(cut).is_empty(),
+        "a part of one is none"
+    );
+}
