@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::btf::{Btf, Kind, Linkage, TypeId};
 use crate::core_relo::{essential, types_are_compatible};
@@ -12,6 +12,8 @@ use crate::elf::{Elf, Place};
 use crate::environment::Environment;
 use crate::error::{Missing, MissingKind};
 use crate::kconfig::{self, Setting};
+
+const KSYMS: &str = ".ksyms";
 
 /// What the kernel makes of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +37,6 @@ pub fn resolve(
     environment: &Environment,
     layout: &mut Layout,
 ) -> Result<HashMap<usize, Extern>> {
-    let sections = section_names(btf);
     let mut found = HashMap::new();
     let mut settings = Vec::new();
     for (index, symbol) in elf.symbols.iter().enumerate() {
@@ -43,44 +44,39 @@ pub fn resolve(
             continue;
         }
         let name = &symbol.name;
-        let id = btf
-            .find(name, |kind| {
-                matches!(kind, Kind::Variable { .. } | Kind::Function { .. })
-            })
-            .with_context(|| format!("{name}: declared nowhere in the object's BTF"))?;
-        match (sections.get(&id).copied(), &btf.get(id).kind) {
-            (
-                Some(".ksyms"),
+        let found_in = |section| Some((section, btf.find_in_section(section, name)?.1));
+        let declared = found_in(KSYMS).or_else(|| found_in(KCONFIG));
+        match declared.map(|(section, found)| (section, &found.kind)) {
+            Some((
+                KSYMS,
                 Kind::Function {
                     prototype,
                     linkage: Linkage::Extern,
                 },
-            ) => {
+            )) => {
                 let kfunc = kfunc(btf, name, *prototype, environment);
                 found.insert(index, or_absent(kfunc, symbol.is_weak));
             }
-            (
-                Some(".ksyms"),
+            Some((
+                KSYMS,
                 Kind::Variable {
                     of,
                     linkage: Linkage::Extern,
                 },
-            ) => {
+            )) => {
                 let variable = variable(btf, name, *of, environment);
                 // Of a wrong type is not the same as not being there.
                 let is_weak =
                     symbol.is_weak && matches!(&variable, Err(missing) if missing.why.is_none());
                 found.insert(index, or_absent(variable, is_weak));
             }
-            (
-                Some(KCONFIG),
+            Some((
+                KCONFIG,
                 Kind::Variable {
                     of,
                     linkage: Linkage::Extern,
                 },
-            ) => {
-                settings.push((index, Setting::of(btf, name, *of, symbol.is_weak)?));
-            }
+            )) => settings.push((index, Setting::of(btf, name, *of, symbol.is_weak)?)),
             _ => bail!(
                 "{name}: defined nowhere; what the kernel defines is declared __ksym or __kconfig"
             ),
@@ -111,19 +107,6 @@ pub fn resolve(
             .or_insert(Extern::Setting(start + place as u32));
     }
     Ok(found)
-}
-
-/// The section that each variable or function is said to be in.
-fn section_names(btf: &Btf) -> HashMap<TypeId, &str> {
-    let mut names = HashMap::new();
-    for (_, section) in btf.iter() {
-        if let Kind::Section(variables) = &section.kind {
-            for variable in variables {
-                names.insert(variable.variable, section.name.as_str());
-            }
-        }
-    }
-    names
 }
 
 fn or_absent(found: Result<Extern, Missing>, is_weak: bool) -> Extern {

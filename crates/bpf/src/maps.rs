@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use anyhow::{Context, Result, bail};
 
-use crate::btf::{Btf, Kind, TypeId};
+use crate::btf::{Btf, Kind, Type, TypeId};
 use crate::elf::{Elf, Place};
 use crate::image::Map;
 use crate::special;
@@ -52,13 +52,17 @@ impl Maps {
         for symbol in symbols {
             let name = &symbol.name;
             let context = || format!("map {name}");
-            let variable = btf
-                .find(name, |kind| matches!(kind, Kind::Variable { .. }))
-                .with_context(|| format!("map {name}: no BTF"))?;
-            let Kind::Variable { of, .. } = btf.get(variable).kind else {
-                unreachable!("found as a variable");
+            let Some((
+                _,
+                Type {
+                    kind: Kind::Variable { of, .. },
+                    ..
+                },
+            )) = btf.find_in_section(SECTION, name)
+            else {
+                bail!("map {name}: no BTF");
             };
-            let definition = btf.skip(of);
+            let definition = btf.skip(*of);
             let (map, values_at) = define(btf, name, definition, true).with_context(context)?;
             maps.by_offset.insert(symbol.value, maps.all.len());
             maps.all.push(map);

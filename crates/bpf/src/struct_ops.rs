@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use anyhow::{Context, Result, bail};
 
-use crate::btf::{self, Btf, Kind};
+use crate::btf::{self, Btf, Kind, Type};
 use crate::core_relo::essential;
 use crate::elf::{Elf, Place};
 use crate::environment::Environment;
@@ -86,6 +86,7 @@ pub fn collect(
             let variable = Variable {
                 btf,
                 functions,
+                section: &section.name,
                 name,
                 bytes,
                 pointer: &|offset| pointers.get(&symbol.value.wrapping_add(offset)).copied(),
@@ -100,6 +101,7 @@ pub fn collect(
 struct Variable<'a> {
     btf: &'a Btf,
     functions: &'a Functions,
+    section: &'a str,
     name: &'a str,
     bytes: &'a [u8],
     /// The function that is pointed to from an offset.
@@ -110,13 +112,17 @@ struct Variable<'a> {
 impl Variable<'_> {
     fn link(&self, environment: &Environment, found: &mut Found) -> Result<()> {
         let (btf, kernel, name) = (self.btf, &environment.btf, self.name);
-        let variable = btf
-            .find(name, |kind| matches!(kind, Kind::Variable { .. }))
-            .with_context(|| format!("{name}: no BTF"))?;
-        let Kind::Variable { of, .. } = btf.get(variable).kind else {
-            unreachable!("found as a variable");
+        let Some((
+            _,
+            Type {
+                kind: Kind::Variable { of, .. },
+                ..
+            },
+        )) = btf.find_in_section(self.section, name)
+        else {
+            bail!("{name}: no BTF");
         };
-        let of = btf.skip(of);
+        let of = btf.skip(*of);
         let Kind::Struct(composite) = &btf.get(of).kind else {
             bail!("{name}: no struct");
         };

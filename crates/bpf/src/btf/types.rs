@@ -192,6 +192,18 @@ impl Btf {
         Some((id, self.get(id).kind.composite()?))
     }
 
+    /// A variable or function by name, where BTF says that a section has it; with what is said there.
+    pub fn find_in_section(&self, section: &str, name: &str) -> Option<(TypeId, &Type)> {
+        let id = self.find(section, |kind| matches!(kind, Kind::Section(_)))?;
+        let Kind::Section(variables) = &self.get(id).kind else {
+            return None;
+        };
+        let mut found = variables
+            .iter()
+            .map(|one| (one.variable, self.get(one.variable)));
+        found.find(|(_, one)| one.name == name)
+    }
+
     /// The type behind qualifiers, tags and typedefs.
     pub fn skip(&self, mut id: TypeId) -> TypeId {
         for _ in 0..DEPTH {

@@ -151,6 +151,18 @@ fn bit_fields() {
 }
 
 #[test]
+fn bit_fields_that_cross_the_size_of_their_type() {
+    let kernel =
+        kernel("struct thing { u8 first : 6; u8 number : 7; } __attribute__((packed)) *keep;");
+    let info = |kind: u32| format!("__builtin_preserve_field_info(t->number, {kind})");
+    let numbers = [(info(0), 0), (info(1), 2), (info(4), 51), (info(5), 57)];
+    let numbers = numbers
+        .each_ref()
+        .map(|(text, number)| (text.as_str(), *number));
+    check(LOCAL, &kernel, &numbers);
+}
+
+#[test]
 fn types_and_enumerators() {
     let kernel = kernel(KERNEL);
     let id = kernel.btf.find_struct("thing").unwrap().0;
@@ -281,6 +293,15 @@ fn a_field_of_another_kind_is_no_field() {
             ("bpf_core_field_exists(t->number)", 0),
             ("bpf_core_field_exists(t->list)", 0),
         ],
+    );
+}
+
+#[test]
+fn a_union_is_no_struct() {
+    check(
+        LOCAL,
+        &kernel("union thing { int number; } *keep;"),
+        &[("bpf_core_field_exists(t->number)", 0)],
     );
 }
 

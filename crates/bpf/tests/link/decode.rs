@@ -265,6 +265,11 @@ fn what_is_not_known_is_refused_with_its_place() {
         "instruction 0x30 (dst 0, src 0, off 0, imm 0) is not known"
     );
     assert_eq!(refused(".quad 0x0b07"), "register 11");
+    // A cast between address spaces that are neither the arena's nor the kernel's.
+    assert_eq!(
+        refused(".quad 0x00000002000121bf"),
+        "instruction 0xbf (dst 1, src 2, off 1, imm 2) is not known"
+    );
     assert_eq!(
         refused(".quad 0x000000010000210f"),
         "imm is not 0 in instruction 0x0f (dst 1, src 2, off 0, imm 1)"
