@@ -7,7 +7,8 @@ use crate::op::Op;
 pub struct Image {
     /// Programs and subprograms. A subprogram is here once, however many call it.
     pub functions: Vec<Function>,
-    /// Entry points that a program's loader would run or attach, except the members of [`Image::struct_ops`].
+    /// Entry points that a program's loader would run or attach, except the members of [`Image::struct_ops`]. Those
+    /// whose section begins with `?` are left out, as loaders do.
     pub programs: Vec<Program>,
     pub struct_ops: Vec<StructOps>,
     pub maps: Vec<Map>,

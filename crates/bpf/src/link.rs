@@ -70,7 +70,7 @@ fn link_with(
     for function in &functions.all {
         resolved.push(references.resolve(function, &mut beyond)?);
     }
-    let mut programs = programs(&functions);
+    let mut programs = programs(&functions, preset);
     let reached = reach(&functions, &resolved, &programs, &tables.callbacks, &layout);
 
     missing.extend(missing_map_kinds(&maps, environment));
@@ -136,10 +136,13 @@ fn link_with(
 }
 
 /// Entry points that are no callbacks, by index of `functions`.
-fn programs(functions: &Functions) -> Vec<Program> {
+fn programs(functions: &Functions, preset: Option<&Preset>) -> Vec<Program> {
     let all = functions.all.iter().enumerate();
     all.filter(|(_, function)| {
-        !function.is_subprogram() && struct_ops::callback(&function.section_name).is_none()
+        !function.is_subprogram()
+            && !function.section_name.starts_with('?')
+            && struct_ops::callback(&function.section_name).is_none()
+            && preset.is_none_or(|preset| !preset.left_out.contains(&function.name))
     })
     .map(|(index, function)| Program {
         name: function.name.clone(),

@@ -10,4 +10,6 @@ pub struct Preset {
     pub data: BTreeMap<String, Vec<u8>>,
     /// Members of structures of callbacks that were made null, because the kernel lacks them.
     pub cleared: BTreeSet<String>,
+    /// Programs that were not loaded, by name.
+    pub left_out: BTreeSet<String>,
 }

@@ -14,12 +14,8 @@ use crate::functions::Functions;
 use crate::image::{Member, MemberValue, StructOps};
 use crate::preset::Preset;
 
-const SECTIONS: [&str; 4] = [
-    ".struct_ops",
-    ".struct_ops.link",
-    "?.struct_ops",
-    "?.struct_ops.link",
-];
+/// With a `?` before it, a loader leaves such a section out.
+const SECTIONS: [&str; 2] = [".struct_ops", ".struct_ops.link"];
 
 /// Of a program's section: is it a callback, and may it sleep?
 pub fn callback(section: &str) -> Option<bool> {

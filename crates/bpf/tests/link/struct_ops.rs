@@ -180,3 +180,24 @@ fn programs_of_other_sections() {
         ]
     );
 }
+
+#[test]
+fn programs_that_are_not_loaded() {
+    let source = r#"
+        int gone(void) __ksym __weak;
+        SEC("?syscall") int one(void *context) { return gone(); }
+        SEC("syscall") int two(void *context) { return gone(); }
+        SEC("syscall") int three(void *context) { return 3; }
+        struct table { int (*first)(int a); };
+        SEC("struct_ops") int first(u64 *context) { return gone(); }
+        SEC("?.struct_ops") struct table ops = { .first = (void *)first };"#;
+    let preset = Preset {
+        left_out: ["two".to_owned()].into(),
+        ..Preset::default()
+    };
+    let image = link_preset(&object(source), &older(), &preset).unwrap();
+    assert_eq!((image.programs.len(), image.functions.len()), (1, 1));
+    assert_eq!(image.programs[0].name, "three");
+    assert!(image.struct_ops.is_empty());
+    assert!(refusal(source, &older()).ends_with("the kernel has no kfunc gone"));
+}
