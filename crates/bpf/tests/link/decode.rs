@@ -246,6 +246,54 @@ fn jumps_go_to_operations() {
 }
 
 #[test]
+fn every_version_of_the_instruction_set() {
+    let source = r#"
+        struct thing { s8 small; s16 half; s32 word; s64 wide; u32 mask; };
+        SEC("test") s64 p(struct thing *t)
+        {
+            s32 sum = 0;
+
+            for (u32 i = 0; i < t->mask; i++)
+                sum += t->small / (t->word | 1) + t->half % 7;
+            t->mask = __builtin_bswap32(t->mask);
+            __sync_fetch_and_add(&t->wide, sum);
+            return sum < t->word ? t->wide >> 3 : -t->wide;
+        }"#;
+    // Each finds a way to say it; signed division is there since v4 only.
+    let counts = ["v1", "v2", "v3", "v4"].map(|cpu| {
+        let source = if cpu == "v4" {
+            source.to_owned()
+        } else {
+            source
+                .replace("s8 ", "u8 ")
+                .replace("s16 ", "u16 ")
+                .replace("s32 word", "u32 word")
+        };
+        let object = crate::fixture::object_for(cpu, &source);
+        let image = bpf::link(&object, &kernel("int x;")).unwrap();
+        let ops = &function(&image, "p").ops;
+        let narrow = |op: &&Op| matches!(op, Op::Branch { wide: false, .. });
+        let signed = |op: &&Op| {
+            matches!(
+                op,
+                Op::Alu {
+                    op: Sdiv | Smod,
+                    ..
+                }
+            )
+        };
+        (
+            ops.iter().filter(narrow).count() > 0,
+            ops.iter().filter(signed).count() > 0,
+        )
+    });
+    assert_eq!(
+        counts,
+        [(false, false), (false, false), (true, false), (true, true)]
+    );
+}
+
+#[test]
 fn what_is_not_known_is_refused_with_its_place() {
     let refused = |instruction: &str| {
         let source = format!(

@@ -166,19 +166,27 @@ fn guarded_by_a_variable_that_is_not_there() {
 
 #[test]
 fn guarded_by_what_a_comparison_says() {
-    let image = never(
-        r#"SEC("test") u64 p(struct thing *t)
-        {
-            u64 number = present(1);
+    // The compiler does not look into these comparisons.
+    for (comparison, here, there) in [
+        ("if %0 == 3 goto %l1", "return 1;", "goto known;"),
+        ("if %0 != 3 goto %l1", "goto known;", "return 1;"),
+    ] {
+        let image = never(&format!(
+            "SEC(\"test\") u64 p(struct thing *t)
+            {{
+                u64 number;
 
-            if (number == 3) {
-                asm volatile("" : "+r"(number));
+                asm volatile(\"%0 = *(u64 *)(%1 + 0)\" : \"=r\"(number) : \"r\"(t));
+                asm volatile goto(\"{comparison}\" :: \"r\"(number) :: jumped);
+                {here}
+            jumped:
+                {there}
+            known:
                 return number == 3 ? t->here : t->gone;
-            }
-            return number;
-        }"#,
-    );
-    assert_eq!(dead(&image, "p"), 1);
+            }}"
+        ));
+        assert_eq!(dead(&image, "p"), 1, "{comparison}");
+    }
 }
 
 #[test]
