@@ -205,12 +205,15 @@ fn types_match_by_the_names_of_their_parts() {
     let kernel = kernel(
         r"
         struct part;
-        struct thing { int a; struct part *part; struct { int x; } in; u32 u; int array[4]; };
+        struct known { int x; };
+        struct thing { int a; struct part *part; struct known *known; struct { int x; } in; u32 u; int array[4]; };
         struct thing *keep;
         ",
     );
     let matches = |definition: &str, number: u64| {
-        let types = format!("struct part {{ int z; }}; {definition} struct thing *keep;");
+        let types = format!(
+            "struct part {{ int z; }}; struct known {{ int z; }}; {definition} struct thing *keep;"
+        );
         check(
             &types,
             &kernel,
@@ -220,6 +223,9 @@ fn types_match_by_the_names_of_their_parts() {
     matches("struct thing { int a; };", 1);
     matches("struct thing { u32 u; int a; };", 1);
     matches("struct thing { struct part *part; };", 1);
+    // Behind a pointer, names are enough.
+    matches("struct thing { struct known *known; };", 1);
+    matches("struct thing { struct part *known; };", 0);
     matches("struct thing { struct { int x; } in; };", 1);
     matches("struct thing { struct { int y; } in; };", 0);
     matches("struct thing { u32 a; };", 0);
@@ -294,6 +300,26 @@ fn a_field_of_another_kind_is_no_field() {
             ("bpf_core_field_exists(t->list)", 0),
         ],
     );
+}
+
+#[test]
+fn an_enumeration_goes_by_its_name() {
+    for (kernels, number) in [
+        ("enum hue", 0),
+        ("enum color___old", 1),
+        ("enum", 1),
+        ("int", 0),
+    ] {
+        let values = if kernels == "int" { "" } else { "{ SOME }" };
+        let kernel = kernel(&format!(
+            "struct thing {{ {kernels} {values} color; }} *keep;"
+        ));
+        check(
+            LOCAL,
+            &kernel,
+            &[("bpf_core_field_exists(t->color)", number)],
+        );
+    }
 }
 
 #[test]
