@@ -205,14 +205,14 @@ fn types_match_by_the_names_of_their_parts() {
     let kernel = kernel(
         r"
         struct part;
-        struct known { int x; };
+        struct known { int x; } whole;
         struct thing { int a; struct part *part; struct known *known; struct { int x; } in; u32 u; int array[4]; };
         struct thing *keep;
         ",
     );
     let matches = |definition: &str, number: u64| {
         let types = format!(
-            "struct part {{ int z; }}; struct known {{ int z; }}; {definition} struct thing *keep;"
+            "struct part {{ int z; }}; struct known {{ int z; }} whole; {definition} struct thing *keep;"
         );
         check(
             &types,
