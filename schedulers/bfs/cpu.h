@@ -28,6 +28,7 @@ struct bfs_cpu {
 	u32 inserting; /* the queue, + 1, of an insertion that this CPU may not have finished; 0: none */
 	u32 level; /* BFS_IDLE_CPU: idle */
 	u32 sticky; /* pid of the task that sticks to this CPU (rule 1.5.10); 0: none */
+	bool crowded; /* a task that stuck here before it is still in the own queue */
 	bool offline;
 	bool dither;
 } __attribute__((aligned(128)));

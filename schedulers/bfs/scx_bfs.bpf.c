@@ -144,6 +144,9 @@ static __always_inline void insert_sticky(struct task_struct *p, struct bfs_task
 	insert_own(p, t, cpu, enq_flags);
 	if (is_pinned(p))
 		return;
+	/* An enqueue may not move the task that stuck here until now: the next dispatch does. */
+	if (bfs_cpu(cpu)->sticky)
+		bfs_cpu(cpu)->crowded = true;
 	t->sticky_on = cpu + 1;
 	set_sticky(cpu, p->pid);
 }
@@ -205,24 +208,29 @@ void BPF_STRUCT_OPS(bfs_enqueue, struct task_struct *p, u64 enq_flags)
 	t->sync = t->forked = t->descheduled = t->worsened = false;
 }
 
-/* The task that stuck to the CPU competes everywhere from now on (rule 1.5.10); an idle CPU for it is kicked. */
-static __always_inline void unstick(u32 cpu)
+/* What stuck to the CPU, but for this task, competes everywhere from now on (rule 1.5.10); an idle CPU for it is kicked. */
+static __always_inline void let_go(u32 cpu, u32 but_pid)
 {
 	struct task_struct *p;
 
-	clear_sticky(cpu, bfs_cpu(cpu)->sticky);
 	for_each_queued(it, p, BFS_OWN(cpu))
 	{
 		struct bfs_task *t = task_of(p);
 		u32 llc = MODERN ? cpu_llc[cpu_index(cpu)] : 0;
 
-		if (!t || is_pinned(p))
+		if (!t || is_pinned(p) || p->pid == but_pid)
 			continue;
 		if (!scx_bpf_dsq_move_vtime(it, p, BFS_PLAIN(llc), 0))
 			continue;
 		lower_bound(&plain[cpu_index(llc)], t->key);
 		kick_idle(p);
 	}
+}
+
+static __always_inline void unstick(u32 cpu)
+{
+	clear_sticky(cpu, bfs_cpu(cpu)->sticky);
+	let_go(cpu, 0);
 }
 
 /* The queues against the task that runs, if it may go on: behind all that are queued at equal keys (rules 0.1 and 0.4). */
@@ -285,6 +293,10 @@ void BPF_STRUCT_OPS(bfs_dispatch, s32 cpu, struct task_struct *prev)
 	u32 attempt = 0;
 
 	finish_insert();
+	if (c->crowded) {
+		c->crowded = false;
+		let_go(cpu, c->sticky);
+	}
 	/* ops.dispatch is called with a prev that has blocked, too. */
 	if (prev && prev->scx.flags & SCX_TASK_QUEUED)
 		t = task_of(prev);
