@@ -11,7 +11,7 @@ INTERRUPTED = 130
 
 
 class LabError(Exception):
-    """An error that a person can act on: its text is the one line printed."""
+    """An error that a person can act on: its text is the line printed, or the lines where several things are wrong."""
 
     status = CHECK_FAILED
 

@@ -46,6 +46,7 @@ mod world;
 
 pub use boundary::execution::Execution;
 pub use boundary::program::Program;
+pub use boundary::refused::Refused;
 pub use hotplug::Hotplug;
 pub use ids::TaskId;
 pub use machine::RtGuard;

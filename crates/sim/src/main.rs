@@ -10,6 +10,7 @@ mod commands;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use kernel::Refused;
 
 use commands::{bench, cell, check, describe, run};
 
@@ -70,9 +71,18 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            let line = format!("{error:#}").replace(['\n', '\r'], " ");
-            eprintln!("schedlab-sim: {line}");
+            for line in lines(&error) {
+                eprintln!("schedlab-sim: {line}");
+            }
             ExitCode::from(BAD_INPUT)
         }
+    }
+}
+
+/// One line, but for a policy that several things are missing for: a line each.
+fn lines(error: &anyhow::Error) -> Vec<String> {
+    match error.downcast_ref::<Refused>() {
+        Some(refused) => refused.lines.clone(),
+        None => vec![format!("{error:#}").replace(['\n', '\r'], " ")],
     }
 }

@@ -52,7 +52,8 @@ def main(arguments: list[str] | None = None) -> int:
         options = build_parser().parse_args(*_split(arguments))
         return options.command(options)
     except LabError as error:
-        print(f"schedlab: {error}", file=sys.stderr)
+        for line in str(error).splitlines():
+            print(f"schedlab: {line}", file=sys.stderr)
         return error.status
     except KeyboardInterrupt:
         print("schedlab: interrupted", file=sys.stderr)

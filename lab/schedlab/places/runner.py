@@ -8,6 +8,7 @@ import signal
 import subprocess
 import threading
 import time
+from itertools import takewhile
 from pathlib import Path
 
 from schedlab.errors import InputError, InterruptedRun, LabError, PlaceError
@@ -76,10 +77,14 @@ def parse_progress(line: str, done: Done, say: Say) -> None:
 
 
 def exit_status(status: int, messages: list[str], name: str, say: Say) -> int:
-    """The command's exit status, or the error to raise, for the runner's; the runner's own last line is the message."""
+    """The command's exit status, or the error to raise, for the runner's; the runner's own last line is the message.
+
+    Of bad input it may say several things, a line each.
+    """
     last = next((line for line in reversed(messages) if line.strip()), "")
     if status == InputError.status:
-        raise InputError(last or f"{name} refused its input without a word")
+        own = list(takewhile(lambda line: line.startswith(f"{name}: "), reversed(messages)))
+        raise InputError("\n".join(reversed(own)) or last or f"{name} refused its input without a word")
     if status == PlaceError.status:
         raise PlaceError(last or f"{name}: the place is not available")
     for line in messages[-_LAST_LINES:]:

@@ -13,6 +13,7 @@
 //! | `model` | what all of it asks of the model |
 //! | `program` | a policy's object, linked against all of it and translated |
 //! | `execution` | how its code is executed |
+//! | `refused` | why an object cannot be linked |
 //!
 //! The model enters the policy with [`Kernel::call`]; the policy comes back through the table of helpers and kfuncs,
 //! which turn addresses into ids and hand over to the model's [`Kernel`]. Whatever both sides touch is [`Shared`].
@@ -41,6 +42,7 @@ pub mod model;
 mod outside;
 mod own_masks;
 pub mod program;
+pub mod refused;
 pub mod requests;
 mod shared;
 pub mod shown;

@@ -18,6 +18,7 @@ use workload::draw::Stream;
 use super::execution::Execution;
 use super::model::Kernel;
 use super::outside::{Helper, Kfunc, Release};
+use super::refused::Refused;
 use super::shown::{
     self, CgroupInitArgs, ExitInfo, ExitTaskArgs, InitTaskArgs, PerfEventValue, Shown, Types,
 };
@@ -47,7 +48,8 @@ impl Program {
             version: (RELEASE / 100) << 16 | (RELEASE % 100) << 8,
             ..Environment::default()
         };
-        let image = link(&object.elf, &environment).with_context(|| object.name.clone())?;
+        let refused = |error| Refused::new(&object.name, &error);
+        let image = link(&object.elf, &environment).map_err(refused)?;
         let image = Arc::new(image);
         let ops = Ops::of(&image)
             .map_err(anyhow::Error::msg)
