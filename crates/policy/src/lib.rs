@@ -2,7 +2,7 @@
 //! Policies: finding their sources, building them, and what they say about themselves.
 //!
 //! A policy is one C file, `schedulers/NAME/scx_NAME.bpf.c`, with the headers beside it. Built, it is a BPF object
-//! ([`Object`]), which the kernel loads and the simulator executes.
+//! ([`Object`]), which the kernel loads and the simulator executes; an object that somebody else built does as well.
 //!
 //! `source` finds the files and their digest, `headers` holds those of `include/`, `compile` calls clang. [`manifest`]
 //! is what an object says about itself, [`topology`] what a policy is told about the machine.

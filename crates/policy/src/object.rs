@@ -15,7 +15,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// Build (or take from the cache) the policy of a folder or `.bpf.c` file.
+    /// Build (or take from the cache) the policy of a folder or `.bpf.c` file; or read an object, `.bpf.o`.
     pub fn load(path: &Path) -> Result<Self> {
         let source = Source::find(path)?;
         let built = build_cached(&source)?;

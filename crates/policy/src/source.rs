@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where a policy's source is.
+//! Where a policy comes from: its source, or an object that somebody built.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 
-/// One policy's source: its name, its `.bpf.c` file, and the folder that file's own headers are in.
+const SOURCE: &str = ".bpf.c";
+const OBJECT: &str = ".bpf.o";
+
+/// One policy: its name, its `.bpf.c` or `.bpf.o` file, and the folder of that file, where a source's own headers are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     pub name: String,
@@ -16,7 +19,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// A policy's folder (`schedulers/bfs`, holding `scx_bfs.bpf.c`) or its `.bpf.c` file.
+    /// A policy's folder (`schedulers/bfs`, holding `scx_bfs.bpf.c`), its `.bpf.c` file, or its object, `.bpf.o`.
     pub fn find(path: &Path) -> Result<Self> {
         let path = std::path::absolute(path)?;
         if path.is_dir() {
@@ -35,9 +38,9 @@ impl Source {
             });
         }
         let name = file_name(&path)?;
-        let Some(name) = name.strip_suffix(".bpf.c") else {
+        let Some(name) = name.strip_suffix(SOURCE).or(name.strip_suffix(OBJECT)) else {
             bail!(
-                "{}: expected a policy's folder or its .bpf.c file",
+                "{}: expected a policy's folder, its .bpf.c file or its object, .bpf.o",
                 path.display()
             );
         };
@@ -50,6 +53,11 @@ impl Source {
             file: path,
             dir,
         })
+    }
+
+    /// Whether there is nothing to build.
+    pub fn is_object(&self) -> bool {
+        is_object(&self.file)
     }
 
     /// All policies of a `schedulers/` folder, by name.
@@ -71,8 +79,8 @@ impl Source {
         Ok(found)
     }
 
-    /// The files that make the policy, by name: every `.h` and `.bpf.c` of its folder, and what these include from
-    /// other folders, as `../lib/domains.h`.
+    /// The files that make the policy out of its source, by name: every `.h` and `.bpf.c` of its folder, and what these
+    /// include from other folders, as `../lib/domains.h`.
     pub fn files(&self) -> Result<Vec<(String, PathBuf)>> {
         let mut waiting = Vec::new();
         for entry in std::fs::read_dir(&self.dir).with_context(|| self.dir.display().to_string())? {
@@ -101,8 +109,12 @@ impl Source {
         Ok(files.into_iter().collect())
     }
 
-    /// What the README beside it begins with, in one line; empty without one. Headings and comments are passed over.
+    /// What the README beside a source begins with, in one line; empty without one. Headings and comments are passed
+    /// over. A README beside an object may be about anything.
     pub fn about(&self) -> String {
+        if self.is_object() {
+            return String::new();
+        }
         let text = std::fs::read_to_string(self.dir.join("README.md")).unwrap_or_default();
         let outside =
             |line: &&str| line.is_empty() || line.starts_with('#') || line.starts_with("<!--");
@@ -118,8 +130,13 @@ impl Source {
         Ok(format!("{:016x}", u64::from_be_bytes(head)))
     }
 
-    /// SHA-256 over the files, each as its name, a NUL and its bytes (`docs/records.md`).
+    /// SHA-256 over the files, each as its name, a NUL and its bytes, or over the object alone (`docs/records.md`).
     pub fn digest(&self) -> Result<[u8; 32]> {
+        if self.is_object() {
+            let object = std::fs::read(&self.file);
+            let object = object.with_context(|| self.file.display().to_string())?;
+            return Ok(Sha256::digest(object).into());
+        }
         let mut hash = Sha256::new();
         for (name, path) in self.files()? {
             hash.update(name.as_bytes());
@@ -128,6 +145,11 @@ impl Source {
         }
         Ok(hash.finalize().into())
     }
+}
+
+/// Whether a path names an object rather than a source.
+pub fn is_object(path: &Path) -> bool {
+    path.to_string_lossy().ends_with(OBJECT)
 }
 
 /// What a line of C includes with double quotes.
@@ -175,6 +197,29 @@ mod tests {
         let text = "<!-- SPDX -->\n# mine\n\nOne line\nand another.\n\nMore.\n";
         std::fs::write(folder.join("README.md"), text).unwrap();
         assert_eq!(source.about(), "One line and another.");
+    }
+
+    #[test]
+    fn an_object_is_what_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("README.md"), "Something else.\n").unwrap();
+        std::fs::write(dir.path().join("other.h"), "").unwrap();
+        for name in ["scx_mine.bpf.o", "mine.bpf.o"] {
+            let file = dir.path().join(name);
+            std::fs::write(&file, "ELF").unwrap();
+            let source = Source::find(&file).unwrap();
+            assert_eq!((source.name.as_str(), source.is_object()), ("mine", true));
+            assert_eq!(source.about(), "");
+            assert_eq!(
+                source.digest().unwrap(),
+                <[u8; 32]>::from(Sha256::digest("ELF"))
+            );
+        }
+        let error = Source::find(&dir.path().join("mine.o")).unwrap_err();
+        let expected = "expected a policy's folder, its .bpf.c file or its object, .bpf.o";
+        assert!(error.to_string().ends_with(expected), "{error}");
+        let error = Source::find(&dir.path().join("none.bpf.o")).unwrap_err();
+        assert!(error.to_string().ends_with("no such policy"), "{error}");
     }
 
     #[test]

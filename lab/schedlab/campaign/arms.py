@@ -5,7 +5,7 @@ A list of schedulers is separated by commas; tunables follow a colon and are joi
 
     bfs,cfs
     bfs:rules=424,bfs:rr_interval_us=3000+rules=311
-    ./my/policy:slice_us=500,default
+    ./my/policy:slice_us=500,./mine.bpf.o,default
 """
 
 from dataclasses import dataclass, field
@@ -36,8 +36,8 @@ def parse(text: str, place: str) -> list[Arm]:
                 raise InputError(f"schedulers '{text}': '{arm.label}' is given twice")
             if (other.scheduler.name, other.tunables) == (arm.scheduler.name, arm.tunables):
                 raise InputError(f"schedulers '{text}': '{other.label}' and '{arm.label}' are the same scheduler here")
-            if other.scheduler.name == arm.scheduler.name and other.scheduler.folder != arm.scheduler.folder:
-                raise InputError(f"schedulers '{text}': two folders hold a scheduler named '{arm.scheduler.name}'")
+            if other.scheduler.name == arm.scheduler.name and other.scheduler.origin != arm.scheduler.origin:
+                raise InputError(f"schedulers '{text}': two of them are named '{arm.scheduler.name}'")
         arms.append(arm)
     return arms
 

@@ -3,7 +3,7 @@
 
 Imports: none.
 
-schedulers  a folder NAME with scx_NAME.bpf.c each
+schedulers  a folder NAME with scx_NAME.bpf.c each, or a policy by its path
 workloads   a TOML file each, or rt-app's JSON
 machines    a TOML file each
 metrics     names for people, units, which way is better

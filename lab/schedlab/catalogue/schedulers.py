@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Schedulers: a folder NAME with scx_NAME.bpf.c."""
+"""Schedulers: a folder NAME with scx_NAME.bpf.c; by their paths, other such files, and objects that are built already."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,17 +11,20 @@ from schedlab.catalogue import described
 from schedlab.errors import InputError, unknown
 
 DEFAULT = "default"
+_SOURCE, _OBJECT = ".bpf.c", ".bpf.o"
 
 
 @dataclass(frozen=True)
 class Scheduler:
     name: str
-    path: Path | None  # its folder, or its .bpf.c file where that was named; None: the kernel's own
+    path: Path | None  # its folder, or its .bpf.c or .bpf.o file where that was named; None: the kernel's own
 
     @cached_property
-    def folder(self) -> Path | None:
-        """Where the policy's sources are."""
-        return self.path.parent if self.path and self.path.is_file() else self.path
+    def origin(self) -> Path | None:
+        """What it is made of: the folder of its sources, or its object."""
+        if self.path and self.path.is_file() and not self.path.name.endswith(_OBJECT):
+            return self.path.parent
+        return self.path
 
 
 def known() -> dict[str, Scheduler]:
@@ -35,13 +38,22 @@ def known() -> dict[str, Scheduler]:
 
 
 def find(name: str) -> Scheduler:
-    """By name, or by the path of a policy's folder or .bpf.c file."""
-    if "/" in name or name.endswith(".bpf.c"):
+    """By name, or by the path of a policy's folder, .bpf.c file or object."""
+    if is_path(name):
         return _from_path(Path(name))
     schedulers = known()
     if name not in schedulers:
         raise unknown("scheduler", name, schedulers)
     return schedulers[name]
+
+
+def is_path(name: str) -> bool:
+    return "/" in name or name.endswith((_SOURCE, _OBJECT))
+
+
+def policy_name(file: Path) -> str:
+    """What a policy is called whose file this is."""
+    return file.name.removesuffix(_SOURCE).removesuffix(_OBJECT).removeprefix("scx_")
 
 
 def _from_path(path: Path) -> Scheduler:
@@ -54,9 +66,9 @@ def _from_path(path: Path) -> Scheduler:
         source = path
     else:
         raise InputError(f"{path}: no such policy file or folder")
-    name = source.name.removesuffix(".bpf.c").removeprefix("scx_")
-    if source.name != f"scx_{name}.bpf.c" or not name:
-        raise InputError(f"{source}: a policy's file is named scx_NAME.bpf.c")
+    name = policy_name(source)
+    if not name or source.name not in (f"scx_{name}{_SOURCE}", f"scx_{name}{_OBJECT}", f"{name}{_OBJECT}"):
+        raise InputError(f"{source}: a policy's file is named scx_NAME.bpf.c, its object scx_NAME.bpf.o or NAME.bpf.o")
     if name == DEFAULT:
         raise InputError(f"{source}: the name 'default' is taken by the kernel's own scheduler")
     return Scheduler(name, source.resolve())
@@ -70,7 +82,7 @@ def titles(schedulers: Iterable[Scheduler]) -> list[str]:
 
 @cache
 def digest(scheduler: Scheduler) -> str:
-    """Of its sources; empty for the kernel's own."""
+    """Of its sources or its object; empty for the kernel's own."""
     if scheduler.path is None:
         return ""
     entry = described.entries(schedulers=[scheduler.path])["schedulers"][0]

@@ -40,7 +40,7 @@ def check(options: argparse.Namespace) -> int:
 
 def _source(name: str) -> Path | None:
     """A file or folder as it was given; None for a scheduler of the tree."""
-    if "/" in name or name.endswith(".bpf.c"):
+    if schedulers.is_path(name):
         if not Path(name).exists():
             raise InputError(f"{name}: no such policy file or folder")
         return Path(name)
@@ -53,7 +53,7 @@ def _source(name: str) -> Path | None:
 def _try_kernel(runner: Path, policy: str, options: argparse.Namespace) -> trial.Outcome | None:
     place = options.kernel
     with tempfile.TemporaryDirectory(prefix="schedlab-check-") as folder:
-        name = Path(policy).name.removesuffix(".bpf.c").removeprefix("scx_")
+        name = schedulers.policy_name(Path(policy))
         built = Path(folder) / f"{name}.bpf.o"
         _build(runner, policy, built, options.set)
         if place == "none":

@@ -122,7 +122,7 @@ def _load(with_report: bool) -> None:
 def default_directory(asked: Request) -> Path:
     """The same request finds the same directory, so that the same command resumes; more repetitions are added to it."""
     parts = [
-        [(arm.label, str(arm.scheduler.folder)) for arm in asked.arms],
+        [(arm.label, str(arm.scheduler.origin)) for arm in asked.arms],
         [(str(w.path), asked.loads_of(w), sorted(asked.params[w.name].items())) for w in asked.workloads],
         [(m.name, str(m.path)) for m in asked.machines],
         [asked.record_place, asked.seed_base],

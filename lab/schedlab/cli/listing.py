@@ -29,7 +29,7 @@ def list_things(options: argparse.Namespace) -> int:
 def _schedulers() -> tuple[list[dict[str, Any]], list[InputError]]:
     known = list(schedulers.known().values())
     entries = zip(known, schedulers.titles(known), strict=True)
-    return [{"name": s.name, "title": title, "path": str(s.folder) if s.folder else ""} for s, title in entries], []
+    return [{"name": s.name, "title": title, "path": str(s.origin) if s.origin else ""} for s, title in entries], []
 
 
 def _workloads() -> tuple[list[dict[str, Any]], list[InputError]]:

@@ -19,7 +19,8 @@ def add_all(commands: argparse._SubParsersAction) -> None:
 
 
 _CHECK_EPILOG = """\
-POLICY is a .bpf.c file, a folder that holds scx_NAME.bpf.c, or a scheduler of the tree.
+POLICY is a .bpf.c file, an object (.bpf.o), a folder that holds scx_NAME.bpf.c, or a
+scheduler of the tree.
 
 A finding is shrunk to a small workload and machine, which lie in DIR with the last of the
 trace; one line is printed that runs it again. docs/checking.md says what each checker means.

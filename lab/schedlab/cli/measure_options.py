@@ -15,7 +15,7 @@ _COMPARE_EPILOG = """\
 schedulers:
   Names, separated by commas (schedlab list schedulers); 'default' is the kernel's own.
   Tunables follow a colon, joined by plus signs: bfs:rules=424+rr_interval_us=3000
-  A path to a policy's folder or .bpf.c file works like a name: ./my/policy:slice_us=500
+  A path to a policy's folder, .bpf.c file or object (.bpf.o) works like a name: ./my/policy:slice_us=500
 
 results in DIR:
   report.html, results.csv and .parquet (a row per cell and metric), groups.csv and

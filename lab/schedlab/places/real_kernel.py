@@ -56,12 +56,12 @@ def until_not_void(
 
 
 def objects(engine: Path, campaign: Campaign, folder: Path) -> dict[str, Path]:
-    """The objects of those policies that are not of the tree, by name, built into the folder."""
+    """The objects of those policies that are not of the tree, by name, built or copied into the folder."""
     _require_current(engine, campaign)
     built = {}
     for arm in campaign.arms:
         scheduler = arm.scheduler
-        if scheduler.path is None or _of_the_tree(scheduler.folder) or scheduler.name in built:
+        if scheduler.path is None or _of_the_tree(scheduler.origin) or scheduler.name in built:
             continue
         folder.mkdir(parents=True, exist_ok=True)
         made = folder / f"{scheduler.name}.bpf.o"
@@ -74,8 +74,8 @@ def objects(engine: Path, campaign: Campaign, folder: Path) -> dict[str, Path]:
     return built
 
 
-def _of_the_tree(folder: Path | None) -> bool:
-    return folder is not None and folder.resolve().parent == (checkout.root() / "schedulers").resolve()
+def _of_the_tree(origin: Path | None) -> bool:
+    return origin is not None and origin.resolve().parent == (checkout.root() / "schedulers").resolve()
 
 
 def _require_current(engine: Path, campaign: Campaign) -> None:
@@ -85,7 +85,7 @@ def _require_current(engine: Path, campaign: Campaign) -> None:
     except (ValueError, KeyError, TypeError) as error:
         raise PlaceError(f"{engine}: does not say which schedulers it holds: run 'make build'") from error
     for arm in campaign.arms:
-        name, folder = arm.scheduler.name, arm.scheduler.folder
+        name, folder = arm.scheduler.name, arm.scheduler.origin
         if folder is None or not _of_the_tree(folder):
             continue
         if name not in holds:

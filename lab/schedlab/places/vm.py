@@ -88,9 +88,10 @@ def _files(campaign: Campaign, cells: list[PlannedCell], objects: dict[str, Path
     """What the guest needs, by its path there; shards name the paths of the guest."""
     request = campaign.request
     inside = {"/lab/guest.sh": _SCRIPT, "/lab/schedlab-host": engine()}
-    schedulers = {arm.scheduler.name: arm.scheduler.folder for arm in campaign.arms if arm.scheduler.folder}
+    schedulers = {arm.scheduler.name: arm.scheduler.origin for arm in campaign.arms if arm.scheduler.origin}
     for name, path in schedulers.items():
-        inside[f"/lab/schedulers/{name}"] = path
+        if name not in objects:
+            inside[f"/lab/schedulers/{name}"] = path
     for path in objects.values():
         inside[f"/lab/objects/{path.name}"] = path
     for workload in request.workloads:

@@ -100,7 +100,6 @@ def _traced(data: dict[str, Any]) -> simulated.Traced:
         workloads.find(data["workload"]),
         machines.find(data["machine"]),
     )
-    assert scheduler.folder
     assert scheduler.path
     assert machine.path
     for kind, name, digest in (

@@ -146,6 +146,7 @@ fn execution(name: &str) -> Result<Execution, String> {
 
 fn file_stem(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.strip_suffix(".bpf.c").unwrap_or(&name);
+    let bare = name.strip_suffix(".bpf.c").or(name.strip_suffix(".bpf.o"));
+    let name = bare.unwrap_or(&name);
     name.strip_prefix("scx_").unwrap_or(name).to_string()
 }

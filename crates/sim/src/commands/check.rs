@@ -25,7 +25,7 @@ use crate::arguments::find;
 
 #[derive(Args)]
 pub struct CheckArgs {
-    /// A policy's .bpf.c file, its folder, or a scheduler's name
+    /// A policy's .bpf.c file, its folder, its object (.bpf.o), or a scheduler's name
     policy: String,
     /// Set a tunable, NAME=VALUE; those not set are drawn
     #[arg(short = 'o', long = "set", value_name = "NAME=VALUE")]
@@ -70,7 +70,7 @@ pub struct CheckArgs {
 
 #[derive(Args)]
 pub struct ObjectArgs {
-    /// A policy's .bpf.c file, its folder, or a scheduler's name
+    /// A policy's .bpf.c file, its folder, its object (.bpf.o), or a scheduler's name
     policy: String,
     /// Where the BPF object goes
     object: PathBuf,
@@ -100,7 +100,7 @@ pub fn worker(args: &WorkerArgs) -> Result<u8> {
     Ok(0)
 }
 
-/// Builds for the kernel.
+/// Builds, or copies what is built.
 pub fn object(args: &ObjectArgs) -> Result<u8> {
     let source = Source::find(&find("schedulers", &args.policy, "")?)?;
     if build(|| policy::build(&source, &args.object))?.is_none() {
