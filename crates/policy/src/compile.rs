@@ -26,10 +26,8 @@ impl std::error::Error for CompileError {}
 
 /// Build `source` into `out`; what is built already is copied. An error is the compiler's first complaint, in one line.
 pub fn build(source: &Source, out: &Path) -> Result<()> {
-    if source.is_object() {
-        let copied = std::fs::copy(&source.file, out);
-        copied.with_context(|| source.file.display().to_string())?;
-        return Ok(());
+    if let Some(object) = source.object()? {
+        return std::fs::write(out, object).with_context(|| out.display().to_string());
     }
     let scratch = tempfile::tempdir()?;
     let include = headers::write(scratch.path())?;

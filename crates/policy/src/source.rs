@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where a policy comes from: its source, or an object that somebody built.
+//! Where a policy comes from: its source, an object that somebody built, or a program that holds one.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
+
+use crate::embedded;
 
 const SOURCE: &str = ".bpf.c";
 const OBJECT: &str = ".bpf.o";
@@ -19,7 +23,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// A policy's folder (`schedulers/bfs`, holding `scx_bfs.bpf.c`), its `.bpf.c` file, or its object, `.bpf.o`.
+    /// A policy's folder (`schedulers/bfs`, holding `scx_bfs.bpf.c`), its `.bpf.c` file, its object, `.bpf.o`, or a
+    /// program that holds its object.
     pub fn find(path: &Path) -> Result<Self> {
         let path = std::path::absolute(path)?;
         if path.is_dir() {
@@ -38,9 +43,13 @@ impl Source {
             });
         }
         let name = file_name(&path)?;
-        let Some(name) = name.strip_suffix(SOURCE).or(name.strip_suffix(OBJECT)) else {
+        let plain = is_program(&path).then_some(&*name);
+        let Some(name) = (name.strip_suffix(SOURCE))
+            .or(name.strip_suffix(OBJECT))
+            .or(plain)
+        else {
             bail!(
-                "{}: expected a policy's folder, its .bpf.c file or its object, .bpf.o",
+                "{}: expected a policy's folder, its .bpf.c file, its object, .bpf.o, or a program that holds one",
                 path.display()
             );
         };
@@ -58,6 +67,26 @@ impl Source {
     /// Whether there is nothing to build.
     pub fn is_object(&self) -> bool {
         is_object(&self.file)
+    }
+
+    /// The object, where there is nothing to build.
+    pub fn object(&self) -> Result<Option<Vec<u8>>> {
+        let read = || std::fs::read(&self.file).with_context(|| self.file.display().to_string());
+        if self.is_object() {
+            return Ok(Some(read()?));
+        }
+        if !is_program(&self.file) {
+            return Ok(None);
+        }
+        let program = read()?;
+        match embedded::schedulers(&program).as_slice() {
+            [object] => Ok(Some(object.to_vec())),
+            found => bail!(
+                "{}: expected a program that holds one scheduler's BPF object; it holds {}",
+                self.file.display(),
+                found.len()
+            ),
+        }
     }
 
     /// All policies of a `schedulers/` folder, by name.
@@ -112,7 +141,7 @@ impl Source {
     /// What the README beside a source begins with, in one line; empty without one. Headings and comments are passed
     /// over. A README beside an object may be about anything.
     pub fn about(&self) -> String {
-        if self.is_object() {
+        if !self.file.to_string_lossy().ends_with(SOURCE) {
             return String::new();
         }
         let text = std::fs::read_to_string(self.dir.join("README.md")).unwrap_or_default();
@@ -132,9 +161,7 @@ impl Source {
 
     /// SHA-256 over the files, each as its name, a NUL and its bytes, or over the object alone (`docs/records.md`).
     pub fn digest(&self) -> Result<[u8; 32]> {
-        if self.is_object() {
-            let object = std::fs::read(&self.file);
-            let object = object.with_context(|| self.file.display().to_string())?;
+        if let Some(object) = self.object()? {
             return Ok(Sha256::digest(object).into());
         }
         let mut hash = Sha256::new();
@@ -150,6 +177,17 @@ impl Source {
 /// Whether a path names an object rather than a source.
 pub fn is_object(path: &Path) -> bool {
     path.to_string_lossy().ends_with(OBJECT)
+}
+
+/// Whether this is a file that the kernel would execute or the linker load, and neither a source nor an object.
+fn is_program(path: &Path) -> bool {
+    let mut magic = [0; 4];
+    let named = path.to_string_lossy();
+    let mut read = |file: &mut File| file.read_exact(&mut magic).is_ok();
+    !named.ends_with(SOURCE)
+        && !named.ends_with(OBJECT)
+        && File::open(path).is_ok_and(|mut file| read(&mut file))
+        && magic == *b"\x7fELF"
 }
 
 /// What a line of C includes with double quotes.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Schedulers: a folder NAME with scx_NAME.bpf.c; by their paths, other such files, and objects that are built already."""
+"""Schedulers: a folder NAME with scx_NAME.bpf.c; by their paths, other such files, objects, and programs with one."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,12 +17,17 @@ _SOURCE, _OBJECT = ".bpf.c", ".bpf.o"
 @dataclass(frozen=True)
 class Scheduler:
     name: str
-    path: Path | None  # its folder, or its .bpf.c or .bpf.o file where that was named; None: the kernel's own
+    path: Path | None  # its folder, or the file that was named: source, object, program; None: the kernel's own
+
+    @property
+    def holds_object(self) -> bool:
+        """Whether it is a program with an object in it."""
+        return bool(self.path and self.path.is_file() and not self.path.name.endswith((_SOURCE, _OBJECT)))
 
     @cached_property
     def origin(self) -> Path | None:
         """What it is made of: the folder of its sources, or its object."""
-        if self.path and self.path.is_file() and not self.path.name.endswith(_OBJECT):
+        if self.path and self.path.is_file() and self.path.name.endswith(_SOURCE):
             return self.path.parent
         return self.path
 
@@ -38,7 +43,7 @@ def known() -> dict[str, Scheduler]:
 
 
 def find(name: str) -> Scheduler:
-    """By name, or by the path of a policy's folder, .bpf.c file or object."""
+    """By name, or by the path of a policy's folder, .bpf.c file, object, or program that holds an object."""
     if is_path(name):
         return _from_path(Path(name))
     schedulers = known()
@@ -67,11 +72,21 @@ def _from_path(path: Path) -> Scheduler:
     else:
         raise InputError(f"{path}: no such policy file or folder")
     name = policy_name(source)
-    if not name or source.name not in (f"scx_{name}{_SOURCE}", f"scx_{name}{_OBJECT}", f"{name}{_OBJECT}"):
-        raise InputError(f"{source}: a policy's file is named scx_NAME.bpf.c, its object scx_NAME.bpf.o or NAME.bpf.o")
+    program = source.name == f"scx_{name}" and _is_elf(source)
+    named = source.name in (f"scx_{name}{_SOURCE}", f"scx_{name}{_OBJECT}", f"{name}{_OBJECT}")
+    if not name or not (program or named):
+        raise InputError(
+            f"{source}: a policy's file is named scx_NAME.bpf.c, its object scx_NAME.bpf.o or NAME.bpf.o, "
+            "and a program that holds one scx_NAME"
+        )
     if name == DEFAULT:
         raise InputError(f"{source}: the name 'default' is taken by the kernel's own scheduler")
     return Scheduler(name, source.resolve())
+
+
+def _is_elf(file: Path) -> bool:
+    with file.open("rb") as start:
+        return start.read(4) == b"\x7fELF"
 
 
 def titles(schedulers: Iterable[Scheduler]) -> list[str]:

@@ -15,7 +15,8 @@ _COMPARE_EPILOG = """\
 schedulers:
   Names, separated by commas (schedlab list schedulers); 'default' is the kernel's own.
   Tunables follow a colon, joined by plus signs: bfs:rules=424+rr_interval_us=3000
-  A path to a policy's folder, .bpf.c file or object (.bpf.o) works like a name: ./my/policy:slice_us=500
+  A path to a policy's folder, .bpf.c file or object (.bpf.o) works like a name: ./my/policy:slice_us=500.
+  So does, in the simulator, a program that holds an object: /usr/bin/scx_bpfland
 
 results in DIR:
   report.html, results.csv and .parquet (a row per cell and metric), groups.csv and

@@ -63,6 +63,11 @@ def objects(engine: Path, campaign: Campaign, folder: Path) -> dict[str, Path]:
         scheduler = arm.scheduler
         if scheduler.path is None or _of_the_tree(scheduler.origin) or scheduler.name in built:
             continue
+        if scheduler.holds_object:
+            raise InputError(
+                f"{scheduler.path}: only the simulator takes a scheduler out of a program; "
+                "on a real kernel the program sets up more than its object"
+            )
         folder.mkdir(parents=True, exist_ok=True)
         made = folder / f"{scheduler.name}.bpf.o"
         command = [str(checkout.need_binary(_COMPILER)), "object", str(scheduler.path), str(made)]
