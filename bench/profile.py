@@ -16,12 +16,15 @@ import socket
 import sys
 import tempfile
 import threading
-from collections import Counter
+from array import array
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "lab"))
+
+from callbacks import Callbacks
 
 from schedlab import checkout
 from schedlab.errors import LabError
@@ -32,6 +35,7 @@ from schedlab.vm.tiers import Shape
 
 _LIMIT_S = 1_800.0
 _USER = 0xFFFF_0000_0000_0000  # addresses below are not the kernel's
+_KERNEL = "0xffffffff80000000+0x7fffffff"  # its code, its modules' and its programs'
 _SWITCH = "__switch_to"
 _PROMPT = b"(qemu) "
 _SCRIPT = """
@@ -46,7 +50,7 @@ sleep 5
 schedlab-host exec /workload.toml $ARGUMENTS >/dev/null || exit
 grep -v ' [dDbBrRVvAN] ' /proc/kallsyms
 while schedlab-host exec /workload.toml $ARGUMENTS >/dev/null; do :; done &
-sleep 1
+sleep $AFTER
 echo symbols end
 wait
 exit 1
@@ -58,11 +62,12 @@ class Watched(Guest):
     """A guest whose QEMU takes commands at a socket."""
 
     monitor: str = ""
+    kernel_only: bool = False
 
     def command(self, chardevs: Sequence[str]) -> list[str]:
         command = super().command(chardevs)
         command[command.index("-monitor") + 1] = f"unix:{self.monitor},server=on,wait=off"
-        return command
+        return [*command, *(["-dfilter", _KERNEL] if self.kernel_only else [])]
 
 
 @dataclass
@@ -71,6 +76,7 @@ class Profile:
 
     names: list[tuple[int, str]] = field(default_factory=list)
     counts: Counter[int] = field(default_factory=Counter)
+    order: dict[str, "array[int]"] = field(default_factory=lambda: defaultdict(lambda: array("Q")))
 
     def table(self, top: int) -> list[str]:
         self.names.sort()
@@ -110,20 +116,28 @@ def profile(options: argparse.Namespace) -> Profile:
         guest = prepare(
             ["sh", "-c", _SCRIPT],
             {"/bin/schedlab-host": checkout.need_binary("schedlab-host"), "/workload.toml": options.workload},
-            {"SCHEDULER": options.scheduler, "ARGUMENTS": " ".join(arguments)},
+            {"SCHEDULER": options.scheduler, "ARGUMENTS": " ".join(arguments), "AFTER": str(options.after)},
             "exact",
             Shape(options.cpus),
             SERIES,
             "",
         )
-        watched = Watched(**{each.name: getattr(guest, each.name) for each in fields(guest)}, monitor=str(monitor))
+        watched = Watched(
+            **{each.name: getattr(guest, each.name) for each in fields(guest)},
+            monitor=str(monitor),
+            kernel_only=options.policy,
+        )
 
         def count() -> None:
             with log.open(encoding="ascii", errors="replace") as lines:
                 for number, line in enumerate(lines):
                     # Trace 0: HOST [CS_BASE/PC/FLAGS/CFLAGS] SYMBOL
                     if line.startswith("Trace"):
-                        found.counts[int(line.split("/", 2)[1], 16)] += 1
+                        address = int(line.split("/", 2)[1], 16)
+                        if options.policy:
+                            found.order[line[6]].append(address)
+                        else:
+                            found.counts[address] += 1
                     if number >= options.instructions:
                         enough.set()
 
@@ -173,10 +187,19 @@ def main() -> int:
     parser.add_argument("-p", "--param", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--cpus", type=int, default=1)
     parser.add_argument("--instructions", type=int, default=3_000_000, help="how many to count (default: 3000000)")
+    parser.add_argument("--after", type=int, default=1, help="seconds of the run before the stretch (default: 1)")
+    parser.add_argument("--policy", action="store_true", help="tell callbacks, helpers and kfuncs apart")
     parser.add_argument("--top", type=int, default=60, help="functions to print (default: 60)")
     options = parser.parse_args()
     try:
-        print("\n".join(profile(options).table(options.top)))
+        found = profile(options)
+        if options.policy:
+            callbacks = Callbacks(found.names)
+            for order in found.order.values():
+                callbacks.take(order)
+            print("\n".join(callbacks.table()))
+        else:
+            print("\n".join(found.table(options.top)))
     except LabError as error:
         print(f"bench/profile.py: {error}", file=sys.stderr)
         return 1

@@ -61,11 +61,8 @@ pub struct Costs {
     pub exit_ns: u64,
     /// Starting a thread instead of a process, and ending it.
     pub thread_ns: u64,
-    /// Entering and leaving one callback of the policy, and one kfunc or helper that it calls.
-    pub callback_ns: u64,
-    pub kfunc_ns: u64,
-    /// One BPF instruction of the policy's own.
-    pub instruction_ps: u64,
+    /// One native instruction of the policy's code, or of the kernel's on its behalf.
+    pub policy_instruction_ps: u64,
     /// How long a queue's lock is held for one operation: base, and per doubling of the queue's length.
     pub lock_hold_ns: u64,
     pub lock_hold_log_ns: u64,
@@ -109,9 +106,7 @@ impl Default for Costs {
             exec_ns: 500_000,
             exit_ns: 100_000,
             thread_ns: 10_000,
-            callback_ns: 30,
-            kfunc_ns: 25,
-            instruction_ps: 300,
+            policy_instruction_ps: 300,
             lock_hold_ns: 100,
             lock_hold_log_ns: 20,
             lock_transfer_ns: [0, 20, 60, 90, 140],

@@ -8,7 +8,7 @@ use crate::case::{Action, Case, Group, Kind, Shape};
 const LICENCE: &str = "# SPDX-License-Identifier: GPL-2.0-or-later\n";
 
 /// Every cost of a machine file, for machines where nothing costs anything.
-const COSTS: [&str; 21] = [
+const COSTS: [&str; 19] = [
     "switch_ns",
     "wakeup_ns",
     "ipi_send_ns",
@@ -23,9 +23,7 @@ const COSTS: [&str; 21] = [
     "exec_ns",
     "exit_ns",
     "thread_ns",
-    "callback_ns",
-    "kfunc_ns",
-    "instruction_ps",
+    "policy_instruction_ps",
     "lock_hold_ns",
     "lock_hold_log_ns",
     "lock_waiter_ns",

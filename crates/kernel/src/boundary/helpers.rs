@@ -21,49 +21,49 @@ const EFAULT: i64 = -14;
 const CREATE: u64 = 1;
 
 helpers! {
-    1 bpf_map_lookup_elem(map: MapPointer, key: Memory) -> Memory = |host| {
+    1 [~8] bpf_map_lookup_elem(map: MapPointer, key: Memory) -> Memory = |host| {
         let cpu = (*host.cast::<World>()).cpu as usize;
         back::<K>(host).boundary().maps.lookup(map, key.cast(), cpu)
     };
-    2 bpf_map_update_elem(map: MapPointer, key: Memory, value: Memory, flags: u64) -> i64 = |host| {
+    2 [~60] bpf_map_update_elem(map: MapPointer, key: Memory, value: Memory, flags: u64) -> i64 = |host| {
         let cpu = (*host.cast::<World>()).cpu as usize;
         back::<K>(host).boundary().maps.update(map, key.cast(), value.cast(), flags, cpu)
     };
-    3 bpf_map_delete_elem(map: MapPointer, key: Memory) -> i64 =
+    3 [~60] bpf_map_delete_elem(map: MapPointer, key: Memory) -> i64 =
         |host| back::<K>(host).boundary().maps.delete(map, key.cast());
-    5 bpf_ktime_get_ns() -> u64 = |host| (*host.cast::<World>()).now_ns;
-    6 bpf_trace_printk(fmt: Memory, size: u32, first: u64, second: u64, third: u64) -> i64 =
+    5 [~40] bpf_ktime_get_ns() -> u64 = |host| (*host.cast::<World>()).now_ns;
+    6 [~1000] bpf_trace_printk(fmt: Memory, size: u32, first: u64, second: u64, third: u64) -> i64 =
         |host| print::<K>(host, fmt, size, &[first, second, third]);
-    7 bpf_get_prandom_u32() -> u32 = |host| back::<K>(host).boundary().random.next_u32();
-    8 bpf_get_smp_processor_id() -> u32 = |host| (*host.cast::<World>()).cpu as u32;
-    14 bpf_get_current_pid_tgid() -> u64 = |host| {
+    7 [~30] bpf_get_prandom_u32() -> u32 = |host| back::<K>(host).boundary().random.next_u32();
+    8 [~2] bpf_get_smp_processor_id() -> u32 = |host| (*host.cast::<World>()).cpu as u32;
+    14 [~6] bpf_get_current_pid_tgid() -> u64 = |host| {
         let current = (*host.cast::<World>()).current;
         u64::from((*current).tgid.cast_unsigned()) << 32 | u64::from((*current).pid.cast_unsigned())
     };
-    42 bpf_get_numa_node_id() -> i64 = |host| {
+    42 [~4] bpf_get_numa_node_id() -> i64 = |host| {
         let cpu = (*host.cast::<World>()).cpu as i32;
         i64::from(back::<K>(host).node_of(cpu))
     };
     // Only one CPU runs policy code at a time.
-    93 bpf_spin_lock(lock: Memory) -> i64 = |host| 0;
-    94 bpf_spin_unlock(lock: Memory) -> i64 = |host| 0;
-    113 bpf_probe_read_kernel(dst: Memory, size: u32, from: Memory) -> i64 = |host| read(dst, size, from);
-    115 bpf_probe_read_kernel_str(dst: Memory, size: u32, from: Memory) -> i64 = |host| read_text(dst, size, from);
+    93 [~20] bpf_spin_lock(lock: Memory) -> i64 = |host| 0;
+    94 [~10] bpf_spin_unlock(lock: Memory) -> i64 = |host| 0;
+    113 [~30] bpf_probe_read_kernel(dst: Memory, size: u32, from: Memory) -> i64 = |host| read(dst, size, from);
+    115 [~60] bpf_probe_read_kernel_str(dst: Memory, size: u32, from: Memory) -> i64 = |host| read_text(dst, size, from);
     // Only one CPU runs policy code at a time, and its variables are those that are told.
-    125 bpf_ktime_get_boot_ns() -> u64 = |host| (*host.cast::<World>()).now_ns;
-    154 bpf_this_cpu_ptr(variable: Memory) -> Memory = |host| variable;
-    156 bpf_task_storage_get(map: MapPointer, p: Task, value: Memory, flags: u64) -> Memory =
+    125 [~45] bpf_ktime_get_boot_ns() -> u64 = |host| (*host.cast::<World>()).now_ns;
+    154 [5] bpf_this_cpu_ptr(variable: Memory) -> Memory = |host| variable;
+    156 [23] bpf_task_storage_get(map: MapPointer, p: Task, value: Memory, flags: u64) -> Memory =
         |host| task_storage_get::<K>(host, map, p, flags);
-    157 bpf_task_storage_delete(map: MapPointer, p: Task) -> i64 = |host| task_storage_delete::<K>(host, map, p);
-    158 bpf_get_current_task_btf() -> Task = |host| (*host.cast::<World>()).current;
-    160 bpf_ktime_get_coarse_ns() -> u64 = |host| (*host.cast::<World>()).now_ns;
-    164 bpf_for_each_map_elem(map: MapPointer, callback: u64, context: u64, flags: u64) -> i64 =
+    157 [~100] bpf_task_storage_delete(map: MapPointer, p: Task) -> i64 = |host| task_storage_delete::<K>(host, map, p);
+    158 [~2] bpf_get_current_task_btf() -> Task = |host| (*host.cast::<World>()).current;
+    160 [~15] bpf_ktime_get_coarse_ns() -> u64 = |host| (*host.cast::<World>()).now_ns;
+    164 [~40] bpf_for_each_map_elem(map: MapPointer, callback: u64, context: u64, flags: u64) -> i64 =
         |host| for_each::<K>(host, map, callback, context, flags);
-    169 bpf_timer_init(timer: *mut Timer, map: MapPointer, flags: u64) -> i64 =
+    169 [~200] bpf_timer_init(timer: *mut Timer, map: MapPointer, flags: u64) -> i64 =
         |host| back::<K>(host).boundary().maps.timer_init(timer, map);
-    170 bpf_timer_set_callback(timer: *mut Timer, callback: u64) -> i64 =
+    170 [~80] bpf_timer_set_callback(timer: *mut Timer, callback: u64) -> i64 =
         |host| back::<K>(host).boundary().maps.timer_set_callback(timer, callback);
-    171 bpf_timer_start(timer: *mut Timer, ns: u64, flags: u64) -> i64 = |host| {
+    171 [340] bpf_timer_start(timer: *mut Timer, ns: u64, flags: u64) -> i64 = |host| {
         let kernel = back::<K>(host);
         match kernel.boundary().maps.timer_index(timer) {
             None => i64::from(EINVAL),
@@ -73,24 +73,24 @@ helpers! {
             }
         }
     };
-    172 bpf_timer_cancel(timer: *mut Timer) -> i64 = |host| back::<K>(host).boundary().maps.timer_cancel(timer);
-    177 bpf_trace_vprintk(fmt: Memory, size: u32, data: *mut u64, bytes: u32) -> i64 = |host| {
+    172 [~150] bpf_timer_cancel(timer: *mut Timer) -> i64 = |host| back::<K>(host).boundary().maps.timer_cancel(timer);
+    177 [~1000] bpf_trace_vprintk(fmt: Memory, size: u32, data: *mut u64, bytes: u32) -> i64 = |host| {
         let arguments: Vec<u64> = (0..bytes as usize / 8).map(|index| *data.add(index)).collect();
         print::<K>(host, fmt, size, &arguments)
     };
-    181 bpf_loop(count: u32, callback: u64, context: u64, flags: u64) -> i64 =
+    181 [~20] bpf_loop(count: u32, callback: u64, context: u64, flags: u64) -> i64 =
         |host| repeat(host, count, callback, context, flags);
-    194 bpf_kptr_xchg(place: *mut u64, pointer: u64) -> u64 = |host| std::mem::replace(&mut *place, pointer);
+    194 [~6] bpf_kptr_xchg(place: *mut u64, pointer: u64) -> u64 = |host| std::mem::replace(&mut *place, pointer);
     // Nobody has opened a counter.
-    55 bpf_perf_event_read_value(map: MapPointer, flags: u64, value: Memory, size: u32) -> i64 = |host| {
+    55 [~60] bpf_perf_event_read_value(map: MapPointer, flags: u64, value: Memory, size: u32) -> i64 = |host| {
         std::ptr::write_bytes(value.cast::<u8>(), 0, size as usize);
         i64::from(ENOENT)
     };
-    210 bpf_cgrp_storage_get(map: MapPointer, cgroup: Memory, value: Memory, flags: u64) -> Memory =
+    210 [~40] bpf_cgrp_storage_get(map: MapPointer, cgroup: Memory, value: Memory, flags: u64) -> Memory =
         |host| back::<K>(host).boundary().maps.cgroup_value(map, flags & CREATE != 0);
-    211 bpf_cgrp_storage_delete(map: MapPointer, cgroup: Memory) -> i64 =
+    211 [~100] bpf_cgrp_storage_delete(map: MapPointer, cgroup: Memory) -> i64 =
         |host| back::<K>(host).boundary().maps.delete_cgroup_value(map);
-    195 bpf_map_lookup_percpu_elem(map: MapPointer, key: Memory, cpu: u32) -> Memory =
+    195 [~12] bpf_map_lookup_percpu_elem(map: MapPointer, key: Memory, cpu: u32) -> Memory =
         |host| back::<K>(host).boundary().maps.lookup(map, key.cast(), cpu as usize);
 }
 

@@ -5,66 +5,56 @@
  */
 #define FIELD(type, base, offset) (*(type *)((unsigned char *)(base) + (offset)))
 #define ARGUMENTS struct host *h, u64 r1, u64 r2, u64 r3, u64 r4, u64 r5
-#define COUNT() (FIELD(u64, h, WORLD_calls)++)
+#define PAY(price) (FIELD(u64, h, WORLD_outside) += (price))
 #define INLINE static inline __attribute__((always_inline)) u64
 
 INLINE inline_now(ARGUMENTS)
 {
-	COUNT();
 	return FIELD(u64, h, WORLD_now_ns);
 }
 
 INLINE inline_this_cpu(ARGUMENTS)
 {
-	COUNT();
 	return FIELD(u64, h, WORLD_cpu);
 }
 
 INLINE inline_current(ARGUMENTS)
 {
-	COUNT();
 	return FIELD(u64, h, WORLD_current);
 }
 
 INLINE inline_nr_cpu_ids(ARGUMENTS)
 {
-	COUNT();
 	return FIELD(u64, h, WORLD_nr_cpu_ids);
 }
 
 INLINE inline_possible(ARGUMENTS)
 {
-	COUNT();
 	return FIELD(u64, h, WORLD_possible);
 }
 
 INLINE inline_online(ARGUMENTS)
 {
-	COUNT();
 	return FIELD(u64, h, WORLD_online);
 }
 
 INLINE inline_idle(ARGUMENTS)
 {
-	COUNT();
 	return FIELD(u64, h, WORLD_idle);
 }
 
 INLINE inline_idle_smt(ARGUMENTS)
 {
-	COUNT();
 	return FIELD(u64, h, WORLD_idle_smt);
 }
 
 INLINE inline_nothing(ARGUMENTS)
 {
-	COUNT();
 	return 0;
 }
 
 INLINE inline_first_argument(ARGUMENTS)
 {
-	COUNT();
 	return r1;
 }
 
@@ -72,19 +62,18 @@ INLINE inline_test_cpu(ARGUMENTS)
 {
 	u32 cpu = r1;
 
-	COUNT();
 	return cpu < 1024 && (((u64 *)r2)[cpu / 64] >> (cpu % 64) & 1);
 }
 
-/* Arrays; other maps are looked into by the model, which counts for itself. */
-INLINE look_up(struct host *h, u64 outside, u64 map, u64 key_at, u64 cpu)
+/* Arrays; other maps are looked into by the model, which has its own price. */
+INLINE look_up(struct host *h, u64 outside, u64 price, u64 map, u64 key_at, u64 cpu)
 {
 	u64 values = FIELD(u64, map, HANDLE_values);
 	u32 key;
 
 	if (!values)
 		return h->calls[outside](h, map, key_at, cpu, 0, 0);
-	COUNT();
+	PAY(price);
 	key = *(u32 *)key_at;
 	if (key >= FIELD(u64, map, HANDLE_entries) || cpu >= FIELD(u64, h, WORLD_nr_cpu_ids))
 		return 0;
@@ -93,20 +82,20 @@ INLINE look_up(struct host *h, u64 outside, u64 map, u64 key_at, u64 cpu)
 
 INLINE inline_lookup(ARGUMENTS)
 {
-	return look_up(h, OUTSIDE_lookup, r1, r2, FIELD(u64, h, WORLD_cpu));
+	return look_up(h, OUTSIDE_lookup, PRICE_lookup, r1, r2, FIELD(u64, h, WORLD_cpu));
 }
 
 INLINE inline_lookup_percpu(ARGUMENTS)
 {
-	return look_up(h, OUTSIDE_lookup_percpu, r1, r2, (u32)r3);
+	return look_up(h, OUTSIDE_lookup_percpu, PRICE_lookup_percpu, r1, r2, (u32)r3);
 }
 
 /* The storage of the map that was asked last; anything else is looked for by the model. */
 INLINE inline_task_storage(ARGUMENTS)
 {
 	if (r2 && FIELD(u64, r2, TASK_storage_map) == r1) {
-		COUNT();
-		return FIELD(u64, r2, TASK_storage);
+		PAY(PRICE_task_storage_get);
+			return FIELD(u64, r2, TASK_storage);
 	}
 	return h->calls[OUTSIDE_task_storage_get](h, r1, r2, r3, r4, r5);
 }
@@ -116,7 +105,6 @@ INLINE inline_num_new(ARGUMENTS)
 	s32 start = r2, end = r3;
 	u32 *it = (u32 *)r1;
 
-	COUNT();
 	it[0] = start < end ? start - 1 : 0;
 	it[1] = start < end ? end : 0;
 	return start > end ? -22 : 0;
@@ -126,7 +114,6 @@ INLINE inline_num_next(ARGUMENTS)
 {
 	s32 *it = (s32 *)r1;
 
-	COUNT();
 	if ((s32)(it[0] + 1) >= it[1]) {
 		it[0] = it[1] = 0;
 		return 0;
@@ -137,7 +124,6 @@ INLINE inline_num_next(ARGUMENTS)
 
 INLINE inline_num_destroy(ARGUMENTS)
 {
-	COUNT();
 	*(u64 *)r1 = 0;
 	return 0;
 }

@@ -46,22 +46,44 @@ const KFUNCS: &[(&str, &str)] = &[
     ("bpf_iter_num_destroy", "inline_num_destroy"),
 ];
 
-/// How an image is translated for the model.
-pub fn options(image: &Image, paranoid: bool) -> Options {
-    let inlines: BTreeMap<Outside, Inline> = image
-        .outside
-        .iter()
-        .filter_map(|outside| {
-            let function = function(outside)?.to_owned();
-            let quiet = true;
-            Some((outside.clone(), Inline { function, quiet }))
-        })
-        .collect();
+/// Those that do not pay where they leave the work to the model.
+const PAY_THEMSELVES: &[(&str, u32)] = &[
+    ("lookup", LOOKUP),
+    ("lookup_percpu", LOOKUP_PERCPU),
+    ("task_storage_get", TASK_STORAGE_GET),
+];
+
+/// How an image is translated for the model, with the price of what it calls.
+pub fn options(image: &Image, price: impl Fn(&Outside) -> u64, paranoid: bool) -> Options {
+    let mut prelude = prelude(image, &price);
+    let mut inlines = BTreeMap::new();
+    for (index, outside) in image.outside.iter().enumerate() {
+        let Some(inline) = function(outside) else {
+            continue;
+        };
+        let mut function = inline.to_owned();
+        if !pays_itself(outside) {
+            function = format!("paid_{index}");
+            let price = price(outside);
+            let _ = write!(
+                prelude,
+                "\nINLINE {function}(ARGUMENTS)\n{{\n\tPAY({price});\n\treturn {inline}(h, r1, r2, r3, r4, r5);\n}}\n"
+            );
+        }
+        let quiet = true;
+        inlines.insert(outside.clone(), Inline { function, quiet });
+    }
     Options {
         paranoid,
-        prelude: prelude(image),
+        prelude,
         inlines,
     }
+}
+
+fn pays_itself(outside: &Outside) -> bool {
+    PAY_THEMSELVES
+        .iter()
+        .any(|(_, number)| *outside == Outside::Helper(*number))
 }
 
 fn function(outside: &Outside) -> Option<&'static str> {
@@ -77,27 +99,30 @@ fn function(outside: &Outside) -> Option<&'static str> {
     }
 }
 
-fn prelude(image: &Image) -> String {
+fn prelude(image: &Image, price: &impl Fn(&Outside) -> u64) -> String {
     let mut text = String::new();
-    let mut define = |name: &str, value: usize| {
+    let mut define = |name: &str, value: u64| {
         let _ = writeln!(text, "#define {name} {value}");
     };
     macro_rules! places {
         ($prefix:literal, $of:ty: $($field:ident)*) => {
-            $(define(concat!($prefix, "_", stringify!($field)), offset_of!($of, $field));)*
+            $(define(concat!($prefix, "_", stringify!($field)), offset_of!($of, $field) as u64);)*
         };
     }
-    places!("WORLD", World: now_ns cpu nr_cpu_ids current idle idle_smt online possible calls);
+    places!("WORLD", World: now_ns cpu nr_cpu_ids current idle idle_smt online possible outside);
     places!("HANDLE", Handle: values entries stride cpu_stride);
     places!("TASK", TaskStruct: storage_map storage);
-    for (name, number) in [
-        ("OUTSIDE_lookup", LOOKUP),
-        ("OUTSIDE_lookup_percpu", LOOKUP_PERCPU),
-        ("OUTSIDE_task_storage_get", TASK_STORAGE_GET),
-    ] {
-        let helper = Outside::Helper(number);
+    for (name, number) in PAY_THEMSELVES {
+        let helper = Outside::Helper(*number);
         let index = image.outside.iter().position(|outside| *outside == helper);
-        define(name, index.unwrap_or(0));
+        if let Some(index) = index {
+            define(&format!("OUTSIDE_{name}"), index as u64);
+            define(&format!("PRICE_{name}"), price(&helper));
+        } else {
+            // Never called, but compiled.
+            define(&format!("OUTSIDE_{name}"), 0);
+            define(&format!("PRICE_{name}"), 0);
+        }
     }
     text + include_str!("inlines.c")
 }

@@ -26,214 +26,214 @@ type Task = *mut TaskStruct;
 type Mask = *const CpuMask;
 
 kfuncs! {
-    612 scx_bpf_create_dsq(dsq_id: u64, node: i32) -> i32 = |host| back::<K>(host).create_dsq(dsq_id, node);
-    612 scx_bpf_destroy_dsq(dsq_id: u64) = |host| back::<K>(host).destroy_dsq(dsq_id);
-    612 scx_bpf_dsq_nr_queued(dsq_id: u64) -> i32 = |host| back::<K>(host).nr_queued(dsq_id);
+    612 [~500] scx_bpf_create_dsq(dsq_id: u64, node: i32) -> i32 = |host| back::<K>(host).create_dsq(dsq_id, node);
+    612 [~300] scx_bpf_destroy_dsq(dsq_id: u64) = |host| back::<K>(host).destroy_dsq(dsq_id);
+    612 [39] scx_bpf_dsq_nr_queued(dsq_id: u64) -> i32 = |host| back::<K>(host).nr_queued(dsq_id);
 
-    613 scx_bpf_dsq_insert(p: Task, dsq_id: u64, slice: u64, enq_flags: u64) =
+    613 [113] scx_bpf_dsq_insert(p: Task, dsq_id: u64, slice: u64, enq_flags: u64) =
         |host| insert::<K>(host, p, Verdict { dsq_id, slice, vtime: 0, enq_flags });
-    613 scx_bpf_dsq_insert_vtime(p: Task, dsq_id: u64, slice: u64, vtime: u64, enq_flags: u64) =
+    613 [~123] scx_bpf_dsq_insert_vtime(p: Task, dsq_id: u64, slice: u64, vtime: u64, enq_flags: u64) =
         |host| insert::<K>(host, p, Verdict { dsq_id, slice, vtime, enq_flags: enq_flags | ENQ_PRIQ });
-    619 __scx_bpf_dsq_insert_vtime(p: Task, args: *mut InsertVtimeArgs) -> bool = |host| {
+    619 [123] __scx_bpf_dsq_insert_vtime(p: Task, args: *mut InsertVtimeArgs) -> bool = |host| {
         let InsertVtimeArgs { dsq_id, slice, vtime, enq_flags } = (*args).clone();
         insert::<K>(host, p, Verdict { dsq_id, slice, vtime, enq_flags: enq_flags | ENQ_PRIQ });
         true
     };
-    613 scx_bpf_dsq_move_to_local(dsq_id: u64) -> bool = |host| back::<K>(host).move_to_local(dsq_id);
-    612..615 scx_bpf_dispatch(p: Task, dsq_id: u64, slice: u64, enq_flags: u64) =
+    613 [133] scx_bpf_dsq_move_to_local(dsq_id: u64) -> bool = |host| back::<K>(host).move_to_local(dsq_id);
+    612..615 [~113] scx_bpf_dispatch(p: Task, dsq_id: u64, slice: u64, enq_flags: u64) =
         |host| insert::<K>(host, p, Verdict { dsq_id, slice, vtime: 0, enq_flags });
-    612..615 scx_bpf_dispatch_vtime(p: Task, dsq_id: u64, slice: u64, vtime: u64, enq_flags: u64) =
+    612..615 [~123] scx_bpf_dispatch_vtime(p: Task, dsq_id: u64, slice: u64, vtime: u64, enq_flags: u64) =
         |host| insert::<K>(host, p, Verdict { dsq_id, slice, vtime, enq_flags: enq_flags | ENQ_PRIQ });
-    612..615 scx_bpf_consume(dsq_id: u64) -> bool = |host| back::<K>(host).move_to_local(dsq_id);
+    612..615 [~133] scx_bpf_consume(dsq_id: u64) -> bool = |host| back::<K>(host).move_to_local(dsq_id);
 
-    612 bpf_iter_scx_dsq_new(it: *mut DsqIter, dsq_id: u64, flags: u64) -> i32 =
+    612 [145] bpf_iter_scx_dsq_new(it: *mut DsqIter, dsq_id: u64, flags: u64) -> i32 =
         |host| walk_new::<K>(host, it, dsq_id, flags);
-    612 bpf_iter_scx_dsq_next(it: *mut DsqIter) -> Task = |host| walk_next::<K>(host, it);
-    612 bpf_iter_scx_dsq_destroy(it: *mut DsqIter) = |host| (*it).opaque[0] = 0;
-    613 scx_bpf_dsq_move_set_slice(it: *mut DsqIter, slice: u64) = |host| set_slice(it, slice);
-    613 scx_bpf_dsq_move_set_vtime(it: *mut DsqIter, vtime: u64) = |host| set_vtime(it, vtime);
-    613 scx_bpf_dsq_move(it: *mut DsqIter, p: Task, dsq_id: u64, enq_flags: u64) -> bool =
+    612 [146] bpf_iter_scx_dsq_next(it: *mut DsqIter) -> Task = |host| walk_next::<K>(host, it);
+    612 [73] bpf_iter_scx_dsq_destroy(it: *mut DsqIter) = |host| (*it).opaque[0] = 0;
+    613 [~5] scx_bpf_dsq_move_set_slice(it: *mut DsqIter, slice: u64) = |host| set_slice(it, slice);
+    613 [5] scx_bpf_dsq_move_set_vtime(it: *mut DsqIter, vtime: u64) = |host| set_vtime(it, vtime);
+    613 [210] scx_bpf_dsq_move(it: *mut DsqIter, p: Task, dsq_id: u64, enq_flags: u64) -> bool =
         |host| move_walked::<K>(host, it, p, dsq_id, enq_flags);
-    613 scx_bpf_dsq_move_vtime(it: *mut DsqIter, p: Task, dsq_id: u64, enq_flags: u64) -> bool =
+    613 [226] scx_bpf_dsq_move_vtime(it: *mut DsqIter, p: Task, dsq_id: u64, enq_flags: u64) -> bool =
         |host| move_walked::<K>(host, it, p, dsq_id, enq_flags | ENQ_PRIQ);
-    612..615 scx_bpf_dispatch_from_dsq_set_slice(it: *mut DsqIter, slice: u64) = |host| set_slice(it, slice);
-    612..615 scx_bpf_dispatch_from_dsq_set_vtime(it: *mut DsqIter, vtime: u64) = |host| set_vtime(it, vtime);
-    612..615 scx_bpf_dispatch_from_dsq(it: *mut DsqIter, p: Task, dsq_id: u64, enq_flags: u64) -> bool =
+    612..615 [~5] scx_bpf_dispatch_from_dsq_set_slice(it: *mut DsqIter, slice: u64) = |host| set_slice(it, slice);
+    612..615 [~5] scx_bpf_dispatch_from_dsq_set_vtime(it: *mut DsqIter, vtime: u64) = |host| set_vtime(it, vtime);
+    612..615 [~210] scx_bpf_dispatch_from_dsq(it: *mut DsqIter, p: Task, dsq_id: u64, enq_flags: u64) -> bool =
         |host| move_walked::<K>(host, it, p, dsq_id, enq_flags);
-    612..615 scx_bpf_dispatch_vtime_from_dsq(it: *mut DsqIter, p: Task, dsq_id: u64, enq_flags: u64) -> bool =
+    612..615 [~226] scx_bpf_dispatch_vtime_from_dsq(it: *mut DsqIter, p: Task, dsq_id: u64, enq_flags: u64) -> bool =
         |host| move_walked::<K>(host, it, p, dsq_id, enq_flags | ENQ_PRIQ);
 
-    612 scx_bpf_kick_cpu(cpu: i32, flags: u64) = |host| back::<K>(host).kick(cpu, flags);
-    612 scx_bpf_select_cpu_dfl(p: Task, prev_cpu: i32, wake_flags: u64, is_idle: *mut bool) -> i32 =
+    612 [110] scx_bpf_kick_cpu(cpu: i32, flags: u64) = |host| back::<K>(host).kick(cpu, flags);
+    612 [~250] scx_bpf_select_cpu_dfl(p: Task, prev_cpu: i32, wake_flags: u64, is_idle: *mut bool) -> i32 =
         |host| select_cpu_dfl::<K>(host, p, prev_cpu, wake_flags, is_idle);
-    612 scx_bpf_pick_idle_cpu(cpus_allowed: Mask, flags: u64) -> i32 = |host| {
+    612 [157] scx_bpf_pick_idle_cpu(cpus_allowed: Mask, flags: u64) -> i32 = |host| {
         // Copied, because the search changes the machine's own masks.
         let allowed = (*cpus_allowed).clone();
         back::<K>(host).pick_idle_cpu(&allowed, flags)
     };
-    612 scx_bpf_pick_any_cpu(cpus_allowed: Mask, flags: u64) -> i32 = |host| {
+    612 [~160] scx_bpf_pick_any_cpu(cpus_allowed: Mask, flags: u64) -> i32 = |host| {
         let allowed = (*cpus_allowed).clone();
         back::<K>(host).pick_any_cpu(&allowed, flags)
     };
-    612 scx_bpf_test_and_clear_cpu_idle(cpu: i32) -> bool = |host| back::<K>(host).test_and_clear_cpu_idle(cpu);
-    612 scx_bpf_nr_cpu_ids() -> u32 = |host| (*host.cast::<World>()).nr_cpu_ids as u32;
-    612 scx_bpf_get_possible_cpumask() -> Mask = |host| (*host.cast::<World>()).possible;
-    612 scx_bpf_get_online_cpumask() -> Mask = |host| (*host.cast::<World>()).online;
-    612 scx_bpf_put_cpumask(cpumask: Mask) = |host| ();
-    612 scx_bpf_get_idle_cpumask() -> Mask = |host| (*host.cast::<World>()).idle;
-    612 scx_bpf_get_idle_smtmask() -> Mask = |host| (*host.cast::<World>()).idle_smt;
-    612 scx_bpf_put_idle_cpumask(idle_mask: Mask) = |host| ();
+    612 [89] scx_bpf_test_and_clear_cpu_idle(cpu: i32) -> bool = |host| back::<K>(host).test_and_clear_cpu_idle(cpu);
+    612 [~4] scx_bpf_nr_cpu_ids() -> u32 = |host| (*host.cast::<World>()).nr_cpu_ids as u32;
+    612 [~4] scx_bpf_get_possible_cpumask() -> Mask = |host| (*host.cast::<World>()).possible;
+    612 [4] scx_bpf_get_online_cpumask() -> Mask = |host| (*host.cast::<World>()).online;
+    612 [3] scx_bpf_put_cpumask(cpumask: Mask) = |host| ();
+    612 [49] scx_bpf_get_idle_cpumask() -> Mask = |host| (*host.cast::<World>()).idle;
+    612 [50] scx_bpf_get_idle_smtmask() -> Mask = |host| (*host.cast::<World>()).idle_smt;
+    612 [3] scx_bpf_put_idle_cpumask(idle_mask: Mask) = |host| ();
 
-    612 scx_bpf_task_running(p: *const TaskStruct) -> bool = |host| {
+    612 [~8] scx_bpf_task_running(p: *const TaskStruct) -> bool = |host| {
         let kernel = back::<K>(host);
         let task = kernel.boundary().view.task_of(p);
         task.is_some_and(|task| kernel.task_running(task))
     };
-    612 scx_bpf_task_cpu(p: *const TaskStruct) -> i32 = |host| {
+    612 [4] scx_bpf_task_cpu(p: *const TaskStruct) -> i32 = |host| {
         let kernel = back::<K>(host);
         let task = kernel.boundary().view.task_of(p);
         kernel.task_cpu(task).0 as i32
     };
-    619 scx_bpf_task_set_slice(p: Task, slice: u64) -> bool = |host| {
+    619 [49] scx_bpf_task_set_slice(p: Task, slice: u64) -> bool = |host| {
         (*p).scx.slice = slice;
         true
     };
-    619 scx_bpf_task_set_dsq_vtime(p: Task, vtime: u64) -> bool = |host| {
+    619 [49] scx_bpf_task_set_dsq_vtime(p: Task, vtime: u64) -> bool = |host| {
         (*p).scx.dsq_vtime = vtime;
         true
     };
-    612 bpf_task_from_pid(pid: i32) -> Task = |host| {
+    612 [~60] bpf_task_from_pid(pid: i32) -> Task = |host| {
         let kernel = back::<K>(host);
         match kernel.task_with_pid(pid) {
             Some(task) => kernel.boundary().view.pointer(task),
             None => std::ptr::null_mut(),
         }
     };
-    612 bpf_task_release(p: Task) = |host| ();
+    612 [~10] bpf_task_release(p: Task) = |host| ();
 
-    614 scx_bpf_now() -> u64 = |host| (*host.cast::<World>()).now_ns;
-    612 scx_bpf_error_bstr(fmt: *mut c_char, data: *mut u64, data_sz: u32) = |host| {
+    614 [36] scx_bpf_now() -> u64 = |host| (*host.cast::<World>()).now_ns;
+    612 [~1000] scx_bpf_error_bstr(fmt: *mut c_char, data: *mut u64, data_sz: u32) = |host| {
         let message = message(fmt, data, data_sz);
         back::<K>(host).eject(format!("scx_bpf_error ({message})"));
     };
-    612 scx_bpf_exit_bstr(exit_code: i64, fmt: *mut c_char, data: *mut u64, data_sz: u32) = |host| {
+    612 [~1000] scx_bpf_exit_bstr(exit_code: i64, fmt: *mut c_char, data: *mut u64, data_sz: u32) = |host| {
         let message = message(fmt, data, data_sz);
         back::<K>(host).eject(format!("unregistered from BPF (exit code {exit_code:#x}: {message})"));
     };
 
-    612 bpf_cpumask_test_cpu(cpu: u32, cpumask: Mask) -> bool =
+    612 [9] bpf_cpumask_test_cpu(cpu: u32, cpumask: Mask) -> bool =
         |host| mask::holds(&(*cpumask).clone(), cpu);
-    612 bpf_cpumask_first(cpumask: Mask) -> u32 = |host| first(host, &(*cpumask).clone());
-    612 bpf_cpumask_weight(cpumask: Mask) -> u32 = |host| mask::count(&(*cpumask).clone());
-    612 bpf_cpumask_empty(cpumask: Mask) -> bool = |host| mask::is_empty(&(*cpumask).clone());
-    612 bpf_cpumask_intersects(src1: Mask, src2: Mask) -> bool =
+    612 [~12] bpf_cpumask_first(cpumask: Mask) -> u32 = |host| first(host, &(*cpumask).clone());
+    612 [~15] bpf_cpumask_weight(cpumask: Mask) -> u32 = |host| mask::count(&(*cpumask).clone());
+    612 [~12] bpf_cpumask_empty(cpumask: Mask) -> bool = |host| mask::is_empty(&(*cpumask).clone());
+    612 [24] bpf_cpumask_intersects(src1: Mask, src2: Mask) -> bool =
         |host| !mask::is_empty(&mask::and(&(*src1).clone(), &(*src2).clone()));
     // The kernel takes turns here; a simulated machine always takes the first.
-    612 bpf_cpumask_any_distribute(cpumask: Mask) -> u32 = |host| first(host, &(*cpumask).clone());
-    612 bpf_cpumask_any_and_distribute(src1: Mask, src2: Mask) -> u32 =
+    612 [~50] bpf_cpumask_any_distribute(cpumask: Mask) -> u32 = |host| first(host, &(*cpumask).clone());
+    612 [68] bpf_cpumask_any_and_distribute(src1: Mask, src2: Mask) -> u32 =
         |host| first(host, &mask::and(&(*src1).clone(), &(*src2).clone()));
 
-    612 bpf_iter_num_new(it: *mut NumIter, start: i32, end: i32) -> i32 = |host| {
+    612 [14] bpf_iter_num_new(it: *mut NumIter, start: i32, end: i32) -> i32 = |host| {
         let counts = start < end;
         (*it).opaque[0] = if counts { numbers(start.wrapping_sub(1), end) } else { 0 };
         if start > end { EINVAL } else { 0 }
     };
-    612 bpf_iter_num_next(it: *mut NumIter) -> *mut i32 = |host| number_next(it);
-    612 bpf_iter_num_destroy(it: *mut NumIter) = |host| (*it).opaque[0] = 0;
+    612 [10] bpf_iter_num_next(it: *mut NumIter) -> *mut i32 = |host| number_next(it);
+    612 [4] bpf_iter_num_destroy(it: *mut NumIter) = |host| (*it).opaque[0] = 0;
 
-    612 bpf_cpumask_create() -> *mut OwnCpuMask = |host| back::<K>(host).boundary().own_masks.create();
-    612 bpf_cpumask_acquire(cpumask: *mut OwnCpuMask) -> *mut OwnCpuMask =
+    612 [~120] bpf_cpumask_create() -> *mut OwnCpuMask = |host| back::<K>(host).boundary().own_masks.create();
+    612 [~10] bpf_cpumask_acquire(cpumask: *mut OwnCpuMask) -> *mut OwnCpuMask =
         |host| back::<K>(host).boundary().own_masks.acquire(cpumask);
-    612 bpf_cpumask_release(cpumask: *mut OwnCpuMask) = |host| back::<K>(host).boundary().own_masks.release(cpumask);
-    612 bpf_cpumask_set_cpu(cpu: u32, cpumask: *mut OwnCpuMask) = |host| change(host, cpumask, cpu, mask::set);
-    612 bpf_cpumask_clear_cpu(cpu: u32, cpumask: *mut OwnCpuMask) = |host| change(host, cpumask, cpu, mask::clear);
-    612 bpf_cpumask_test_and_set_cpu(cpu: u32, cpumask: *mut OwnCpuMask) -> bool = |host| {
+    612 [~20] bpf_cpumask_release(cpumask: *mut OwnCpuMask) = |host| back::<K>(host).boundary().own_masks.release(cpumask);
+    612 [~9] bpf_cpumask_set_cpu(cpu: u32, cpumask: *mut OwnCpuMask) = |host| change(host, cpumask, cpu, mask::set);
+    612 [~9] bpf_cpumask_clear_cpu(cpu: u32, cpumask: *mut OwnCpuMask) = |host| change(host, cpumask, cpu, mask::clear);
+    612 [~10] bpf_cpumask_test_and_set_cpu(cpu: u32, cpumask: *mut OwnCpuMask) -> bool = |host| {
         let was = mask::holds(&(*cpumask).cpumask.clone(), cpu);
         change(host, cpumask, cpu, mask::set);
         was
     };
-    612 bpf_cpumask_test_and_clear_cpu(cpu: u32, cpumask: *mut OwnCpuMask) -> bool = |host| {
+    612 [~10] bpf_cpumask_test_and_clear_cpu(cpu: u32, cpumask: *mut OwnCpuMask) -> bool = |host| {
         let was = mask::holds(&(*cpumask).cpumask.clone(), cpu);
         change(host, cpumask, cpu, mask::clear);
         was
     };
-    612 bpf_cpumask_setall(cpumask: *mut OwnCpuMask) = |host| (*cpumask).cpumask = all(host);
-    612 bpf_cpumask_clear(cpumask: *mut OwnCpuMask) = |host| (*cpumask).cpumask = mask::EMPTY;
-    612 bpf_cpumask_copy(dst: *mut OwnCpuMask, src: Mask) = |host| {
+    612 [~12] bpf_cpumask_setall(cpumask: *mut OwnCpuMask) = |host| (*cpumask).cpumask = all(host);
+    612 [~12] bpf_cpumask_clear(cpumask: *mut OwnCpuMask) = |host| (*cpumask).cpumask = mask::EMPTY;
+    612 [~15] bpf_cpumask_copy(dst: *mut OwnCpuMask, src: Mask) = |host| {
         let copied = (*src).clone();
         (*dst).cpumask = copied;
     };
-    612 bpf_cpumask_and(dst: *mut OwnCpuMask, src1: Mask, src2: Mask) -> bool = |host| {
+    612 [~24] bpf_cpumask_and(dst: *mut OwnCpuMask, src1: Mask, src2: Mask) -> bool = |host| {
         let both = mask::and(&(*src1).clone(), &(*src2).clone());
         let any = !mask::is_empty(&both);
         (*dst).cpumask = both;
         any
     };
-    612 bpf_cpumask_or(dst: *mut OwnCpuMask, src1: Mask, src2: Mask) = |host| {
+    612 [~24] bpf_cpumask_or(dst: *mut OwnCpuMask, src1: Mask, src2: Mask) = |host| {
         let either = mask::combined(&(*src1).clone(), &(*src2).clone(), |a, b| a | b);
         (*dst).cpumask = either;
     };
-    612 bpf_cpumask_xor(dst: *mut OwnCpuMask, src1: Mask, src2: Mask) = |host| {
+    612 [~24] bpf_cpumask_xor(dst: *mut OwnCpuMask, src1: Mask, src2: Mask) = |host| {
         let one = mask::combined(&(*src1).clone(), &(*src2).clone(), |a, b| a ^ b);
         (*dst).cpumask = one;
     };
-    612 bpf_cpumask_equal(src1: Mask, src2: Mask) -> bool = |host| (*src1).clone() == (*src2).clone();
-    612 bpf_cpumask_subset(src1: Mask, src2: Mask) -> bool = |host| {
+    612 [~20] bpf_cpumask_equal(src1: Mask, src2: Mask) -> bool = |host| (*src1).clone() == (*src2).clone();
+    612 [~20] bpf_cpumask_subset(src1: Mask, src2: Mask) -> bool = |host| {
         let beyond = mask::combined(&(*src1).clone(), &(*src2).clone(), |a, b| a & !b);
         mask::is_empty(&beyond)
     };
-    612 bpf_cpumask_full(cpumask: Mask) -> bool = |host| {
+    612 [~15] bpf_cpumask_full(cpumask: Mask) -> bool = |host| {
         let missing = mask::combined(&all(host), &(*cpumask).clone(), |all, set| all & !set);
         mask::is_empty(&missing)
     };
-    612 bpf_cpumask_first_zero(cpumask: Mask) -> u32 = |host| {
+    612 [~15] bpf_cpumask_first_zero(cpumask: Mask) -> u32 = |host| {
         let missing = mask::combined(&all(host), &(*cpumask).clone(), |all, set| all & !set);
         first(host, &missing)
     };
-    612 bpf_cpumask_first_and(src1: Mask, src2: Mask) -> u32 =
+    612 [~20] bpf_cpumask_first_and(src1: Mask, src2: Mask) -> u32 =
         |host| first(host, &mask::and(&(*src1).clone(), &(*src2).clone()));
 
-    616..619 scx_bpf_select_cpu_and(p: Task, prev_cpu: i32, wake_flags: u64, cpus_allowed: Mask, flags: u64) -> i32 =
+    616..619 [~260] scx_bpf_select_cpu_and(p: Task, prev_cpu: i32, wake_flags: u64, cpus_allowed: Mask, flags: u64) -> i32 =
         |host| select_cpu_and::<K>(host, p, cpus_allowed, SelectCpuAndArgs { prev_cpu, wake_flags, flags });
-    619 __scx_bpf_select_cpu_and(p: Task, cpus_allowed: Mask, args: *mut SelectCpuAndArgs) -> i32 =
+    619 [~260] __scx_bpf_select_cpu_and(p: Task, cpus_allowed: Mask, args: *mut SelectCpuAndArgs) -> i32 =
         |host| select_cpu_and::<K>(host, p, cpus_allowed, (*args).clone());
-    618 scx_bpf_cpu_curr(cpu: i32) -> Task = |host| current_of::<K>(host, cpu);
-    612 scx_bpf_cpu_rq(cpu: i32) -> *mut Rq = |host| {
+    618 [~15] scx_bpf_cpu_curr(cpu: i32) -> Task = |host| current_of::<K>(host, cpu);
+    612 [~15] scx_bpf_cpu_rq(cpu: i32) -> *mut Rq = |host| {
         let curr = current_of::<K>(host, cpu);
         back::<K>(host).boundary().view.rq(cpu, curr)
     };
-    619 scx_bpf_dsq_peek(dsq_id: u64) -> Task = |host| {
+    619 [~90] scx_bpf_dsq_peek(dsq_id: u64) -> Task = |host| {
         let kernel = back::<K>(host);
         match kernel.peek(dsq_id) {
             Some(task) => kernel.boundary().view.pointer(task),
             None => std::ptr::null_mut(),
         }
     };
-    612 scx_bpf_dispatch_nr_slots() -> u32 = |host| back::<K>(host).dispatch_slots();
-    612 scx_bpf_dispatch_cancel() = |host| back::<K>(host).cancel_dispatch();
-    615 scx_bpf_cpu_node(cpu: i32) -> i32 = |host| back::<K>(host).node_of(cpu);
+    612 [~15] scx_bpf_dispatch_nr_slots() -> u32 = |host| back::<K>(host).dispatch_slots();
+    612 [~20] scx_bpf_dispatch_cancel() = |host| back::<K>(host).cancel_dispatch();
+    615 [~12] scx_bpf_cpu_node(cpu: i32) -> i32 = |host| back::<K>(host).node_of(cpu);
     // Every CPU always runs at its full speed: what a policy asks for changes nothing.
-    612 scx_bpf_cpuperf_cap(cpu: i32) -> u32 = |host| CPUPERF_ONE;
-    612 scx_bpf_cpuperf_cur(cpu: i32) -> u32 = |host| CPUPERF_ONE;
-    612 scx_bpf_cpuperf_set(cpu: i32, perf: u32) = |host| {
+    612 [~20] scx_bpf_cpuperf_cap(cpu: i32) -> u32 = |host| CPUPERF_ONE;
+    612 [~20] scx_bpf_cpuperf_cur(cpu: i32) -> u32 = |host| CPUPERF_ONE;
+    612 [~40] scx_bpf_cpuperf_set(cpu: i32, perf: u32) = |host| {
         if perf > CPUPERF_ONE {
             back::<K>(host).eject(format!("Invalid cpuperf target {perf} for CPU {cpu}"));
         }
     };
-    612 scx_bpf_task_cgroup(p: Task) -> *mut Cgroup = |host| back::<K>(host).boundary().view.cgroup();
-    612 bpf_cgroup_acquire(cgrp: *mut Cgroup) -> *mut Cgroup = |host| cgrp;
-    612 bpf_cgroup_release(cgrp: *mut Cgroup) = |host| ();
-    612 bpf_cgroup_from_id(cgid: u64) -> *mut Cgroup = |host| {
+    612 [~40] scx_bpf_task_cgroup(p: Task) -> *mut Cgroup = |host| back::<K>(host).boundary().view.cgroup();
+    612 [~10] bpf_cgroup_acquire(cgrp: *mut Cgroup) -> *mut Cgroup = |host| cgrp;
+    612 [~10] bpf_cgroup_release(cgrp: *mut Cgroup) = |host| ();
+    612 [~100] bpf_cgroup_from_id(cgid: u64) -> *mut Cgroup = |host| {
         let root = back::<K>(host).boundary().view.cgroup();
         if cgid == ROOT_CGROUP { root } else { std::ptr::null_mut() }
     };
-    612 bpf_cgroup_ancestor(cgrp: *mut Cgroup, level: i32) -> *mut Cgroup =
+    612 [~15] bpf_cgroup_ancestor(cgrp: *mut Cgroup, level: i32) -> *mut Cgroup =
         |host| if level == 0 { cgrp } else { std::ptr::null_mut() };
-    612 bpf_task_acquire(p: Task) -> Task = |host| p;
+    612 [~10] bpf_task_acquire(p: Task) -> Task = |host| p;
 
     // One CPU runs policy code at a time, and nothing is freed under it.
-    612 bpf_rcu_read_lock() = |host| ();
-    612 bpf_rcu_read_unlock() = |host| ();
+    612 [~3] bpf_rcu_read_lock() = |host| ();
+    612 [~3] bpf_rcu_read_unlock() = |host| ();
 }
 
 /// The state of a `bpf_iter_num`: the number given last, and the end.

@@ -7,6 +7,7 @@
 //! | `callback` | the members of `struct sched_ext_ops` |
 //! | `outside`, `helpers`, `kfuncs`, `format` | what policies may call |
 //! | `access` | which memory they may touch |
+//! | `price` | what their code costs |
 //! | `maps`, `own_masks` | their maps and timers, and the CPU sets that they make |
 //! | `view` | what they see of tasks and machine through pointers |
 //! | `world`, `inlines` | what executing code reads without a call |
@@ -41,6 +42,7 @@ mod maps;
 pub mod model;
 mod outside;
 mod own_masks;
+mod price;
 pub mod program;
 pub mod refused;
 pub mod requests;
@@ -57,8 +59,9 @@ use workload::draw::Stream;
 
 pub use callback::{Callback, Ops};
 pub use maps::{Maps, TimerCall};
-pub use model::{Kernel, Moment, Walk, Work};
+pub use model::{Kernel, Moment, Walk};
 pub use outside::Register;
+pub use price::Work;
 pub use shared::Shared;
 pub use view::{View, comm};
 
@@ -228,28 +231,28 @@ fn run<K: Kernel>(kernel: &mut K, function: u32, registers: [u64; 5]) -> u64 {
     let owner: *mut c_void = std::ptr::from_mut(kernel).cast();
     // SAFETY: the world is in place, and no reference into it lives; the function is the policy's own, called as the
     // kernel does, with pointers to values that stay in place. It reaches the model only through `owner`.
-    let (result, around, executed, calls, depth) = unsafe {
+    let (result, around, executed, outside, depth) = unsafe {
         let host = &raw mut (*world).host;
         let around = std::mem::replace(&mut (*host).owner, owner);
         let executed = std::mem::replace(&mut (*host).executed, 0);
         let depth = std::mem::take(&mut (*host).depth);
-        let calls = std::mem::replace(&mut (*world).calls, 0);
+        let outside = std::mem::replace(&mut (*world).outside, 0);
         (*world).now_ns = moment.clock_ns;
         (*world).cpu = u64::from(moment.cpu.0);
         (*world).current = current;
         (*world).preempt_count = if moment.in_interrupt { IN_INTERRUPT } else { 0 };
         let result = invoke(host, function, &raw const registers);
-        (result, around, executed, calls, depth)
+        (result, around, executed, outside, depth)
     };
     let world = &mut kernel.boundary().world;
     let work = Work {
         instructions: world.host.executed,
-        calls: world.calls,
+        outside: world.outside,
     };
     world.host.owner = around;
     world.host.executed = executed;
     world.host.depth = depth;
-    world.calls = calls;
+    world.outside = outside;
     let outermost = around.is_null();
     if world.host.fault != 0 {
         // Taken off, so that what is called at the end of the run is executed.

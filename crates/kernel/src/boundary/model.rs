@@ -3,6 +3,7 @@
 
 use bpf::host::Host;
 
+use super::price::Work;
 use super::shown::CpuMask;
 use super::{Boundary, Callback};
 use crate::ids::{CpuId, DsqIndex, TaskId};
@@ -14,15 +15,6 @@ pub struct Moment {
     pub cpu: CpuId,
     pub in_interrupt: bool,
     pub current: TaskId,
-}
-
-/// The work of a policy's code in one callback.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
-    /// BPF instructions executed.
-    pub instructions: u64,
-    /// Helpers and kfuncs called.
-    pub calls: u64,
 }
 
 /// The model as policies use it.

@@ -85,6 +85,7 @@ pub struct Kfunc {
     /// The first release that has it in this form, and the first that has not any more.
     pub since: Release,
     pub until: Release,
+    pub price: u64,
     pub call: Call,
     pub describe: fn(&mut Types) -> TypeId,
 }
@@ -98,6 +99,7 @@ impl Kfunc {
 /// A helper of the model, by its number in `enum bpf_func_id`.
 pub struct Helper {
     pub number: u32,
+    pub price: u64,
     pub call: Call,
 }
 
@@ -111,16 +113,26 @@ pub unsafe fn back<'k, K: Kernel>(host: *mut Host) -> &'k mut K {
     unsafe { &mut *(*host).owner.cast::<K>() }
 }
 
-/// Code asked for a helper or kfunc: count it.
+/// Code asked for a helper or kfunc of this price.
 #[inline]
-pub(super) unsafe fn count(host: *mut Host) {
+pub(super) unsafe fn pay(host: *mut Host, price: u64) {
     // SAFETY: the host of every policy is the first member of a world.
-    unsafe { (*host.cast::<World>()).calls += 1 };
+    unsafe { (*host.cast::<World>()).outside += price };
+}
+
+/// A price in native instructions, as it is written down: `[40]` is measured, `[~40]` estimated.
+macro_rules! price {
+    ($price:literal) => {
+        $price
+    };
+    (~ $price:literal) => {
+        $price
+    };
 }
 
 /// A call, from registers to arguments and back. `$host` is the pointer to the host.
 macro_rules! outside {
-    ($host:ident, ($($argument:ident: $type:ty),*), $result:ty, $body:expr) => {{
+    ($host:ident, $price:expr, ($($argument:ident: $type:ty),*), $result:ty, $body:expr) => {{
         #[allow(unused_variables, unused_mut, reason = "not every call has all five arguments")]
         #[allow(
             unsafe_op_in_unsafe_fn,
@@ -135,7 +147,7 @@ macro_rules! outside {
             fifth: u64,
         ) -> u64 {
             // SAFETY: called by the policy's code through the table of its host.
-            unsafe { $crate::boundary::outside::count($host) };
+            unsafe { $crate::boundary::outside::pay($host, $price) };
             let mut registers = [first, second, third, fourth, fifth].into_iter();
             $(
                 let $argument = <$type as $crate::boundary::outside::Register>::of(
@@ -149,9 +161,9 @@ macro_rules! outside {
     }};
 }
 
-/// `since NAME(ARGUMENTS) -> RESULT = |HOST| BODY;`, or `since..until` for a form that went again.
+/// `since [PRICE] NAME(ARGUMENTS) -> RESULT = |HOST| BODY;`, or `since..until` for a form that went again.
 macro_rules! kfuncs {
-    ($($since:literal $(.. $until:literal)? $name:ident ($($argument:ident: $type:ty),*) $(-> $result:ty)?
+    ($($since:literal $(.. $until:literal)? [$($price:tt)*] $name:ident ($($argument:ident: $type:ty),*) $(-> $result:ty)?
         = |$host:ident| $body:expr;)*) => {
         pub fn kfuncs<K: $crate::boundary::model::Kernel>() -> Vec<$crate::boundary::outside::Kfunc> {
             vec![$({
@@ -161,8 +173,13 @@ macro_rules! kfuncs {
                     name: stringify!($name),
                     since: $since,
                     until,
+                    price: $crate::boundary::outside::price!($($price)*),
                     call: $crate::boundary::outside::outside!(
-                        $host, ($($argument: $type),*), kfuncs!(@ $($result)?), $body
+                        $host,
+                        $crate::boundary::outside::price!($($price)*),
+                        ($($argument: $type),*),
+                        kfuncs!(@ $($result)?),
+                        $body
                     ),
                     describe: |types| {
                         let result = <kfuncs!(@ $($result)?) as $crate::boundary::shown::Shown>::describe(types);
@@ -180,21 +197,28 @@ macro_rules! kfuncs {
     (@ $result:ty) => { $result };
 }
 
-/// `NUMBER NAME(ARGUMENTS) -> RESULT = |HOST| BODY;`
+/// `NUMBER [PRICE] NAME(ARGUMENTS) -> RESULT = |HOST| BODY;`
 macro_rules! helpers {
-    ($($number:literal $name:ident ($($argument:ident: $type:ty),*) -> $result:ty = |$host:ident| $body:expr;)*) => {
+    ($($number:literal [$($price:tt)*] $name:ident ($($argument:ident: $type:ty),*) -> $result:ty = |$host:ident| $body:expr;)*) => {
         pub fn helpers<K: $crate::boundary::model::Kernel>() -> Vec<$crate::boundary::outside::Helper> {
             vec![$(
                 $crate::boundary::outside::Helper {
                     number: $number,
-                    call: $crate::boundary::outside::outside!($host, ($($argument: $type),*), $result, $body),
+                    price: $crate::boundary::outside::price!($($price)*),
+                    call: $crate::boundary::outside::outside!(
+                        $host,
+                        $crate::boundary::outside::price!($($price)*),
+                        ($($argument: $type),*),
+                        $result,
+                        $body
+                    ),
                 },
             )*]
         }
     };
 }
 
-pub(super) use {helpers, kfuncs, outside};
+pub(super) use {helpers, kfuncs, outside, price};
 
 /// Text of the policy up to its NUL, at most so many bytes; none for a null pointer.
 ///

@@ -6,11 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 use bpf::btf::Btf;
 use bpf::image::{Image, Outside};
-use bpf::{
-    Environment, Executor, Interpreter, Native,
-    host::{self, Host},
-    link,
-};
+use bpf::{Environment, Executor, Interpreter, Native, host::Host, link};
 use policy::{Manifest, Object, Setting, TopologyGlobals};
 
 use workload::draw::Stream;
@@ -57,7 +53,7 @@ impl Program {
         let executor = if execution == Execution::Interpreted {
             Executor::Interpreter(Interpreter::new(Arc::clone(&image))?)
         } else {
-            let options = inlines::options(&image, execution == Execution::Paranoid);
+            let options = inlines::options(&image, price::<K>, execution == Execution::Paranoid);
             let kept = policy::cache_dir("translated")?;
             Executor::Native(Native::load(&image, &options, &kept)?)
         };
@@ -135,8 +131,8 @@ impl Program {
     pub(crate) fn code<'a, K: Kernel>(&'a self, data: &'a [u8], random: Stream) -> Code<'a> {
         let (kfuncs, helpers) = (kfuncs::kfuncs::<K>(), helpers::helpers::<K>());
         let calls = self.image.outside.iter().map(|outside| match outside {
-            Outside::Helper(number) => helper(&helpers, *number),
-            Outside::Kfunc(name) => kfunc(&kfuncs, name),
+            Outside::Helper(number) => helper(&helpers, *number).call,
+            Outside::Kfunc(name) => kfunc(&kfuncs, name).call,
         });
         let mut code = Code {
             ops: self.ops.clone(),
@@ -170,16 +166,23 @@ fn constant(global: &str) -> Option<u64> {
         .map(|(_, value)| *value)
 }
 
-fn helper(helpers: &[Helper], number: u32) -> host::Call {
-    let found = helpers.iter().find(|helper| helper.number == number);
-    found.expect("the linker knows what there is").call
+fn price<K: Kernel>(outside: &Outside) -> u64 {
+    match outside {
+        Outside::Helper(number) => helper(&helpers::helpers::<K>(), *number).price,
+        Outside::Kfunc(name) => kfunc(&kfuncs::kfuncs::<K>(), name).price,
+    }
 }
 
-fn kfunc(kfuncs: &[Kfunc], name: &str) -> host::Call {
+fn helper(helpers: &[Helper], number: u32) -> &Helper {
+    let found = helpers.iter().find(|helper| helper.number == number);
+    found.expect("the linker knows what there is")
+}
+
+fn kfunc<'a>(kfuncs: &'a [Kfunc], name: &str) -> &'a Kfunc {
     let found = kfuncs
         .iter()
         .find(|kfunc| kfunc.name == name && kfunc.is_in(RELEASE));
-    found.expect("the linker knows what there is").call
+    found.expect("the linker knows what there is")
 }
 
 /// The model's BTF, as a kernel of this release would show it.

@@ -21,8 +21,8 @@ pub struct World {
     pub idle_smt: *const CpuMask,
     pub online: *const CpuMask,
     pub possible: *const CpuMask,
-    /// Helpers and kfuncs called in this callback.
-    pub calls: u64,
+    /// The price of the helpers and kfuncs called in this callback.
+    pub outside: u64,
     /// x86's `__preempt_count`, as far as it says whether an interrupt is being handled.
     pub preempt_count: u32,
 }
@@ -53,7 +53,7 @@ impl World {
             idle_smt,
             online,
             possible,
-            calls: 0,
+            outside: 0,
             preempt_count: 0,
         }
     }

@@ -69,9 +69,7 @@ impl Kernel for Sim<'_> {
 
     #[inline]
     fn charge_policy(&mut self, work: Work) {
-        let costs = &self.machine.costs;
-        let instructions_ns = work.instructions * costs.instruction_ps / 1_000;
-        self.clock.at_ns += costs.callback_ns + instructions_ns + work.calls * costs.kfunc_ns;
+        self.clock.at_ns += work.native() * self.machine.costs.policy_instruction_ps / 1_000;
     }
 
     #[cold]
