@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use policy::{CompileError, Manifest, Source};
+use kernel::Execution;
+use policy::{CompileError, Manifest, Object, Source};
 use serde_json::json;
 
 use cell::{assignments, quoted};
@@ -118,7 +119,10 @@ pub fn run(args: &CheckArgs) -> Result<u8> {
     let Some(object) = build(|| policy::build_cached(&source))? else {
         return Ok(BAD_INPUT);
     };
-    let manifest = Manifest::of_elf(&std::fs::read(&object)?)?;
+    let built = Object::open(&source.name, &object)?;
+    // What the model has not is said here, before a case would.
+    kernel::link(&built, Execution::Paranoid)?;
+    let manifest = built.manifest;
     let built = Built {
         name: source.name.clone(),
         object,
