@@ -55,7 +55,7 @@ impl Kernel for Toy {
 
     fn charge_policy(&mut self, work: Work) {
         self.work.instructions += work.instructions;
-        self.work.calls += work.calls;
+        self.work.outside += work.outside;
     }
 
     fn fault(&mut self, fault: &Host) {
@@ -467,20 +467,59 @@ fn toy() -> Toy {
     }
 }
 
+/// The work of calling these kfuncs, and for a task's storage so often.
+fn work_of(asked: &[&str], storage: u64) -> Work {
+    let (helpers, kfuncs) = (helpers::helpers::<Toy>(), kfuncs::kfuncs::<Toy>());
+    let price = |name: &&str| {
+        kfuncs
+            .iter()
+            .find(|kfunc| kfunc.name == *name)
+            .unwrap()
+            .price
+    };
+    let of_storage = helpers
+        .iter()
+        .find(|helper| helper.number == 156)
+        .unwrap()
+        .price;
+    Work {
+        instructions: asked.len() as u64 + storage,
+        outside: asked.iter().map(price).sum::<u64>() + storage * of_storage,
+    }
+}
+
 #[test]
 fn pointers_stay_good_across_kfuncs_and_nested_calls() {
     let toy = &mut toy();
     assert_eq!(toy.call(Callback::Init, []), Some(0));
     toy.work = Work::default();
     assert_eq!(toy.call(Callback::SelectCpu, [toy.task(1), 0, 0]), Some(0));
-    assert_eq!((toy.work.calls, toy.work.instructions), (3, 3));
+    let asked = [
+        "scx_bpf_get_idle_cpumask",
+        "scx_bpf_select_cpu_dfl",
+        "scx_bpf_pick_idle_cpu",
+    ];
+    assert_eq!(toy.work, work_of(&asked, 0));
     toy.call(Callback::Enqueue, [toy.task(1), 0]);
     toy.call(Callback::Enqueue, [toy.task(2), 0]);
     assert_eq!(toy.boundary.view.task(TaskId(1)).scx.slice, 101);
     toy.work = Work::default();
     toy.call(Callback::Dispatch, [0, toy.task(0)]);
-    // Ten of its own, and two of each nested call.
-    assert_eq!((toy.work.calls, toy.work.instructions), (14, 14));
+    // Ten of its own, one of them for storage, and in each nested call storage and the task's CPU.
+    let asked = [
+        "bpf_iter_scx_dsq_new",
+        "bpf_iter_scx_dsq_next",
+        "scx_bpf_dsq_move_set_slice",
+        "scx_bpf_dsq_move",
+        "bpf_iter_scx_dsq_next",
+        "bpf_iter_scx_dsq_destroy",
+        "scx_bpf_dsq_move_to_local",
+        "scx_bpf_dsq_nr_queued",
+        "scx_bpf_kick_cpu",
+        "scx_bpf_task_cpu",
+        "scx_bpf_task_cpu",
+    ];
+    assert_eq!(toy.work, work_of(&asked, 3));
     assert_eq!(toy.boundary.view.task(TaskId(2)).scx.flags, 1);
     assert_eq!(toy.call(Callback::Running, [toy.task(0)]), None);
     let expected = [
