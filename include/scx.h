@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The frozen sched_ext subset, kernel side: everything a policy may use, on
- * kernels from 6.12 on. include/native/scx.h is its twin for the simulator.
+ * The frozen sched_ext subset: everything that a policy here uses, with one
+ * spelling for the kernels from 6.12 on and for the simulator's model of one.
  *
  * Types are CO-RE views: only the fields policies read, relocated at load
  * time. Every kfunc that was renamed or added after 6.12 is weak, and one

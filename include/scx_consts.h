@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * sched_ext constants that have not moved since 6.12 (include/linux/sched/ext.h,
- * kernel/sched/ext.c, include/linux/sched.h), for both builds.
+ * kernel/sched/ext.c, include/linux/sched.h).
  */
 #pragma once
 

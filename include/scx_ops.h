@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The callbacks of the frozen subset. The kernel's structure has more members:
- * libbpf matches them by name, and the simulator knows no others.
+ * libbpf matches them by name, and so does the simulator.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What an algorithm header needs and nothing more: integer types and a few
- * total functions. No kfunc, no map, no libc: the same lines compile for the
- * kernel, for the simulator and for a plain C unit test.
+ * total functions. No kfunc, no map, no libc: the same lines compile into a BPF
+ * object and into a plain C unit test.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Numbers of the sched_ext interface, as `include/scx_consts.h` and `include/native/scx.h` have them.
+//! Numbers of the sched_ext interface, as Linux 7.2 has them; a policy's are relocated to these.
 
 pub const DSQ_BUILTIN: u64 = 1 << 63;
 pub const DSQ_LOCAL_FLAG: u64 = 1 << 62;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Why a scheduler ended, as `exit_info` of `include/bpf/scx.h` holds it.
+//! Why a scheduler ended, as `exit_info` of `include/scx.h` holds it.
 
 use std::fmt;
 
