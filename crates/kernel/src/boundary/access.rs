@@ -6,6 +6,7 @@ use bpf::host::Host;
 use bpf::image;
 
 use super::Boundary;
+use super::area::Area;
 use super::model::Kernel;
 use super::outside::back;
 
@@ -20,27 +21,6 @@ pub unsafe extern "C" fn allowed<K: Kernel>(
     // SAFETY: asked by the policy's code through its host.
     let boundary = unsafe { back::<K>(host) }.boundary();
     u64::from(boundary.may_touch(address, bytes, write != 0))
-}
-
-/// An area of memory, as addresses.
-#[derive(Clone, Copy)]
-pub struct Area {
-    pub start: u64,
-    pub bytes: u64,
-}
-
-impl Area {
-    pub fn of<T: ?Sized>(at: *const T, bytes: usize) -> Self {
-        Self {
-            start: at.addr() as u64,
-            bytes: bytes as u64,
-        }
-    }
-
-    pub fn holds(self, address: u64, bytes: u64) -> bool {
-        let offset = address.wrapping_sub(self.start);
-        offset <= self.bytes && bytes <= self.bytes - offset
-    }
 }
 
 /// A section of global data. To the kernel each is a map with one value.

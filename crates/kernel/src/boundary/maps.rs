@@ -7,8 +7,8 @@ use std::ffi::c_void;
 
 use bpf::image;
 
-use super::access::Area;
-use super::outside::Register;
+use super::area::Area;
+use super::register::Register;
 use super::shared::Shared;
 use super::shown::{Shown, Timer, Types};
 use crate::consts::{E2BIG, EBUSY, EEXIST, EINVAL, ENOENT};

@@ -5,8 +5,8 @@
 //! | --- | --- |
 //! | `shown` | the structures that policies see, with their BTF |
 //! | `callback` | the members of `struct sched_ext_ops` |
-//! | `outside`, `helpers`, `kfuncs`, `format` | what policies may call |
-//! | `access` | which memory they may touch |
+//! | `outside`, `register`, `helpers`, `kfuncs`, `format` | what policies may call |
+//! | `access`, `area` | which memory they may touch |
 //! | `price` | what their code costs |
 //! | `maps`, `own_masks` | their maps and timers, and the CPU sets that they make |
 //! | `view` | what they see of tasks and machine through pointers |
@@ -32,6 +32,7 @@
 //! that `cargo +nightly miri test -p kernel --lib boundary` can check the claims above.
 
 mod access;
+mod area;
 mod callback;
 pub mod execution;
 mod format;
@@ -45,6 +46,7 @@ mod own_masks;
 mod price;
 pub mod program;
 pub mod refused;
+mod register;
 pub mod requests;
 mod shared;
 pub mod shown;
@@ -60,13 +62,14 @@ use workload::draw::Stream;
 pub use callback::{Callback, Ops};
 pub use maps::{Maps, TimerCall};
 pub use model::{Kernel, Moment, Walk};
-pub use outside::Register;
 pub use price::Work;
+pub use register::Register;
 pub use shared::Shared;
 pub use view::{View, comm};
 
 use crate::consts::OPS_KEEP_BUILTIN_IDLE;
-use access::{Area, Section};
+use access::Section;
+use area::Area;
 use own_masks::OwnMasks;
 use requests::Requests;
 use world::{IN_INTERRUPT, World};

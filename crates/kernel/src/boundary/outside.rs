@@ -7,74 +7,8 @@ use bpf::btf::TypeId;
 use bpf::host::{Call, Host};
 
 use super::model::Kernel;
-use super::shown::{Shown, Types};
+use super::shown::Types;
 use super::world::World;
-
-/// A value as a register holds it.
-pub trait Register: Shown {
-    fn of(register: u64) -> Self;
-    fn register(self) -> u64;
-}
-
-macro_rules! registers {
-    ($($number:ty)*) => {
-        $(impl Register for $number {
-            #[inline]
-            fn of(register: u64) -> Self {
-                register as $number
-            }
-            #[inline]
-            #[allow(clippy::cast_lossless, reason = "signed numbers are extended")]
-            fn register(self) -> u64 {
-                self as u64
-            }
-        })*
-    };
-}
-
-registers! { u32 u64 i32 i64 }
-
-impl Register for bool {
-    #[inline]
-    fn of(register: u64) -> Self {
-        register as u8 != 0
-    }
-    #[inline]
-    fn register(self) -> u64 {
-        u64::from(self)
-    }
-}
-
-impl Register for () {
-    #[inline]
-    fn of(_register: u64) -> Self {}
-    #[inline]
-    fn register(self) -> u64 {
-        0
-    }
-}
-
-impl<T: Shown> Register for *mut T {
-    #[inline]
-    fn of(register: u64) -> Self {
-        std::ptr::with_exposed_provenance_mut(register as usize)
-    }
-    #[inline]
-    fn register(self) -> u64 {
-        self.expose_provenance() as u64
-    }
-}
-
-impl<T: Shown> Register for *const T {
-    #[inline]
-    fn of(register: u64) -> Self {
-        std::ptr::with_exposed_provenance(register as usize)
-    }
-    #[inline]
-    fn register(self) -> u64 {
-        self.expose_provenance() as u64
-    }
-}
 
 /// Releases of the kernel, as `6.12` is 612.
 pub type Release = u32;
@@ -150,12 +84,12 @@ macro_rules! outside {
             unsafe { $crate::boundary::outside::pay($host, $price) };
             let mut registers = [first, second, third, fourth, fifth].into_iter();
             $(
-                let $argument = <$type as $crate::boundary::outside::Register>::of(
+                let $argument = <$type as $crate::boundary::register::Register>::of(
                     registers.next().unwrap_or_default(),
                 );
             )*
             let result: $result = $body;
-            $crate::boundary::outside::Register::register(result)
+            $crate::boundary::register::Register::register(result)
         }
         call::<K> as bpf::host::Call
     }};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! CPU sets that a policy makes for itself (`kernel/bpf/cpumask.c`): counted references, and freed with the last.
 
-use super::access::Area;
+use super::area::Area;
 use super::shared::Shared;
 use super::shown::OwnCpuMask;
 use crate::mask;

@@ -7,7 +7,7 @@ use bpf::image;
 use workload::draw::Stream;
 
 use super::maps::{Handle, kind};
-use super::outside::Register;
+use super::register::Register;
 use super::shown::{DsqIter, ExitInfo, ExitKind, TaskStruct, Timer};
 use super::world::World;
 use super::{Boundary, Callback, Code, Kernel, Moment, Ops, Walk, Work, helpers, kfuncs};

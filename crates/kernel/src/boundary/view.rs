@@ -4,8 +4,8 @@
 use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
 
-use super::access::Area;
-use super::outside::Register;
+use super::area::Area;
+use super::register::Register;
 use super::shared::Shared;
 use super::shown::{Cgroup, CpuMask, KernfsNode, Rq, SchedEntity, SchedExtEntity, TaskStruct};
 use crate::consts::{PF_IDLE, SLICE_DFL};
