@@ -55,8 +55,8 @@ enum { FAULT_ACCESS = 1, FAULT_LIMIT, FAULT_MISSING, FAULT_DEPTH, FAULT_OUTSIDE 
 
 static u64 invoke(struct host *h, u32 function, const u64 *args);
 
-__attribute__((cold, noinline)) static u64 fault(struct host *h, u64 executed, u32 kind, u32 function, u32 op,
-						 u32 bytes, u64 address)
+__attribute__((cold, noinline)) static u64 fault(struct host *h, u64 executed, u32 kind,
+						 u32 function, u32 op, u32 bytes, u64 address)
 {
 	h->executed = executed;
 	h->fault = kind;
@@ -85,11 +85,35 @@ __attribute__((noinline)) static u64 refused(struct host *h, u64 address, u64 by
 	return h->access && !h->access(h, address, bytes, write);
 }
 
-static inline u64 div64(u64 a, u64 b) { return b ? a / b : 0; }
-static inline u32 div32(u32 a, u32 b) { return b ? a / b : 0; }
-static inline u64 mod64(u64 a, u64 b) { return b ? a % b : a; }
-static inline u32 mod32(u32 a, u32 b) { return b ? a % b : a; }
-static inline u64 sdiv64(u64 a, u64 b) { return b == 0 ? 0 : b == -1ull ? -a : (u64)((s64)a / (s64)b); }
-static inline u32 sdiv32(u32 a, u32 b) { return b == 0 ? 0 : b == -1u ? -a : (u32)((s32)a / (s32)b); }
-static inline u64 smod64(u64 a, u64 b) { return b == 0 ? a : b == -1ull ? 0 : (u64)((s64)a % (s64)b); }
-static inline u32 smod32(u32 a, u32 b) { return b == 0 ? a : b == -1u ? 0 : (u32)((s32)a % (s32)b); }
+static inline u64 div64(u64 a, u64 b)
+{
+	return b ? a / b : 0;
+}
+static inline u32 div32(u32 a, u32 b)
+{
+	return b ? a / b : 0;
+}
+static inline u64 mod64(u64 a, u64 b)
+{
+	return b ? a % b : a;
+}
+static inline u32 mod32(u32 a, u32 b)
+{
+	return b ? a % b : a;
+}
+static inline u64 sdiv64(u64 a, u64 b)
+{
+	return b == 0 ? 0 : b == -1ull ? -a : (u64)((s64)a / (s64)b);
+}
+static inline u32 sdiv32(u32 a, u32 b)
+{
+	return b == 0 ? 0 : b == -1u ? -a : (u32)((s32)a / (s32)b);
+}
+static inline u64 smod64(u64 a, u64 b)
+{
+	return b == 0 ? a : b == -1ull ? 0 : (u64)((s64)a % (s64)b);
+}
+static inline u32 smod32(u32 a, u32 b)
+{
+	return b == 0 ? a : b == -1u ? 0 : (u32)((s32)a % (s32)b);
+}

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use serde::Serialize;
@@ -43,10 +43,10 @@ impl State {
             state,
             // The folder of the root scheduler exists only while there is one.
             ops: text(dir.join("root/ops")).unwrap_or_default(),
-            enable_seq: number(dir.join("enable_seq"))?,
-            nr_rejected: number(dir.join("nr_rejected"))?,
-            hotplug_seq: number(dir.join("hotplug_seq"))?,
-            switch_all: number(dir.join("switch_all"))? != 0,
+            enable_seq: number(&dir.join("enable_seq"))?,
+            nr_rejected: number(&dir.join("nr_rejected"))?,
+            hotplug_seq: number(&dir.join("hotplug_seq"))?,
+            switch_all: number(&dir.join("switch_all"))? != 0,
         })
     }
 
@@ -84,9 +84,9 @@ fn in_one_read(file: &mut impl Read) -> IoResult<String> {
     Ok(text.trim().to_owned())
 }
 
-fn number(path: PathBuf) -> Result<u64> {
+fn number(path: &Path) -> Result<u64> {
     let shown = path.display().to_string();
-    let text = text(&path).map_err(|error| anyhow!("{shown}: {error}"))?;
+    let text = text(path).map_err(|error| anyhow!("{shown}: {error}"))?;
     text.parse()
         .map_err(|_| anyhow!("{shown}: expected a number, found {text:?}"))
 }

@@ -254,7 +254,7 @@ mod tests {
             );
         }
         let error = Source::find(&dir.path().join("mine.o")).unwrap_err();
-        let expected = "expected a policy's folder, its .bpf.c file or its object, .bpf.o";
+        let expected = "expected a policy's folder, its .bpf.c file, its object, .bpf.o, or a program that holds one";
         assert!(error.to_string().ends_with(expected), "{error}");
         let error = Source::find(&dir.path().join("none.bpf.o")).unwrap_err();
         assert!(error.to_string().ends_with("no such policy"), "{error}");

@@ -84,9 +84,9 @@ bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 ds
 bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id,
 			    u64 enq_flags);
 
-#define for_each_queued(it, p, dsq_id)                                                  \
-	for (struct bpf_iter_scx_dsq it##_iter,                                         \
-	     *it = (bpf_iter_scx_dsq_new(&it##_iter, (dsq_id), 0), &it##_iter);         \
+#define for_each_queued(it, p, dsq_id)                                          \
+	for (struct bpf_iter_scx_dsq it##_iter,                                 \
+	     *it = (bpf_iter_scx_dsq_new(&it##_iter, (dsq_id), 0), &it##_iter); \
 	     ((p) = bpf_iter_scx_dsq_next(it));)
 
 #define for_range(i, start, end) for ((i) = (start); (i) < (end); (i)++)

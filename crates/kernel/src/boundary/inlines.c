@@ -77,7 +77,8 @@ INLINE look_up(struct host *h, u64 outside, u64 price, u64 map, u64 key_at, u64 
 	key = *(u32 *)key_at;
 	if (key >= FIELD(u64, map, HANDLE_entries) || cpu >= FIELD(u64, h, WORLD_nr_cpu_ids))
 		return 0;
-	return values + cpu * FIELD(u64, map, HANDLE_cpu_stride) + key * FIELD(u64, map, HANDLE_stride);
+	return values + cpu * FIELD(u64, map, HANDLE_cpu_stride) +
+	       key * FIELD(u64, map, HANDLE_stride);
 }
 
 INLINE inline_lookup(ARGUMENTS)
@@ -95,7 +96,7 @@ INLINE inline_task_storage(ARGUMENTS)
 {
 	if (r2 && FIELD(u64, r2, TASK_storage_map) == r1) {
 		PAY(PRICE_task_storage_get);
-			return FIELD(u64, r2, TASK_storage);
+		return FIELD(u64, r2, TASK_storage);
 	}
 	return h->calls[OUTSIDE_task_storage_get](h, r1, r2, r3, r4, r5);
 }

@@ -194,9 +194,9 @@ kfuncs! {
         |host| first(host, &mask::and(&(*src1).clone(), &(*src2).clone()));
 
     616..619 [~260] scx_bpf_select_cpu_and(p: Task, prev_cpu: i32, wake_flags: u64, cpus_allowed: Mask, flags: u64) -> i32 =
-        |host| select_cpu_and::<K>(host, p, cpus_allowed, SelectCpuAndArgs { prev_cpu, wake_flags, flags });
+        |host| select_cpu_and::<K>(host, p, cpus_allowed, &SelectCpuAndArgs { prev_cpu, wake_flags, flags });
     619 [~260] __scx_bpf_select_cpu_and(p: Task, cpus_allowed: Mask, args: *mut SelectCpuAndArgs) -> i32 =
-        |host| select_cpu_and::<K>(host, p, cpus_allowed, (*args).clone());
+        |host| select_cpu_and::<K>(host, p, cpus_allowed, &(*args).clone());
     618 [~15] scx_bpf_cpu_curr(cpu: i32) -> Task = |host| current_of::<K>(host, cpu);
     612 [~15] scx_bpf_cpu_rq(cpu: i32) -> *mut Rq = |host| {
         let curr = current_of::<K>(host, cpu);
@@ -357,7 +357,7 @@ unsafe fn select_cpu_and<K: Kernel>(
     host: *mut Host,
     p: Task,
     cpus_allowed: Mask,
-    args: SelectCpuAndArgs,
+    args: &SelectCpuAndArgs,
 ) -> i32 {
     // SAFETY: called by the policy; see `back`. The set is copied, because the search changes the machine's own.
     let (kernel, allowed) = unsafe { (back::<K>(host), (*cpus_allowed).clone()) };
@@ -365,7 +365,7 @@ unsafe fn select_cpu_and<K: Kernel>(
         prev_cpu,
         wake_flags,
         flags,
-    } = args;
+    } = *args;
     match kernel.boundary().view.task_of(p) {
         Some(task) => kernel.select_cpu_and(task, prev_cpu, wake_flags, &allowed, flags),
         None => EINVAL,

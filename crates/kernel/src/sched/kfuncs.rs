@@ -245,7 +245,7 @@ impl Kernel for Sim<'_> {
 
     fn peek(&self, dsq_id: u64) -> Option<TaskId> {
         let dsq = self.dsqs.find(dsq_id)?;
-        self.dsqs[dsq].entries.get(0).map(|entry| entry.task)
+        self.dsqs[dsq].entries.front().map(|entry| entry.task)
     }
 
     fn dispatch_slots(&self) -> u32 {

@@ -59,8 +59,8 @@ fn golden_hashes() {
 }
 
 const GOLDEN: [&str; 4] = [
-    "a58778124fdbebed",
-    "a88dd09b93611521",
-    "83d7204c31cdae6c",
+    "eb23277061a5eea6",
+    "2b705f446849853c",
+    "92f15835ca423ab0",
     "8b044d4c6e649851",
 ];
