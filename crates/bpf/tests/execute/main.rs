@@ -2,6 +2,7 @@
 //! Executing images, by the interpreter and by their translation.
 
 mod faults;
+mod pointers;
 mod random;
 mod scenarios;
 mod semantics;
