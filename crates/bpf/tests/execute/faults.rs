@@ -31,6 +31,8 @@ const DEEP: u32 = 14;
 const ENDLESS_CALLBACK: u32 = 15;
 const NOTHING: u32 = 16;
 const RECURSIVE_BY_CONTEXT: u32 = 17;
+const CALLS_BACK_BELOW: u32 = 18;
+const OVER_STACK: u32 = 19;
 
 fn tested() -> &'static (Image, Executors) {
     static TESTED: OnceLock<(Image, Executors)> = OnceLock::new();
@@ -155,6 +157,20 @@ fn callbacks() -> Vec<Function> {
             "recursive_by_context",
             vec![mov(1, 2), call(RECURSIVE), Op::Exit],
         ),
+        function(
+            "calls_back_below",
+            vec![
+                branch(Condition::Eq, 1, 0, 4),
+                add(1, -1),
+                call(CALLS_BACK_BELOW),
+                Op::Exit,
+                set(1, 1),
+                set(2, function_value(NOTHING) as i32),
+                outside(LOOP),
+                Op::Exit,
+            ],
+        ),
+        function("over_stack", vec![load(Width::Double, 0, 10, -4), Op::Exit]),
     ]
 }
 
@@ -221,6 +237,14 @@ fn a_callback_is_a_frame() {
     assert_eq!((outcome.fault, outcome.result), (None, 1));
     let outcome = always(u64::MAX, DEEP, [1, 6, 0, 0, 0]);
     assert_eq!(place(&outcome), (FaultKind::Depth, RECURSIVE, 2));
+}
+
+#[test]
+fn a_callback_may_be_the_frame_too_many() {
+    let outcome = always(u64::MAX, CALLS_BACK_BELOW, [6, 0, 0, 0, 0]);
+    assert_eq!((outcome.fault, outcome.result), (None, 1));
+    let outcome = always(u64::MAX, CALLS_BACK_BELOW, [7, 0, 0, 0, 0]);
+    assert_eq!(place(&outcome), (FaultKind::Depth, NOTHING, 0));
 }
 
 #[test]
@@ -310,11 +334,13 @@ fn accesses_are_asked_about() {
 }
 
 #[test]
-fn nothing_lies_below_the_stack() {
+fn nothing_lies_around_the_stack() {
     // Stacks are where each executor has them: the addresses differ.
     let executors = &tested().1;
     for executor in [&executors.interpreter, &executors.paranoid] {
-        let outcome = World::new().call(executor, true, u64::MAX, BELOW_STACK, [0; 5]);
-        assert_eq!(place(&outcome), (FaultKind::Access, BELOW_STACK, 0));
+        for function in [BELOW_STACK, OVER_STACK] {
+            let outcome = World::new().call(executor, true, u64::MAX, function, [0; 5]);
+            assert_eq!(place(&outcome), (FaultKind::Access, function, 0));
+        }
     }
 }
