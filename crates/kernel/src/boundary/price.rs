@@ -2,7 +2,7 @@
 //! What a policy's code costs, in native instructions of the kernel's machine. `docs/simulator.md` says how each figure
 //! was measured; the prices of helpers and kfuncs stand beside them, in [`super::helpers`] and [`super::kfuncs`].
 
-/// Entering and leaving a callback: the kernel's side of the call and the trampoline.
+/// Entering and leaving a callback: the trampoline. The kernel's code that makes the call is not among them.
 const CALLBACK: u64 = 90;
 /// A BPF instruction, in 256ths: the kernel's compiler makes 1.3 of one.
 const INSTRUCTION_256: u64 = 333;
