@@ -89,11 +89,8 @@ impl<'a> Sim<'a> {
         let observers = Observers::new(&plan, machine, looks);
         let hardware = Hardware::new(machine, options.rt_guard);
         let random = plan.stream(u32::MAX, 0);
-        let boundary = Boundary::new::<Self>(
-            loaded.program.code::<Self>(&loaded.data, random),
-            cpus,
-            tasks.len(),
-        );
+        let boundary =
+            Boundary::new::<Self>(loaded.program.code(&loaded.data, random), cpus, tasks.len());
         Ok(Box::new(Self {
             clock: Clock::default(),
             cpus: PerCpu::filled(cpus, Cpu::new),

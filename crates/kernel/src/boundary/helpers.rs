@@ -5,10 +5,9 @@ use std::ffi::c_void;
 
 use bpf::host::Host;
 
-use super::format::printf;
 use super::maps::MapPointer;
 use super::model::Kernel;
-use super::outside::{back, helpers, text};
+use super::outside::{back, helpers, numbers_at, printed, text};
 use super::register::Register;
 use super::shown::{TaskStruct, Timer};
 use super::world::World;
@@ -76,7 +75,7 @@ helpers! {
     };
     172 [~150] bpf_timer_cancel(timer: *mut Timer) -> i64 = |host| back::<K>(host).boundary().maps.timer_cancel(timer);
     177 [~1000] bpf_trace_vprintk(fmt: Memory, size: u32, data: *mut u64, bytes: u32) -> i64 = |host| {
-        let arguments: Vec<u64> = (0..bytes as usize / 8).map(|index| *data.add(index)).collect();
+        let arguments = numbers_at(data, bytes);
         print::<K>(host, fmt, size, &arguments)
     };
     181 [~20] bpf_loop(count: u32, callback: u64, context: u64, flags: u64) -> i64 =
@@ -100,11 +99,7 @@ const MOST_LOOPS: u32 = 8 * 1024 * 1024;
 
 unsafe fn print<K: Kernel>(host: *mut Host, format: Memory, size: u32, arguments: &[u64]) -> i64 {
     // SAFETY: a format of the policy of so many bytes; strings that it names end with a NUL.
-    let (kernel, text) = unsafe {
-        let format = text(format, size as usize);
-        let string = |at: u64| text(std::ptr::with_exposed_provenance(at as usize), 1_024);
-        (back::<K>(host), printf(&format, arguments, string))
-    };
+    let (kernel, text) = unsafe { (back::<K>(host), printed(format, size as usize, arguments)) };
     kernel.print(text.trim_end());
     text.len() as i64
 }

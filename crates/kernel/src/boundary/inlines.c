@@ -8,45 +8,20 @@
 #define PAY(price) (FIELD(u64, h, WORLD_outside) += (price))
 #define INLINE static inline __attribute__((always_inline)) u64
 
-INLINE inline_now(ARGUMENTS)
-{
-	return FIELD(u64, h, WORLD_now_ns);
-}
+#define ANSWER(name, field)                          \
+	INLINE inline_##name(ARGUMENTS)              \
+	{                                            \
+		return FIELD(u64, h, WORLD_##field); \
+	}
 
-INLINE inline_this_cpu(ARGUMENTS)
-{
-	return FIELD(u64, h, WORLD_cpu);
-}
-
-INLINE inline_current(ARGUMENTS)
-{
-	return FIELD(u64, h, WORLD_current);
-}
-
-INLINE inline_nr_cpu_ids(ARGUMENTS)
-{
-	return FIELD(u64, h, WORLD_nr_cpu_ids);
-}
-
-INLINE inline_possible(ARGUMENTS)
-{
-	return FIELD(u64, h, WORLD_possible);
-}
-
-INLINE inline_online(ARGUMENTS)
-{
-	return FIELD(u64, h, WORLD_online);
-}
-
-INLINE inline_idle(ARGUMENTS)
-{
-	return FIELD(u64, h, WORLD_idle);
-}
-
-INLINE inline_idle_smt(ARGUMENTS)
-{
-	return FIELD(u64, h, WORLD_idle_smt);
-}
+ANSWER(now, now_ns)
+ANSWER(this_cpu, cpu)
+ANSWER(current, current)
+ANSWER(nr_cpu_ids, nr_cpu_ids)
+ANSWER(possible, possible)
+ANSWER(online, online)
+ANSWER(idle, idle)
+ANSWER(idle_smt, idle_smt)
 
 INLINE inline_nothing(ARGUMENTS)
 {

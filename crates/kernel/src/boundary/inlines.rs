@@ -53,18 +53,17 @@ const PAY_THEMSELVES: &[(&str, u32)] = &[
     ("task_storage_get", TASK_STORAGE_GET),
 ];
 
-/// How an image is translated for the model, with the price of what it calls.
-pub fn options(image: &Image, price: impl Fn(&Outside) -> u64, paranoid: bool) -> Options {
-    let mut prelude = prelude(image, &price);
+/// How an image is translated for the model, with the prices of what it calls, in its order.
+pub fn options(image: &Image, prices: &[u64], paranoid: bool) -> Options {
+    let mut prelude = prelude(image, prices);
     let mut inlines = BTreeMap::new();
-    for (index, outside) in image.outside.iter().enumerate() {
+    for (index, (outside, price)) in image.outside.iter().zip(prices).enumerate() {
         let Some(inline) = function(outside) else {
             continue;
         };
         let mut function = inline.to_owned();
         if !pays_itself(outside) {
             function = format!("paid_{index}");
-            let price = price(outside);
             let _ = write!(
                 prelude,
                 "\nINLINE {function}(ARGUMENTS)\n{{\n\tPAY({price});\n\treturn {inline}(h, r1, r2, r3, r4, r5);\n}}\n"
@@ -99,7 +98,7 @@ fn function(outside: &Outside) -> Option<&'static str> {
     }
 }
 
-fn prelude(image: &Image, price: &impl Fn(&Outside) -> u64) -> String {
+fn prelude(image: &Image, prices: &[u64]) -> String {
     let mut text = String::new();
     let mut define = |name: &str, value: u64| {
         let _ = writeln!(text, "#define {name} {value}");
@@ -115,14 +114,10 @@ fn prelude(image: &Image, price: &impl Fn(&Outside) -> u64) -> String {
     for (name, number) in PAY_THEMSELVES {
         let helper = Outside::Helper(*number);
         let index = image.outside.iter().position(|outside| *outside == helper);
-        if let Some(index) = index {
-            define(&format!("OUTSIDE_{name}"), index as u64);
-            define(&format!("PRICE_{name}"), price(&helper));
-        } else {
-            // Never called, but compiled.
-            define(&format!("OUTSIDE_{name}"), 0);
-            define(&format!("PRICE_{name}"), 0);
-        }
+        // What is never called is compiled all the same.
+        let price = index.map_or(0, |index| prices[index]);
+        define(&format!("OUTSIDE_{name}"), index.unwrap_or(0) as u64);
+        define(&format!("PRICE_{name}"), price);
     }
     text + include_str!("inlines.c")
 }

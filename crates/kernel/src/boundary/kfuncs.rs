@@ -4,13 +4,12 @@
 //! Names and prototypes are those of the kernel's BTF; a policy that refers to another one is refused, or, where its
 //! reference is weak, told that there is none. Forms that only newer or older kernels have are marked with releases.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 
 use bpf::host::Host;
 
-use super::format;
 use super::model::{HAS_SLICE, HAS_VTIME, Kernel, Walk};
-use super::outside::{back, kfuncs, text};
+use super::outside::{back, kfuncs, numbers_at, printed};
 use super::shown::{
     Cgroup, CpuMask, DsqIter, InsertVtimeArgs, NumIter, OwnCpuMask, Rq, SelectCpuAndArgs,
     TaskStruct,
@@ -18,7 +17,7 @@ use super::shown::{
 use super::view::ROOT_CGROUP;
 use super::world::World;
 use crate::consts::{CPUPERF_ONE, EINVAL, ENOENT, ENQ_PRIQ};
-use crate::ids::CpuId;
+use crate::ids::{CpuId, TaskId};
 use crate::mask;
 use crate::task::Verdict;
 
@@ -104,20 +103,18 @@ kfuncs! {
     };
     612 [~60] bpf_task_from_pid(pid: i32) -> Task = |host| {
         let kernel = back::<K>(host);
-        match kernel.task_with_pid(pid) {
-            Some(task) => kernel.boundary().view.pointer(task),
-            None => std::ptr::null_mut(),
-        }
+        let task = kernel.task_with_pid(pid);
+        pointer(kernel, task)
     };
     612 [~10] bpf_task_release(p: Task) = |host| ();
 
     614 [36] scx_bpf_now() -> u64 = |host| (*host.cast::<World>()).now_ns;
     612 [~1000] scx_bpf_error_bstr(fmt: *mut c_char, data: *mut u64, data_sz: u32) = |host| {
-        let message = message(fmt, data, data_sz);
+        let message = printed(fmt.cast(), 1_024, &numbers_at(data, data_sz));
         back::<K>(host).eject(format!("scx_bpf_error ({message})"));
     };
     612 [~1000] scx_bpf_exit_bstr(exit_code: i64, fmt: *mut c_char, data: *mut u64, data_sz: u32) = |host| {
-        let message = message(fmt, data, data_sz);
+        let message = printed(fmt.cast(), 1_024, &numbers_at(data, data_sz));
         back::<K>(host).eject(format!("unregistered from BPF (exit code {exit_code:#x}: {message})"));
     };
 
@@ -204,10 +201,8 @@ kfuncs! {
     };
     619 [~90] scx_bpf_dsq_peek(dsq_id: u64) -> Task = |host| {
         let kernel = back::<K>(host);
-        match kernel.peek(dsq_id) {
-            Some(task) => kernel.boundary().view.pointer(task),
-            None => std::ptr::null_mut(),
-        }
+        let task = kernel.peek(dsq_id);
+        pointer(kernel, task)
     };
     612 [~15] scx_bpf_dispatch_nr_slots() -> u32 = |host| back::<K>(host).dispatch_slots();
     612 [~20] scx_bpf_dispatch_cancel() = |host| back::<K>(host).cancel_dispatch();
@@ -375,10 +370,15 @@ unsafe fn select_cpu_and<K: Kernel>(
 unsafe fn current_of<K: Kernel>(host: *mut Host, cpu: i32) -> Task {
     // SAFETY: called by the policy; see `back`.
     let kernel = unsafe { back::<K>(host) };
-    match kernel.current_of(cpu) {
-        Some(task) => kernel.boundary().view.pointer(task),
-        None => std::ptr::null_mut(),
-    }
+    let task = kernel.current_of(cpu);
+    pointer(kernel, task)
+}
+
+/// As the policy sees a task; null for none.
+fn pointer<K: Kernel>(kernel: &mut K, task: Option<TaskId>) -> Task {
+    task.map_or(std::ptr::null_mut(), |task| {
+        kernel.boundary().view.pointer(task)
+    })
 }
 
 /// Sets of the policy's own hold possible CPUs only.
@@ -400,18 +400,4 @@ unsafe fn first(host: *mut Host, set: &CpuMask) -> u32 {
     // SAFETY: the host of every policy is the first member of a world.
     let beyond = unsafe { (*host.cast::<World>()).nr_cpu_ids } as u32;
     mask::first(set).map_or(beyond, |cpu| cpu.0)
-}
-
-/// A format string of the policy with its arguments, of which `bytes` says how many there are.
-unsafe fn message(format: *const c_char, data: *const u64, bytes: u32) -> String {
-    let arguments: Vec<u64> = (0..bytes as usize / 8)
-        // SAFETY: an array of the policy of so many bytes.
-        .map(|index| unsafe { *data.add(index) })
-        .collect();
-    // SAFETY: a string of the policy, as all pointers that `%s` takes are.
-    let format = unsafe { text(format.cast::<c_void>(), 1_024) };
-    // SAFETY: as above.
-    format::printf(&format, &arguments, |at| unsafe {
-        text(std::ptr::with_exposed_provenance(at as usize), 1_024)
-    })
 }

@@ -119,6 +119,14 @@ struct PolicyTimer {
     seq: u64,
 }
 
+/// The place of a value in storage, which may be made.
+fn stored(value: &mut Option<Value>, bytes: usize, create: bool) -> *mut c_void {
+    if value.is_none() && create {
+        *value = Some(zeroed(bytes));
+    }
+    (value.as_ref()).map_or(std::ptr::null_mut(), |value| value.pointer().cast())
+}
+
 fn area(value: &Value) -> Area {
     Area::of(value.pointer(), value.len() * 8)
 }
@@ -282,10 +290,7 @@ impl Maps {
         let Store::CgroupStorage(value) = store else {
             return std::ptr::null_mut();
         };
-        if value.is_none() && create {
-            *value = Some(zeroed(*value_bytes));
-        }
-        (value.as_ref()).map_or(std::ptr::null_mut(), |value| value.pointer().cast())
+        stored(value, *value_bytes, create)
     }
 
     pub fn delete_cgroup_value(&mut self, map: MapPointer) -> i64 {
@@ -324,11 +329,7 @@ impl Maps {
             }
             values.resize_with(task.index() + 1, || None);
         }
-        let value = &mut values[task.index()];
-        if value.is_none() && create {
-            *value = Some(zeroed(*value_bytes));
-        }
-        value.as_ref().map_or(none, |value| value.pointer().cast())
+        stored(&mut values[task.index()], *value_bytes, create)
     }
 
     pub fn delete_task_value(&mut self, map: MapPointer, task: TaskId) {

@@ -16,7 +16,7 @@
 //! | `execution` | how its code is executed |
 //! | `refused` | why an object cannot be linked |
 //!
-//! The model enters the policy with [`Kernel::call`]; the policy comes back through the table of helpers and kfuncs,
+//! The model enters the policy with [`call`]; the policy comes back through the table of helpers and kfuncs,
 //! which turn addresses into ids and hand over to the model's [`Kernel`]. Whatever both sides touch is [`Shared`].
 //!
 //! Why no reference of Rust's is ever overtaken by the policy:
@@ -160,6 +160,7 @@ impl Boundary {
         for (word, fresh) in self.data.iter_mut().zip(words(data)) {
             *word = fresh;
         }
+        self.own_masks = OwnMasks::default();
         self.maps = Maps::new(shapes, cpus);
         self.maps.first().expose_provenance();
         self.world.host.maps = self.maps.first();

@@ -6,6 +6,7 @@ use std::ffi::c_void;
 use bpf::btf::TypeId;
 use bpf::host::{Call, Host};
 
+use super::format::printf;
 use super::model::Kernel;
 use super::shown::Types;
 use super::world::World;
@@ -168,4 +169,31 @@ pub unsafe fn text(at: *const c_void, most: usize) -> Vec<u8> {
         .map(|index| unsafe { *at.add(index) })
         .take_while(|byte| *byte != 0)
         .collect()
+}
+
+/// An array of the policy, of so many bytes.
+///
+/// # Safety
+/// It is there.
+pub unsafe fn numbers_at(data: *const u64, bytes: u32) -> Vec<u64> {
+    (0..bytes as usize / 8)
+        // SAFETY: the caller's promise.
+        .map(|index| unsafe { *data.add(index) })
+        .collect()
+}
+
+/// The most of a string that `%s` prints.
+const STRING_BYTES: usize = 1_024;
+
+/// A format of the policy, at most so long, with its arguments.
+///
+/// # Safety
+/// As for [`text`], for the format and for every string that it names.
+pub unsafe fn printed(format: *const c_void, most: usize, arguments: &[u64]) -> String {
+    // SAFETY: the caller's promise.
+    let format = unsafe { text(format, most) };
+    printf(&format, arguments, |at| {
+        // SAFETY: the caller's promise.
+        unsafe { text(std::ptr::with_exposed_provenance(at as usize), STRING_BYTES) }
+    })
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use bpf::btf::Btf;
+use bpf::host::{Call, Host};
 use bpf::image::{Image, Outside};
-use bpf::{Environment, Executor, Interpreter, Native, host::Host, link};
+use bpf::{Environment, Executor, Interpreter, Native, link};
 use policy::{Manifest, Object, Setting, TopologyGlobals};
-
 use workload::draw::Stream;
 
 use super::execution::Execution;
@@ -30,15 +30,17 @@ pub struct Program {
     pub image: Arc<Image>,
     execution: Execution,
     ops: Ops,
+    /// Helpers and kfuncs, in the order of the image's.
+    calls: Vec<Call>,
     executor: Executor,
 }
 
 impl Program {
     /// Everything that the object refers to and the model has not is an error, all of it at once.
     pub fn link<K: Kernel>(object: &Object, execution: Execution) -> Result<Self> {
-        let helpers = helpers::helpers::<K>();
+        let (helpers, kfuncs) = (helpers::helpers::<K>(), kfuncs::kfuncs::<K>());
         let environment = Environment {
-            btf: btf::<K>(RELEASE),
+            btf: btf(&kfuncs, RELEASE),
             helpers: helpers.iter().map(|helper| helper.number).collect(),
             map_kinds: maps::kind::KNOWN.iter().copied().collect(),
             version: (RELEASE / 100) << 16 | (RELEASE % 100) << 8,
@@ -50,10 +52,15 @@ impl Program {
         let ops = Ops::of(&image)
             .map_err(anyhow::Error::msg)
             .with_context(|| object.name.clone())?;
+        let offered = image.outside.iter().map(|outside| match outside {
+            Outside::Helper(number) => helper(&helpers, *number),
+            Outside::Kfunc(name) => kfunc(&kfuncs, name),
+        });
+        let (calls, prices): (Vec<Call>, Vec<u64>) = offered.unzip();
         let executor = if execution == Execution::Interpreted {
             Executor::Interpreter(Interpreter::new(Arc::clone(&image))?)
         } else {
-            let options = inlines::options(&image, price::<K>, execution == Execution::Paranoid);
+            let options = inlines::options(&image, &prices, execution == Execution::Paranoid);
             let kept = policy::cache_dir("translated")?;
             Executor::Native(Native::load(&image, &options, &kept)?)
         };
@@ -63,6 +70,7 @@ impl Program {
             image,
             execution,
             ops,
+            calls,
             executor,
         })
     }
@@ -127,19 +135,14 @@ impl Program {
         Some(start..start + global.bytes as usize)
     }
 
-    /// For a model of this type.
-    pub(crate) fn code<'a, K: Kernel>(&'a self, data: &'a [u8], random: Stream) -> Code<'a> {
-        let (kfuncs, helpers) = (kfuncs::kfuncs::<K>(), helpers::helpers::<K>());
-        let calls = self.image.outside.iter().map(|outside| match outside {
-            Outside::Helper(number) => helper(&helpers, *number).call,
-            Outside::Kfunc(name) => kfunc(&kfuncs, name).call,
-        });
+    /// For a model of the type that this was linked for.
+    pub(crate) fn code<'a>(&'a self, data: &'a [u8], random: Stream) -> Code<'a> {
         let mut code = Code {
             ops: self.ops.clone(),
             maps: &self.image.maps,
             data,
             sections: &self.image.data,
-            calls: calls.collect(),
+            calls: self.calls.clone(),
             checked: self.execution != Execution::Translated,
             random,
             host: Host::default(),
@@ -166,27 +169,22 @@ fn constant(global: &str) -> Option<u64> {
         .map(|(_, value)| *value)
 }
 
-fn price<K: Kernel>(outside: &Outside) -> u64 {
-    match outside {
-        Outside::Helper(number) => helper(&helpers::helpers::<K>(), *number).price,
-        Outside::Kfunc(name) => kfunc(&kfuncs::kfuncs::<K>(), name).price,
-    }
-}
-
-fn helper(helpers: &[Helper], number: u32) -> &Helper {
+fn helper(helpers: &[Helper], number: u32) -> (Call, u64) {
     let found = helpers.iter().find(|helper| helper.number == number);
-    found.expect("the linker knows what there is")
+    let found = found.expect("the linker knows what there is");
+    (found.call, found.price)
 }
 
-fn kfunc<'a>(kfuncs: &'a [Kfunc], name: &str) -> &'a Kfunc {
+fn kfunc(kfuncs: &[Kfunc], name: &str) -> (Call, u64) {
     let found = kfuncs
         .iter()
         .find(|kfunc| kfunc.name == name && kfunc.is_in(RELEASE));
-    found.expect("the linker knows what there is")
+    let found = found.expect("the linker knows what there is");
+    (found.call, found.price)
 }
 
 /// The model's BTF, as a kernel of this release would show it.
-pub fn btf<K: Kernel>(release: Release) -> Btf {
+fn btf(kfuncs: &[Kfunc], release: Release) -> Btf {
     let mut types = Types::default();
     Ops::describe(&mut types);
     InitTaskArgs::describe(&mut types);
@@ -197,11 +195,9 @@ pub fn btf<K: Kernel>(release: Release) -> Btf {
     for enumeration in shown::ENUMERATIONS {
         types.enumeration(enumeration);
     }
-    for kfunc in kfuncs::kfuncs::<K>() {
-        if kfunc.is_in(release) {
-            let prototype = (kfunc.describe)(&mut types);
-            types.btf.function(kfunc.name, prototype);
-        }
+    for kfunc in kfuncs.iter().filter(|kfunc| kfunc.is_in(release)) {
+        let prototype = (kfunc.describe)(&mut types);
+        types.btf.function(kfunc.name, prototype);
     }
     let int = i32::describe(&mut types);
     types.btf.variable("__preempt_count", int);
