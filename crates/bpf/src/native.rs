@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 use crate::Clang;
 use crate::host::{Call, Host, Invoke};
 use crate::image::Image;
+use crate::kept::keep;
 use crate::translate::{Options, TABLE_VERSION, translate};
 
 const FLAGS: &[&str] = &[
@@ -114,18 +115,7 @@ fn kept(text: &str, folder: &Path) -> Result<PathBuf> {
     }
     let key = u128::from_be_bytes(hash.finalize()[..16].try_into()?);
     let file = folder.join(format!("{key:032x}.so"));
-    if !file.exists() {
-        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-        let fresh = tempfile::Builder::new()
-            .prefix(".build-")
-            .suffix(".so")
-            .tempfile_in(folder)?
-            .into_temp_path();
-        compile(&clang, text, &fresh)?;
-        fresh
-            .persist(&file)
-            .with_context(|| file.display().to_string())?;
-    }
+    keep(&file, |fresh| compile(&clang, text, fresh))?;
     Ok(file)
 }
 

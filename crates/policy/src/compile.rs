@@ -81,17 +81,7 @@ pub fn build_cached(source: &Source) -> Result<PathBuf> {
     let cache = cache_dir("policies")?;
     let key = u64::from_be_bytes(hash.finalize()[..8].try_into()?);
     let file = cache.join(format!("{}-{key:016x}.bpf.o", source.name));
-    if !file.exists() {
-        let fresh = tempfile::Builder::new()
-            .prefix(".build-")
-            .suffix(".bpf.o")
-            .tempfile_in(&cache)?
-            .into_temp_path();
-        build(source, &fresh)?;
-        fresh
-            .persist(&file)
-            .with_context(|| file.display().to_string())?;
-    }
+    bpf::keep(&file, |fresh| build(source, fresh))?;
     Ok(file)
 }
 

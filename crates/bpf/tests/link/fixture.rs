@@ -2,31 +2,18 @@
 //! Objects and kernels out of C, and what tests ask of images.
 
 use std::path::Path;
-use std::process::Command;
 
 use bpf::image::{Function, Image};
 use bpf::op::{Alu, Op, Operand, Value};
-use bpf::{Environment, link};
-
-/// The newest clang that knows all of the instruction set.
-fn clang() -> String {
-    if let Ok(program) = std::env::var("SCHEDLAB_CLANG") {
-        return program;
-    }
-    let is_there = |program: &String| {
-        let output = Command::new(program).arg("--version").output();
-        output.is_ok_and(|output| output.status.success())
-    };
-    let numbered = (19..30).rev().map(|version| format!("clang-{version}"));
-    let mut all = numbered.chain(["clang".to_owned()]);
-    all.find(is_there).expect("a clang of version 19 or newer")
-}
+use bpf::{Clang, Environment, link};
 
 /// An object of a file, for a version of the instruction set.
 pub fn compile(source: &Path, cpu: &str, arguments: &[&str]) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let object = folder.path().join("object.bpf.o");
-    let output = Command::new(clang())
+    let output = Clang::find()
+        .expect("a clang that knows all of the instruction set")
+        .command()
         .args([
             "-g",
             "-O2",
