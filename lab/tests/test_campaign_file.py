@@ -15,6 +15,7 @@ machines = ["desktop-4", "server-2x8-smt"]
 on = "sim"
 repetitions = 3
 seed_base = 5
+built_in = true
 [params]
 "latt.duration_s" = 3
 """
@@ -23,11 +24,15 @@ seed_base = 5
 def test_a_file_and_the_command_line_make_the_same_cells(lab: Callable, checkout: Path) -> None:
     (checkout / "campaign.toml").write_text(WHOLE)
     assert lab("run", "campaign.toml", "-o", "one", "--no-report").returncode == 0
-    words = "bfs,bfs:rules=424,cfs -w latt,pipe --load 2 -m desktop-4,server-2x8-smt -n 3 --seed-base 5 -p duration_s=3"
+    words = (
+        "bfs,bfs:rules=424,cfs -w latt,pipe --load 2 -m desktop-4,server-2x8-smt -n 3 --seed-base 5 -p duration_s=3 "
+        "--built-in"
+    )
     assert lab("compare", *words.split(), "-o", "two", "--no-report").returncode == 0
     cells = [json.loads((checkout / name / "manifest.json").read_text())["cells"] for name in ("one", "two")]
     assert cells[0] == cells[1]
     assert len(cells[0]) == 3 * 2 * 1 * 2 * 3
+    assert all(cell["cell"]["built_in"] is True for cell in cells[0])
 
 
 @pytest.mark.parametrize(
@@ -44,6 +49,7 @@ def test_a_file_and_the_command_line_make_the_same_cells(lab: Callable, checkout
         ('schedulers = ["bfs"]\non = "mars"', "campaign.toml: key 'on': expected one of sim, vm, host, got 'mars'\n"),
         ('schedulers = ["bfs"]\nrepetitions = "3"', "campaign.toml: key 'repetitions': expected an integer, got '3'\n"),
         ('schedulers = ["bfs"]\n[params]\nlatt.x = 3', "campaign.toml: key 'params.latt': expected a string or a"),
+        ('schedulers = ["bfs"]\nbuilt_in = 1', "campaign.toml: key 'built_in': expected true or false, got 1\n"),
         ('schedulers = ["bsf"]', "unknown scheduler 'bsf'; did you mean bfs?"),
     ],
 )

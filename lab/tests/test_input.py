@@ -46,6 +46,10 @@ _LATT = ["-w", "latt"]
         (["bfs", *_LATT, "-p", "pip.pairs=3"], "unknown workload 'pip'; known: latt"),
         (["bfs", *_LATT, "--tier", "exact"], "--tier exact: only the virtual machine has tiers (--on vm)"),
         (
+            ["bfs", *_LATT, "--on", "vm", "--built-in"],
+            "--built-in with --on vm: a real kernel loads every policy; only the simulator builds one in",
+        ),
+        (
             ["bfs", *_LATT, "--on", "vm", "-m", "desktop-4"],
             "-m 'desktop-4': in the virtual machine expected a number of CPUs, 1 to 64",
         ),

@@ -118,14 +118,16 @@ def test_three_equals_share_two_cpus(tmp_path: Path) -> None:
         assert schedule.ran_ms(name) == pytest.approx(5000 * 2 / 3, rel=0.1)
 
 
-def test_default_is_eevdf_as_it_is_now(tmp_path: Path) -> None:
-    hashes = set()
-    for scheduler in ("default", "eevdf", "eevdf:rules=7.2"):
-        command = [simulator(), "cell", "--json", "--scheduler", scheduler, "--workload", "hackbench"]
-        run = subprocess.run([*command, "--machine", "desktop-4"], capture_output=True, text=True, cwd=ROOT)
+def test_default_is_eevdf_as_it_is_now_and_built_in() -> None:
+    def trace_hash(*scheduler: str) -> str:
+        command = [simulator(), "cell", "--json", "--workload", "hackbench", "--machine", "desktop-4", "--scheduler"]
+        run = subprocess.run([*command, *scheduler], capture_output=True, text=True, cwd=ROOT)
         assert run.returncode == 0, run.stderr
-        hashes.add(json.loads(run.stdout)["trace_hash"])
-    assert len(hashes) == 1
+        return json.loads(run.stdout)["trace_hash"]
+
+    default = trace_hash("default")
+    assert default == trace_hash("eevdf", "--built-in") == trace_hash("eevdf:rules=7.2", "--built-in")
+    assert default != trace_hash("eevdf")
 
 
 def test_compare_takes_default_in_the_simulator(tmp_path: Path) -> None:

@@ -13,6 +13,9 @@ use crate::digest::hex_digest;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
+    /// The scheduler's code costs what it would as part of the kernel, instead of what it costs as a BPF policy.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub built_in: bool,
     pub digests: Digests,
     pub load: i64,
     pub machine: String,
@@ -52,6 +55,7 @@ pub(crate) mod tests {
 
     pub(crate) fn cell() -> Cell {
         Cell {
+            built_in: false,
             digests: Digests {
                 engine: "0".repeat(16),
                 machine: "1".repeat(16),

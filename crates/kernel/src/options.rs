@@ -20,6 +20,8 @@ pub struct Options {
     /// What a policy may do but a good one does not is an error too: idle CPUs beside waiting tasks, starvation.
     pub strict: bool,
     pub bounds: Bounds,
+    /// The policy's code costs what it would as part of the kernel.
+    pub built_in: bool,
     /// Write the trace as it comes, not in order: nothing is lost if the policy crashes.
     pub trace_at_once: bool,
     /// Instead of the machine's own.
@@ -35,6 +37,9 @@ impl Options {
     /// What differs from the default, as `schedlab-sim cell` takes it.
     pub fn arguments(&self) -> String {
         let mut line = String::new();
+        if self.built_in {
+            line.push_str(" --built-in");
+        }
         if self.strict {
             line.push_str(" --strict");
         }

@@ -87,7 +87,7 @@ impl<'a> Sim<'a> {
             bounds: options.bounds,
         };
         let observers = Observers::new(&plan, machine, looks);
-        let hardware = Hardware::new(machine, options.rt_guard);
+        let hardware = Hardware::new(machine, options.rt_guard, options.built_in);
         let random = plan.stream(u32::MAX, 0);
         let boundary =
             Boundary::new::<Self>(loaded.program.code(&loaded.data, random), cpus, tasks.len());

@@ -26,6 +26,9 @@ pub struct Costs {
     pub switch_ns: u64,
     /// The kernel's part of a wake-up, beside the policy's own.
     pub wakeup_ns: u64,
+    /// What sched_ext's own code adds to a switch and to a wake-up, where the scheduler is a BPF policy.
+    pub ext_switch_ns: u64,
+    pub ext_wakeup_ns: u64,
     /// What sending an inter-processor interrupt costs its sender.
     pub ipi_send_ns: u64,
     /// From sending an interrupt until the other CPU handles it, by [`Distance`].
@@ -87,6 +90,8 @@ impl Default for Costs {
         Self {
             switch_ns: 300,
             wakeup_ns: 200,
+            ext_switch_ns: 180,
+            ext_wakeup_ns: 60,
             ipi_send_ns: 100,
             ipi_ns: [200, 500, 600, 800, 1_200],
             idle_exit_ns: 2_000,

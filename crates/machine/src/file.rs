@@ -115,6 +115,8 @@ fn costs(node: &Node) -> Result<Costs> {
     let Costs {
         switch_ns,
         wakeup_ns,
+        ext_switch_ns,
+        ext_wakeup_ns,
         ipi_send_ns,
         ipi_ns,
         idle_exit_ns,
@@ -147,6 +149,8 @@ fn costs(node: &Node) -> Result<Costs> {
     for (key, cost) in [
         ("switch_ns", switch_ns),
         ("wakeup_ns", wakeup_ns),
+        ("ext_switch_ns", ext_switch_ns),
+        ("ext_wakeup_ns", ext_wakeup_ns),
         ("ipi_send_ns", ipi_send_ns),
         ("idle_exit_ns", idle_exit_ns),
         ("tick_ns", tick_ns),

@@ -87,8 +87,9 @@ pub fn run(
     cell: &Cell,
     sources: &Sources,
     cache: &mut Cache,
-    options: Options,
+    mut options: Options,
 ) -> Result<(Record, Outcome)> {
+    options.built_in = cell.built_in;
     let started = Instant::now();
     let machine = cache.machine(&sources.machine)?;
     let workload = cache.workload(&sources.workload)?;

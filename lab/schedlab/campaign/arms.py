@@ -22,19 +22,26 @@ class Arm:
     scheduler: Scheduler
     tunables: dict[str, str] = field(default_factory=dict)
     control: bool = False  # the second default of the A/A control
+    built_in: bool = False  # simulated as a part of the kernel instead of as a BPF policy
+
+    def runs_as(self, other: "Arm") -> bool:
+        """Whether nothing but the label tells them apart."""
+        mine, theirs = ((arm.scheduler.name, arm.tunables, arm.built_in) for arm in (self, other))
+        return mine == theirs
 
 
-def parse(text: str, place: str) -> list[Arm]:
+def parse(text: str, place: str, built_in: bool = False) -> list[Arm]:
+    """`built_in`: all of them, and not the kernel's own alone, are simulated as parts of the kernel."""
     arms: list[Arm] = []
     parts = [part.strip() for part in text.split(",")]
     if not all(parts):
         raise InputError(f"schedulers '{text}': expected NAME[:KEY=VALUE[+KEY=VALUE…]], separated by commas")
     for entry, part in zip(described.entries(schedulers=parts)["schedulers"], parts, strict=True):
-        arm = _arm(entry, part, place)
+        arm = _arm(entry, part, place, built_in)
         for other in arms:
             if other.label == arm.label:
                 raise InputError(f"schedulers '{text}': '{arm.label}' is given twice")
-            if (other.scheduler.name, other.tunables) == (arm.scheduler.name, arm.tunables):
+            if other.runs_as(arm):
                 raise InputError(f"schedulers '{text}': '{other.label}' and '{arm.label}' are the same scheduler here")
             if other.scheduler.name == arm.scheduler.name and other.scheduler.origin != arm.scheduler.origin:
                 raise InputError(f"schedulers '{text}': two of them are named '{arm.scheduler.name}'")
@@ -42,7 +49,7 @@ def parse(text: str, place: str) -> list[Arm]:
     return arms
 
 
-def _arm(entry: described.Entry, part: str, place: str) -> Arm:
+def _arm(entry: described.Entry, part: str, place: str, built_in: bool) -> Arm:
     # The tunables are what the runners read of it; where a scheduler of that name is, the catalogue knows.
     if "scheduler" not in entry:
         raise InputError(entry["error"])
@@ -53,8 +60,8 @@ def _arm(entry: described.Entry, part: str, place: str) -> Arm:
         if tunables:
             raise InputError(f"scheduler '{part}': the kernel's own scheduler takes no tunables")
         if PLACES[place].simulated:
-            scheduler = _simulated_default(entry["means"])
-    return Arm(label, scheduler, tunables)
+            return Arm(label, _simulated_default(entry["means"]), built_in=True)
+    return Arm(label, scheduler, tunables, built_in=built_in)
 
 
 def _simulated_default(name: str) -> Scheduler:

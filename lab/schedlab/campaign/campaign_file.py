@@ -7,6 +7,7 @@ loads = [1, 4, 15]                # default: each workload's own
 machines = ["desktop-4"]
 on = "sim"                        # a place
 tier = "exact"                    # of the virtual machine
+built_in = true                   # in the simulator: all as parts of the kernel, and not its own scheduler alone
 repetitions = 10
 seed_base = 1
 [params]
@@ -25,7 +26,7 @@ from schedlab.errors import InputError, unknown
 _TEXTS = {"on": [*PLACES], "tier": TIERS}
 _LISTS = {"schedulers": "schedulers", "workloads": "workload_names", "loads": "load", "machines": "machine_names"}
 _NUMBERS = ["repetitions", "seed_base"]
-_KEYS = [*_LISTS, *_TEXTS, *_NUMBERS, "params"]
+_KEYS = [*_LISTS, *_TEXTS, *_NUMBERS, "built_in", "params"]
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -50,6 +51,10 @@ def read(path: Path) -> dict[str, Any]:
             if type(data[key]) is not int:
                 raise InputError(f"{path}: key '{key}': expected an integer, got {data[key]!r}")
             found[key] = data[key]
+    if "built_in" in data:
+        if type(data["built_in"]) is not bool:
+            raise InputError(f"{path}: key 'built_in': expected true or false, got {data['built_in']!r}")
+        found["built_in"] = data["built_in"]
     if "params" in data:
         found["param"] = _params(path, data["params"])
     return found

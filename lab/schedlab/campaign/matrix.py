@@ -160,4 +160,6 @@ def _cell(
             "engine": engine,
         },
     }
+    if arm.built_in:
+        data["built_in"] = True
     return PlannedCell(cells.cell_id(data), data, arm.label, role)

@@ -73,6 +73,7 @@ def request(
     repetitions: int = DEFAULT_REPETITIONS,
     seed_base: int = 1,
     param: list[str] | None = None,
+    built_in: bool = False,
 ) -> Request:
     if not 1 <= repetitions <= MAX_REPETITIONS:
         raise InputError(f"-n {repetitions}: expected 1 to {MAX_REPETITIONS} repetitions")
@@ -80,7 +81,11 @@ def request(
         raise InputError(f"--seed-base {seed_base}: expected 0 or more")
     if tier and place != "vm":
         raise InputError(f"--tier {tier}: only the virtual machine has tiers (--on vm)")
-    chosen = arms.parse(schedulers, place)
+    if built_in and not PLACES[place].simulated:
+        raise InputError(
+            f"--built-in with --on {place}: a real kernel loads every policy; only the simulator builds one in"
+        )
+    chosen = arms.parse(schedulers, place, built_in)
     names = split(workload_names or DEFAULT_WORKLOADS, "-w")
     where = PLACES[place]
     boards = [where.machine(name) for name in split(machine_names or where.default_machine, "-m")]

@@ -46,6 +46,7 @@ def _asked(options: argparse.Namespace) -> Request:
         place=options.on,
         tier=options.tier,
         repetitions=options.repetitions,
+        built_in=options.built_in,
         seed_base=options.seed_base,
         param=(options.param or []) + ([f"scale_pct={options.scale}"] if options.scale else []),
     )

@@ -66,6 +66,12 @@ def _compare(commands: argparse._SubParsersAction) -> None:
         f"(default: {PLACES['vm'].default_machine})",
     )
     where.add_argument(
+        "--built-in",
+        action="store_true",
+        help="in the simulator every scheduler's code costs what it would as part of the kernel, not as a BPF policy; "
+        "so it always is for default",
+    )
+    where.add_argument(
         "--tier",
         choices=TIERS,
         default=None,
@@ -84,6 +90,7 @@ a campaign file, with every key but the first left out or not:
   machines = ["desktop-4"]
   on = "sim"
   tier = "exact"                  # where on = "vm"
+  built_in = true                 # where on = "sim"
   repetitions = 10
   seed_base = 1
   [params]

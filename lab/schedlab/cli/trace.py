@@ -64,5 +64,12 @@ def _traced(options: argparse.Namespace) -> simulated.Traced:
     assert machine.path
     given = request.assign_params(options.param or [], [workload])[workload.name]
     return simulated.Traced(
-        found[0].scheduler.path, workload.path, machine.path, load, options.seed, found[0].tunables, given
+        scheduler=found[0].scheduler.path,
+        workload=workload.path,
+        machine=machine.path,
+        load=load,
+        seed=options.seed,
+        tunables=found[0].tunables,
+        params=given,
+        built_in=found[0].built_in,
     )

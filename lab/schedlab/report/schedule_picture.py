@@ -117,6 +117,7 @@ def _traced(data: dict[str, Any]) -> simulated.Traced:
         data["seed"],
         data["tunables"],
         data["params"],
+        data.get("built_in", False),
     )
 
 

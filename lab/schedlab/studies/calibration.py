@@ -56,12 +56,13 @@ def measure(experiment: Experiment, machine: str, load: int, params: dict[str, i
     """Mean over a few seeds of the calibration's metric in the simulator."""
     wanted = experiment.calibration
     assert wanted is not None
-    arm = arms.parse(experiment.schedulers[wanted.scheduler], "sim")[0]
+    arm = arms.parse(experiment.schedulers[wanted.scheduler], "sim", experiment.built_in)[0]
     command = [
         str(checkout.need_binary("schedlab-sim")),
         "cell",
         "--json",
         *("--scheduler", schedulers.written(arm.scheduler.path, arm.tunables)),
+        *(["--built-in"] if arm.built_in else []),
         *("--workload", str(workloads.find(experiment.workload).path)),
         *("--machine", str(machines.find(machine).path)),
         *("--load", str(load)),

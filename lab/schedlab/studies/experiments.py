@@ -68,7 +68,14 @@ def _rows(experiment: Experiment, machine: str, folder: Path, place: str) -> Ite
 
 def schedulers(experiment: Experiment, place: str) -> dict[str, arms.Arm]:
     """The study's names and what stands for them."""
-    return {name: arms.parse(ours, place)[0] for name, ours in experiment.schedulers.items()}
+    return {
+        name: arms.parse(ours, place, built_in(experiment, place))[0] for name, ours in experiment.schedulers.items()
+    }
+
+
+def built_in(experiment: Experiment, place: str) -> bool:
+    """A real kernel of today loads every policy, whatever the study's was built of."""
+    return experiment.built_in and PLACES[place].simulated
 
 
 @dataclass(frozen=True)
@@ -98,6 +105,7 @@ def parts(study: Study, base: Path, place: str, cpus: str | None, tier: str | No
                     tier=tier,
                     repetitions=n or experiment.repetitions,
                     param=[f"{key}={value}" for key, value in params.items()],
+                    built_in=built_in(experiment, place),
                 ),
                 directory(base, experiment, machine),
             )

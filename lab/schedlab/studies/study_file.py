@@ -4,6 +4,7 @@
 title = "..."
 source = "..."
 seed = "002"                           # its rows in published/claims.csv
+built_in = true                        # its schedulers were parts of their kernels (default: false)
 calibrated = "..."                     # in words: the baseline, and the cells that the parameters below come from
 
 [[experiment]]
@@ -56,6 +57,7 @@ class Experiment:
     machines: list[str]
     loads: list[int | str]
     level: re.Pattern[str] | None
+    built_in: bool
     repetitions: int
     metrics: dict[str, list[str]]  # theirs: ours, to be added up
     params: dict[str, Any]
@@ -102,6 +104,7 @@ def find(name: str) -> Study:
 def read(path: Path) -> Study:
     data = toml.read(path)
     reader = _Reader(path, data, "")
+    built_in = reader.flag("built_in")
     study = Study(
         name=path.stem,
         path=path,
@@ -109,7 +112,9 @@ def read(path: Path) -> Study:
         source=reader.text("source"),
         seed=reader.text("seed"),
         calibrated=reader.text("calibrated"),
-        experiments=[_experiment(path, entry, index) for index, entry in enumerate(reader.list("experiment", dict))],
+        experiments=[
+            _experiment(path, entry, index, built_in) for index, entry in enumerate(reader.list("experiment", dict))
+        ],
     )
     reader.close()
     known = [e.name for e in study.experiments]
@@ -119,7 +124,7 @@ def read(path: Path) -> Study:
     return study
 
 
-def _experiment(path: Path, data: dict[str, Any], index: int) -> Experiment:
+def _experiment(path: Path, data: dict[str, Any], index: int, built_in: bool) -> Experiment:
     reader = _Reader(path, data, f"experiment {index + 1}: ")
     level = reader.text("level", "")
     found = Experiment(
@@ -130,6 +135,7 @@ def _experiment(path: Path, data: dict[str, Any], index: int) -> Experiment:
         machines=reader.list("machines", str),
         loads=reader.list("loads", int, str),
         level=reader.pattern("level", level) if level else None,
+        built_in=built_in,
         repetitions=reader.number("repetitions", 5),
         metrics={theirs: ours.split(" + ") for theirs, ours in reader.table("metrics", str).items()},
         params=reader.table("params", str, int, float, default={}),
@@ -191,6 +197,12 @@ class _Reader:
         value = self.take(key, default, "a string")
         if not isinstance(value, str):
             raise self.wrong(key, "a string", value)
+        return value
+
+    def flag(self, key: str) -> bool:
+        value = self.take(key, False, "true or false")
+        if type(value) is not bool:
+            raise self.wrong(key, "true or false", value)
         return value
 
     def number(self, key: str, default: int) -> int:

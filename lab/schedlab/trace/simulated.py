@@ -39,6 +39,7 @@ class Traced:
     seed: int
     tunables: Mapping[str, str] = field(default_factory=dict)
     params: Mapping[str, str] = field(default_factory=dict)
+    built_in: bool = False
 
     def command(self, trace: str) -> list[str]:
         command = [
@@ -51,6 +52,8 @@ class Traced:
             *("--seed", str(self.seed)),
             *("--trace", trace),
         ]
+        if self.built_in:
+            command.append("--built-in")
         for key, value in self.params.items():
             command += ["--param", f"{key}={value}"]
         return command

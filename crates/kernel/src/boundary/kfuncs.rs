@@ -38,12 +38,12 @@ kfuncs! {
         insert::<K>(host, p, Verdict { dsq_id, slice, vtime, enq_flags: enq_flags | ENQ_PRIQ });
         true
     };
-    613 [133] scx_bpf_dsq_move_to_local(dsq_id: u64) -> bool = |host| back::<K>(host).move_to_local(dsq_id);
+    613 [203] scx_bpf_dsq_move_to_local(dsq_id: u64) -> bool = |host| back::<K>(host).move_to_local(dsq_id);
     612..615 [~113] scx_bpf_dispatch(p: Task, dsq_id: u64, slice: u64, enq_flags: u64) =
         |host| insert::<K>(host, p, Verdict { dsq_id, slice, vtime: 0, enq_flags });
     612..615 [~123] scx_bpf_dispatch_vtime(p: Task, dsq_id: u64, slice: u64, vtime: u64, enq_flags: u64) =
         |host| insert::<K>(host, p, Verdict { dsq_id, slice, vtime, enq_flags: enq_flags | ENQ_PRIQ });
-    612..615 [~133] scx_bpf_consume(dsq_id: u64) -> bool = |host| back::<K>(host).move_to_local(dsq_id);
+    612..615 [~203] scx_bpf_consume(dsq_id: u64) -> bool = |host| back::<K>(host).move_to_local(dsq_id);
 
     612 [145] bpf_iter_scx_dsq_new(it: *mut DsqIter, dsq_id: u64, flags: u64) -> i32 =
         |host| walk_new::<K>(host, it, dsq_id, flags);
@@ -51,18 +51,18 @@ kfuncs! {
     612 [73] bpf_iter_scx_dsq_destroy(it: *mut DsqIter) = |host| (*it).opaque[0] = 0;
     613 [~5] scx_bpf_dsq_move_set_slice(it: *mut DsqIter, slice: u64) = |host| set_slice(it, slice);
     613 [5] scx_bpf_dsq_move_set_vtime(it: *mut DsqIter, vtime: u64) = |host| set_vtime(it, vtime);
-    613 [210] scx_bpf_dsq_move(it: *mut DsqIter, p: Task, dsq_id: u64, enq_flags: u64) -> bool =
+    613 [138] scx_bpf_dsq_move(it: *mut DsqIter, p: Task, dsq_id: u64, enq_flags: u64) -> bool =
         |host| move_walked::<K>(host, it, p, dsq_id, enq_flags);
-    613 [226] scx_bpf_dsq_move_vtime(it: *mut DsqIter, p: Task, dsq_id: u64, enq_flags: u64) -> bool =
+    613 [262] scx_bpf_dsq_move_vtime(it: *mut DsqIter, p: Task, dsq_id: u64, enq_flags: u64) -> bool =
         |host| move_walked::<K>(host, it, p, dsq_id, enq_flags | ENQ_PRIQ);
     612..615 [~5] scx_bpf_dispatch_from_dsq_set_slice(it: *mut DsqIter, slice: u64) = |host| set_slice(it, slice);
     612..615 [~5] scx_bpf_dispatch_from_dsq_set_vtime(it: *mut DsqIter, vtime: u64) = |host| set_vtime(it, vtime);
-    612..615 [~210] scx_bpf_dispatch_from_dsq(it: *mut DsqIter, p: Task, dsq_id: u64, enq_flags: u64) -> bool =
+    612..615 [~138] scx_bpf_dispatch_from_dsq(it: *mut DsqIter, p: Task, dsq_id: u64, enq_flags: u64) -> bool =
         |host| move_walked::<K>(host, it, p, dsq_id, enq_flags);
-    612..615 [~226] scx_bpf_dispatch_vtime_from_dsq(it: *mut DsqIter, p: Task, dsq_id: u64, enq_flags: u64) -> bool =
+    612..615 [~262] scx_bpf_dispatch_vtime_from_dsq(it: *mut DsqIter, p: Task, dsq_id: u64, enq_flags: u64) -> bool =
         |host| move_walked::<K>(host, it, p, dsq_id, enq_flags | ENQ_PRIQ);
 
-    612 [110] scx_bpf_kick_cpu(cpu: i32, flags: u64) = |host| back::<K>(host).kick(cpu, flags);
+    612 [171] scx_bpf_kick_cpu(cpu: i32, flags: u64) = |host| back::<K>(host).kick(cpu, flags);
     612 [~250] scx_bpf_select_cpu_dfl(p: Task, prev_cpu: i32, wake_flags: u64, is_idle: *mut bool) -> i32 =
         |host| select_cpu_dfl::<K>(host, p, prev_cpu, wake_flags, is_idle);
     612 [157] scx_bpf_pick_idle_cpu(cpus_allowed: Mask, flags: u64) -> i32 = |host| {
@@ -83,7 +83,7 @@ kfuncs! {
     612 [50] scx_bpf_get_idle_smtmask() -> Mask = |host| (*host.cast::<World>()).idle_smt;
     612 [3] scx_bpf_put_idle_cpumask(idle_mask: Mask) = |host| ();
 
-    612 [~8] scx_bpf_task_running(p: *const TaskStruct) -> bool = |host| {
+    612 [10] scx_bpf_task_running(p: *const TaskStruct) -> bool = |host| {
         let kernel = back::<K>(host);
         let task = kernel.boundary().view.task_of(p);
         task.is_some_and(|task| kernel.task_running(task))

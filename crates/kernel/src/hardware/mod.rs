@@ -19,19 +19,27 @@ pub struct Hardware {
     pub tick_ns: u64,
     pub rt_guard: RtGuard,
     pub rt_kernel: RtKernel,
+    /// The scheduler is part of the kernel, and no BPF policy.
+    pub built_in: bool,
 }
 
 impl Hardware {
-    pub fn new(machine: &Machine, rt_guard: Option<RtGuard>) -> Self {
+    pub fn new(machine: &Machine, rt_guard: Option<RtGuard>, built_in: bool) -> Self {
         let topology = Topology::new(&machine.topology);
+        let mut costs = machine.costs.clone();
+        if !built_in {
+            costs.wakeup_ns += costs.ext_wakeup_ns;
+            costs.switch_ns += costs.ext_switch_ns;
+        }
         Self {
             domains: Domains::new(&topology),
-            locks: LockCosts::new(&machine.costs),
-            costs: machine.costs.clone(),
+            locks: LockCosts::new(&costs),
+            costs,
             topology,
             tick_ns: 1_000_000_000 / u64::from(machine.hz),
             rt_guard: rt_guard.unwrap_or(machine.rt_guard),
             rt_kernel: machine.rt_kernel,
+            built_in,
         }
     }
 }

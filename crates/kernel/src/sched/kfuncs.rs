@@ -69,7 +69,12 @@ impl Kernel for Sim<'_> {
 
     #[inline]
     fn charge_policy(&mut self, work: Work) {
-        self.clock.at_ns += work.native() * self.machine.costs.policy_instruction_ps / 1_000;
+        let native = if self.machine.built_in {
+            work.built_in()
+        } else {
+            work.native()
+        };
+        self.clock.at_ns += native * self.machine.costs.policy_instruction_ps / 1_000;
     }
 
     #[cold]

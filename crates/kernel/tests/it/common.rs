@@ -49,6 +49,8 @@ pub fn no_costs() -> Costs {
     Costs {
         switch_ns: 0,
         wakeup_ns: 0,
+        ext_switch_ns: 0,
+        ext_wakeup_ns: 0,
         ipi_send_ns: 0,
         ipi_ns: [0; 5],
         idle_exit_ns: 0,

@@ -2,11 +2,12 @@
 //! What costs add, to the nanosecond.
 
 use cell::Status;
+use kernel::Options;
 use machine::{Costs, IdleState};
 use workload::plan::{End, Inst, QueueArray, QueueKind, QueueRef, Value};
 
 use crate::common::{
-    MS, free, group, machine_of, no_costs, plan, run, run_for, shape, sleep_for, sleepers,
+    MS, free, group, machine_of, no_costs, plan, run, run_for, shape, simulate, sleep_for, sleepers,
 };
 
 fn elapsed_ns(machine: &machine::Machine, plan: workload::plan::Plan) -> u64 {
@@ -41,6 +42,8 @@ fn each_cost_is_added_where_it_arises() {
     // In twice; the switches to idle do not delay anybody.
     assert_eq!(cost(&|costs| costs.switch_ns = 7), 14);
     assert_eq!(cost(&|costs| costs.wakeup_ns = 7), 14);
+    assert_eq!(cost(&|costs| costs.ext_switch_ns = 7), 14);
+    assert_eq!(cost(&|costs| costs.ext_wakeup_ns = 7), 14);
     assert_eq!(cost(&|costs| costs.idle_exit_ns = 7), 14);
     // The sleep is not long enough for the last of the deeper states.
     let states = [(9, 1_000), (11, 19_000), (13, 21_000)];
@@ -77,6 +80,32 @@ fn each_cost_is_added_where_it_arises() {
         footprint(&|costs| costs.refill_kib_ns = [1, 2, 3, 4, 5], 2),
         40_000 + 2 * 8 * 3 + 2 * 8
     );
+}
+
+/// What a policy's code adds to two bursts, loaded and built in.
+fn code_ns(change: &dyn Fn(&mut Costs)) -> [u64; 2] {
+    let mut costs = no_costs();
+    change(&mut costs);
+    let machine = machine_of(shape(1, 1, 1, 1), costs);
+    [false, true].map(|built_in| {
+        let options = Options {
+            built_in,
+            ..Options::default()
+        };
+        let program = vec![run_for(10_000), sleep_for(20_000), run_for(10_000)];
+        let outcome = simulate(&machine, one(program), "vtime", options);
+        assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+        (outcome.metrics["elapsed_s"] * 1e9).round() as u64 - 40_000
+    })
+}
+
+#[test]
+fn what_is_built_in_pays_for_its_instructions_alone() {
+    assert_eq!(code_ns(&|costs| costs.ext_switch_ns = 7), [14, 0]);
+    assert_eq!(code_ns(&|costs| costs.ext_wakeup_ns = 7), [14, 0]);
+    // Both run the same instructions, and only one of them crosses a boundary.
+    let [loaded, built_in] = code_ns(&|costs| costs.policy_instruction_ps = 1_000);
+    assert!(0 < built_in && built_in < loaded, "{built_in} {loaded}");
 }
 
 /// Three messages of 1 KiB are sent on CPU 0, then received on `reader`: what fetching them adds.

@@ -59,8 +59,8 @@ fn golden_hashes() {
 }
 
 const GOLDEN: [&str; 4] = [
-    "eb23277061a5eea6",
-    "2b705f446849853c",
-    "92f15835ca423ab0",
-    "8b044d4c6e649851",
+    "b6e59d9c13bbfc54",
+    "9b60524138eca4b3",
+    "909b5279beea8af4",
+    "c20124e098f7ab94",
 ];

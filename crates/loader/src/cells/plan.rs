@@ -147,6 +147,7 @@ mod tests {
 
     fn cell() -> Cell {
         Cell {
+            built_in: false,
             digests: Digests::default(),
             load: 1,
             machine: "host".into(),

@@ -6,7 +6,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use cell::{Arm, Cell, Digests, Status, assignments};
+use cell::{Arm, Cell, DEFAULT, Digests, Status, assignments};
 use clap::Args;
 use kernel::{Execution, Options, RtGuard};
 
@@ -43,6 +43,9 @@ pub struct CellArgs {
         RtGuard::names()
     ))]
     rt_guard: Option<String>,
+    /// The scheduler's code costs what it would as part of the kernel; so it is for `default`
+    #[arg(long)]
+    built_in: bool,
     /// Idle CPUs beside waiting tasks, starvation and lost tasks are failures
     #[arg(long)]
     strict: bool,
@@ -68,6 +71,7 @@ pub fn run(args: &CellArgs) -> Result<u8> {
     let workload = cache.workload(&sources.workload)?;
     let machine = cache.machine(&sources.machine)?;
     let cell = Cell {
+        built_in: args.built_in || arm.scheduler == DEFAULT,
         digests: Digests::default(),
         load: match args.load {
             Some(load) => load,
