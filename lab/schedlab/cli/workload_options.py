@@ -53,14 +53,22 @@ def _record(commands: argparse._SubParsersAction) -> None:
 _CALIBRATE_EPILOG = """\
 The profile has, for each kind of task, how long it runs between two blocks and how long it
 blocks: quantiles as a table that a workload file takes as it is, median and sigma. Where
-there is no tracing, only what the kernel accounts for each process."""
+there is no tracing, only what the kernel accounts for each process.
+
+'calibrate machine -o machines/NAME.toml' measures what things cost instead: it runs the
+probes in machines/probes, and finds the costs with which the simulator takes as long."""
 
 
 def _calibrate(commands: argparse._SubParsersAction) -> None:
-    usage = "schedlab calibrate WORKLOAD [options]"
+    usage = "schedlab calibrate WORKLOAD|machine [options]"
     parser = add(commands, "calibrate", "calibrate.calibrate", usage=usage, epilog=_CALIBRATE_EPILOG)
-    parser.add_argument("workload", metavar="WORKLOAD", help="a workload of 'schedlab list workloads', or a file")
+    parser.add_argument(
+        "workload", metavar="WORKLOAD", help="a workload of 'schedlab list workloads', or a file; or machine"
+    )
     parser.add_argument("--load", metavar="N", type=int, help="its load (default: the least its file offers)")
+    parser.add_argument(
+        "-n", "--repetitions", metavar="N", type=int, default=3, help="of each probe of a machine (default: 3)"
+    )
     parser.add_argument("-p", "--param", metavar="K=V", action="append", default=[], help="a parameter of the workload")
     parser.add_argument("--from", dest="source", metavar="TRACE", help="of a trace that is there, of the same workload")
     parser.add_argument("--root", metavar="TASK", help="which program of that trace: its PID or name")

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The probes: which small workload tells which cost.
+
+A probe is measured under the kernel's own scheduler, or under a policy where a switch or a wake-up is part of it: what
+a policy executes is counted, and what the kernel's own scheduler does is not. Each cost is found with the others as
+they are known so far, again and again until none changes: a ring of tasks shows the wake-up once a switch's cost is
+known.
+Probes are never workloads of a comparison, so that what a machine file predicts there is prediction.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from schedlab import checkout
+from schedlab.catalogue.schedulers import DEFAULT
+
+INSTRUCTION = "policy_instruction_ps"
+# What it does is little, and counted.
+_TRIVIAL = "vtime"
+_SPIN = "./machines/probes/scx_spin.bpf.c"
+# These have a value for each distance between two CPUs; the probes know one.
+BY_DISTANCE = ("ipi_ns", "lock_transfer_ns", "refill_kib_ns")
+# What no probe tells apart from the rest, or has a place to tell.
+UNMEASURED = ("ipi_send_ns", "lock_hold_ns", "lock_transfer_ns", "disk_request_ns", "disk_kib_ns", "smt_speed_pct")
+
+
+@dataclass(frozen=True)
+class Probe:
+    cost: str  # of the machine file
+    workload: str  # in machines/probes
+    load: int
+    scheduler: str = DEFAULT
+    params: Mapping[str, str] = field(default_factory=dict, hash=False)
+    metric: str = "elapsed_s"
+    least_cpus: int = 1
+
+    @property
+    def path(self) -> Path:
+        return checkout.root() / "machines/probes" / f"{self.workload}.toml"
+
+    @property
+    def name(self) -> str:
+        """Of its measurement, which several costs may share."""
+        words = [self.workload, *(f"{key}={value}" for key, value in self.params.items()), self.scheduler]
+        return " ".join(words)
+
+
+PROBES = [
+    # So many instructions that whatever else the hops cost is small beside them.
+    Probe(INSTRUCTION, "ring", 3, scheduler=f"{_SPIN}:loops=50000", params={"rounds": "200"}),
+    Probe("syscall_ns", "own-queue", 1),
+    Probe("copy_kib_ns", "own-queue", 1, params={"bytes": "4096"}),
+    Probe("socket_ns", "own-queue", 1, params={"kind": "socket"}),
+    Probe("tcp_ns", "own-queue", 1, params={"kind": "tcp"}),
+    Probe("tick_ns", "work", 1),
+    Probe("switch_ns", "turns", 2, scheduler=_TRIVIAL),
+    Probe("wakeup_ns", "ring", 3, scheduler=_TRIVIAL),
+    Probe("refill_kib_ns", "cold", 2),
+    Probe("idle_exit_ns", "sleeps", 1),
+    Probe("fork_ns", "children", 1, metric="turnaround_us"),
+    Probe("exit_ns", "children", 1),
+    Probe("exec_ns", "children", 1, params={"execs": "5"}),
+    Probe("thread_ns", "threads", 1),
+    Probe("ipi_ns", "across", 2, least_cpus=2),
+]
+
+# Which no cost is found by: how far the simulator is off there says how good the file is.
+CHECKS = [
+    Probe("", "ring", 2),
+    Probe("", "ring", 3, scheduler="eevdf"),
+    Probe("", "ring", 3, scheduler="bfs"),
+]
+# Instructions of sched_ext's own code for a switch and a wake-up (docs/simulator.md).
+EXT_INSTRUCTIONS = {"ext_switch_ns": 600, "ext_wakeup_ns": 210}

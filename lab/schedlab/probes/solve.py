@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The cost with which the simulator takes as long for a probe as the machine did."""
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab import checkout
+from schedlab.catalogue import schedulers
+from schedlab.collect.histogram import ns_per_unit
+from schedlab.collect.records import parse
+from schedlab.errors import LabError
+from schedlab.probes.machine_file import Description, text
+from schedlab.probes.probe import EXT_INSTRUCTIONS, INSTRUCTION, Probe
+
+_PASSES = 6
+_SETTLED = 0.002
+_STEPS = 8
+_FIRST = 1_000
+_MOST = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Found:
+    """A cost, and the least and greatest that single repetitions give."""
+
+    value: int
+    low: int
+    high: int
+    reached: float  # the simulator's time over the machine's
+
+
+def solve_all(
+    measured: Mapping[Probe, Sequence[float]], machine: Description
+) -> tuple[Description, dict[Probe, Found]]:
+    """Every probe's cost, and the machine with them; values of the probes in their metrics' units."""
+    found: dict[Probe, Found] = {}
+    for _ in range(_PASSES):
+        before = machine.costs
+        for probe, values in measured.items():
+            found[probe] = _solve(probe, values, machine)
+            machine = machine.with_cost(probe.cost, found[probe].value)
+            if probe.cost == INSTRUCTION:
+                machine = with_ext(machine)
+        if all(abs(value - before.get(cost, 0)) <= _SETTLED * value for cost, value in machine.costs.items()):
+            break
+    for probe, one in found.items():
+        spread = "" if one.low == one.high else f"{one.low:_} to {one.high:_} by single runs; "
+        machine = machine.with_cost(probe.cost, one.value, f"{spread}{probe.name}")
+    return machine, found
+
+
+def with_ext(machine: Description) -> Description:
+    for cost, instructions in EXT_INSTRUCTIONS.items():
+        value = round(instructions * machine.costs[INSTRUCTION] / 1_000)
+        machine = machine.with_cost(cost, value, f"{instructions} instructions")
+    return machine
+
+
+def _solve(probe: Probe, measured: Sequence[float], machine: Description) -> Found:
+    value, reached = _cost(probe, sum(measured) / len(measured), machine)
+    ends = sorted(_cost(probe, end, machine)[0] for end in {min(measured), max(measured)})
+    return Found(value, ends[0], ends[-1], reached)
+
+
+def _cost(probe: Probe, target: float, machine: Description) -> tuple[int, float]:
+    """Time grows with a cost in proportion, but for ticks that fall elsewhere: a few steps of the secant are enough."""
+    low, high = 0, _FIRST
+    at_low = simulated(probe, machine.with_cost(probe.cost, low))
+    if at_low >= target:
+        return 0, at_low / target
+    tried = {low: at_low}
+    while high not in tried and len(tried) < _STEPS:
+        tried[high] = simulated(probe, machine.with_cost(probe.cost, high))
+        if tried[high] == tried[low]:
+            raise LabError(f"{probe.name}: the simulator's time does not depend on {probe.cost}")
+        step = (target - tried[high]) * (high - low) / (tried[high] - tried[low])
+        low, high = high, min(max(round(high + step), 0), _MOST)
+    best = min(tried, key=lambda value: abs(tried[value] - target))
+    return best, tried[best] / target
+
+
+def simulated(probe: Probe, machine: Description) -> float:
+    """The probe's metric in the simulator, seed 1."""
+    with tempfile.TemporaryDirectory(prefix="schedlab-probe-") as folder:
+        file = Path(folder, f"{machine.name}.toml")
+        file.write_text(text(machine), encoding="utf-8")
+        name, _, tunables = probe.scheduler.partition(":")
+        path = schedulers.find(name).path or name
+        command = [str(checkout.need_binary("schedlab-sim")), "cell", "--json"]
+        command += ["--scheduler", f"{path}:{tunables}".removesuffix(":"), "--workload", str(probe.path)]
+        command += ["--machine", str(file), "--load", str(probe.load)]
+        for key, value in probe.params.items():
+            command += ["--param", f"{key}={value}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=checkout.root())
+    if done.returncode:
+        raise LabError(f"{probe.name}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
+    data = json.loads(done.stdout)
+    record = parse(data, data["id"])
+    if probe.metric in record.histograms:
+        return record.histograms[probe.metric].mean_ns / ns_per_unit(probe.metric)
+    return record.metrics[probe.metric]
