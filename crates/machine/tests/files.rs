@@ -35,6 +35,7 @@ fn every_file_loads_under_its_own_name() {
         "desktop-4",
         "desktop-8-smt",
         "e5200",
+        "guest-exact-1",
         "i7-2620m",
         "i7-3770k",
         "laptop",

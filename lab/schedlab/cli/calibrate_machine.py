@@ -19,7 +19,7 @@ from schedlab.collect.records import Record
 from schedlab.errors import InputError, LabError
 from schedlab.export import results
 from schedlab.probes.machine_file import Description, Topology, text
-from schedlab.probes.probe import CHECKS, PROBES, UNMEASURED, Probe
+from schedlab.probes.probe import CHECKS, METRIC, PROBES, UNMEASURED, Probe
 from schedlab.probes.solve import simulated, solve_all
 
 NAME = "machine"  # in the place of a workload's
@@ -73,7 +73,7 @@ def _measure(
         if record.status != "ok":
             raise LabError(f"{probe.name}: {record.status}: {record.reason}")
     rows = [row for row in results.rows(manifest, found) if row["label"] == asked.arms[0].label]
-    values = [row["value"] for row in rows if row["metric"] == probe.metric and row["role"] == MEASURED]
+    values = [row["value"] for row in rows if row["metric"] == METRIC and row["role"] == MEASURED]
     if len(values) < options.repetitions:
         raise LabError(f"{probe.name}: {len(values)} of {options.repetitions} runs")
     return values, next(iter(found.values()))

@@ -15,6 +15,7 @@ from pathlib import Path
 from schedlab import checkout
 from schedlab.catalogue.schedulers import DEFAULT
 
+METRIC = "elapsed_s"  # of all of them
 INSTRUCTION = "policy_instruction_ps"
 # What it does is little, and counted.
 _TRIVIAL = "vtime"
@@ -32,7 +33,6 @@ class Probe:
     load: int
     scheduler: str = DEFAULT
     params: Mapping[str, str] = field(default_factory=dict, hash=False)
-    metric: str = "elapsed_s"
     least_cpus: int = 1
 
     @property
@@ -51,15 +51,16 @@ PROBES = [
     Probe(INSTRUCTION, "ring", 3, scheduler=f"{_SPIN}:loops=50000", params={"rounds": "200"}),
     Probe("syscall_ns", "own-queue", 1),
     Probe("copy_kib_ns", "own-queue", 1, params={"bytes": "4096"}),
-    Probe("socket_ns", "own-queue", 1, params={"kind": "socket"}),
-    Probe("tcp_ns", "own-queue", 1, params={"kind": "tcp"}),
+    Probe("socket_ns", "own-queue", 1, params={"kind": "socket", "bytes": "100"}),
+    Probe("tcp_ns", "own-queue", 1, params={"kind": "tcp", "bytes": "100"}),
     Probe("tick_ns", "work", 1),
     Probe("switch_ns", "turns", 2, scheduler=_TRIVIAL),
     Probe("wakeup_ns", "ring", 3, scheduler=_TRIVIAL),
     Probe("refill_kib_ns", "cold", 2),
     Probe("idle_exit_ns", "sleeps", 1),
-    Probe("fork_ns", "children", 1, metric="turnaround_us"),
-    Probe("exit_ns", "children", 1),
+    Probe("exit_ns", "ends", 64),
+    # With what a new process does before its program.
+    Probe("fork_ns", "children", 1),
     Probe("exec_ns", "children", 1, params={"execs": "5"}),
     Probe("thread_ns", "threads", 1),
     Probe("ipi_ns", "across", 2, least_cpus=2),

@@ -10,11 +10,10 @@ from pathlib import Path
 
 from schedlab import checkout
 from schedlab.catalogue import schedulers
-from schedlab.collect.histogram import ns_per_unit
 from schedlab.collect.records import parse
 from schedlab.errors import LabError
 from schedlab.probes.machine_file import Description, text
-from schedlab.probes.probe import EXT_INSTRUCTIONS, INSTRUCTION, Probe
+from schedlab.probes.probe import EXT_INSTRUCTIONS, INSTRUCTION, METRIC, Probe
 
 _PASSES = 6
 _SETTLED = 0.002
@@ -36,7 +35,7 @@ class Found:
 def solve_all(
     measured: Mapping[Probe, Sequence[float]], machine: Description
 ) -> tuple[Description, dict[Probe, Found]]:
-    """Every probe's cost, and the machine with them; values of the probes in their metrics' units."""
+    """Every probe's cost, and the machine with them; values of the probes in seconds."""
     found: dict[Probe, Found] = {}
     for _ in range(_PASSES):
         before = machine.costs
@@ -84,7 +83,7 @@ def _cost(probe: Probe, target: float, machine: Description) -> tuple[int, float
 
 
 def simulated(probe: Probe, machine: Description) -> float:
-    """The probe's metric in the simulator, seed 1."""
+    """What the probe takes in the simulator, in seconds, with seed 1."""
     with tempfile.TemporaryDirectory(prefix="schedlab-probe-") as folder:
         file = Path(folder, f"{machine.name}.toml")
         file.write_text(text(machine), encoding="utf-8")
@@ -100,6 +99,4 @@ def simulated(probe: Probe, machine: Description) -> float:
         raise LabError(f"{probe.name}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
     data = json.loads(done.stdout)
     record = parse(data, data["id"])
-    if probe.metric in record.histograms:
-        return record.histograms[probe.metric].mean_ns / ns_per_unit(probe.metric)
-    return record.metrics[probe.metric]
+    return record.metrics[METRIC]
