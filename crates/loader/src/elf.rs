@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Where a policy's globals lie inside its data sections.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use object::{Object, ObjectSection, ObjectSymbol};
 
 /// One global variable.
@@ -22,24 +22,31 @@ impl<'data> Layout<'data> {
         })
     }
 
-    /// The variable `name` of section `.rodata` or `.bss`.
-    pub fn find(&self, section: &str, name: &str) -> Result<Variable> {
-        let symbol = self.file.symbols().find(|symbol| symbol.name() == Ok(name));
-        let symbol = symbol.with_context(|| format!("the policy has no global '{name}'"))?;
-        let home = symbol
-            .section_index()
-            .and_then(|index| self.file.section_by_index(index).ok());
-        let home = home
-            .and_then(|home| home.name().ok().map(str::to_owned))
-            .unwrap_or_default();
-        ensure!(
-            home == section,
-            "the policy's global '{name}' lies in {home}, not in {section}"
-        );
-        Ok(Variable {
-            offset: symbol.address() as usize,
-            size: symbol.size() as usize,
-        })
+    /// The variable `name` of section `.rodata`, `.data` or `.bss`, if it is there.
+    pub fn find(&self, section: &str, name: &str) -> Option<Variable> {
+        self.variables(section)
+            .find_map(|(found, variable)| (found == name).then_some(variable))
+    }
+
+    /// The same of a variable that is there in every policy made with `include/`.
+    pub fn expect(&self, section: &str, name: &str) -> Result<Variable> {
+        self.find(section, name)
+            .with_context(|| format!("the policy has no global '{name}' in {section}"))
+    }
+
+    /// Everything in a section that has a name.
+    pub fn variables(&self, section: &str) -> impl Iterator<Item = (&str, Variable)> {
+        let home = self.file.section_by_name(section).map(|home| home.index());
+        self.file
+            .symbols()
+            .filter(move |symbol| home.is_some() && symbol.section_index() == home)
+            .filter_map(|symbol| {
+                let variable = Variable {
+                    offset: symbol.address() as usize,
+                    size: symbol.size() as usize,
+                };
+                Some((symbol.name().ok()?, variable))
+            })
     }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Why a scheduler ended, as `exit_info` of `include/scx.h` holds it.
+//! Why a scheduler ended, as the policy records it: in `exit_info` with `include/scx.h`, in `uei` with scx's own headers.
 
 use std::fmt;
+use std::ptr::NonNull;
 
 /// `SCX_EXIT_UNREG`: we detached it ourselves.
 const BY_USER: i32 = 64;
@@ -22,22 +23,31 @@ pub struct Exit {
     pub dump: String,
 }
 
-/// The C structure, byte for byte.
+/// The C structure, byte for byte: all of `struct user_exit_info`, and what `exit_info` begins with.
 #[repr(C)]
 pub struct RawExitInfo {
     kind: i32,
     code: i64,
     reason: [u8; 128],
     message: [u8; 1024],
-    dump: [u8; 32_768],
+}
+
+/// What follows in `exit_info`.
+pub type RawDump = [u8; 32_768];
+
+/// Where in memory a loaded policy records its end.
+pub struct Place {
+    pub info: NonNull<RawExitInfo>,
+    pub dump: Option<NonNull<RawDump>>,
 }
 
 impl Exit {
     /// `None` while the scheduler runs.
     ///
     /// # Safety
-    /// `raw` is the policy's mapped `exit_info`; the kernel writes `kind` last.
-    pub unsafe fn read(raw: *const RawExitInfo) -> Option<Self> {
+    /// The place lies in memory that is mapped; the kernel writes `kind` last.
+    pub unsafe fn read(place: &Place) -> Option<Self> {
+        let raw = place.info.as_ptr();
         // SAFETY: as above; the kernel writes while we read, hence volatile.
         let kind = unsafe { (&raw const (*raw).kind).read_volatile() };
         if kind == 0 {
@@ -46,12 +56,14 @@ impl Exit {
         std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
         // SAFETY: as above.
         let info = unsafe { raw.read_volatile() };
+        // SAFETY: as above.
+        let dump = place.dump.map(|dump| text(unsafe { dump.as_ref() }));
         Some(Self {
             kind,
             code: info.code,
             reason: text(&info.reason),
             message: text(&info.message),
-            dump: text(&info.dump),
+            dump: dump.unwrap_or_default(),
         })
     }
 
@@ -95,14 +107,12 @@ fn text(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    #[expect(clippy::large_stack_arrays, reason = "the policy's structure as it is")]
     fn raw(kind: i32, code: i64, reason: &str, message: &str) -> RawExitInfo {
         let mut info = RawExitInfo {
             kind,
             code,
             reason: [0; 128],
             message: [0; 1024],
-            dump: [0; 32_768],
         };
         info.reason[..reason.len()].copy_from_slice(reason.as_bytes());
         info.message[..message.len()].copy_from_slice(message.as_bytes());
@@ -110,8 +120,12 @@ mod tests {
     }
 
     fn read(info: &RawExitInfo) -> Option<Exit> {
+        let place = Place {
+            info: info.into(),
+            dump: None,
+        };
         // SAFETY: a whole structure.
-        unsafe { Exit::read(info) }
+        unsafe { Exit::read(&place) }
     }
 
     #[test]
@@ -133,6 +147,19 @@ mod tests {
             exit.to_string(),
             "runnable task stall (stress-ng[88] failed to run for 30.1s)"
         );
+    }
+
+    #[test]
+    fn a_dump_is_there_where_the_policy_keeps_one() {
+        let (info, mut dump) = (raw(1024, 0, "runtime error", ""), Box::new([0; 32_768]));
+        dump[..4].copy_from_slice(b"CPUs");
+        let place = Place {
+            info: (&info).into(),
+            dump: Some(dump.as_ref().into()),
+        };
+        // SAFETY: both are whole.
+        assert_eq!(unsafe { Exit::read(&place) }.unwrap().dump, "CPUs");
+        assert_eq!(read(&info).unwrap().dump, "");
     }
 
     #[test]

@@ -4,13 +4,14 @@
 //! Every folder of `schedulers/` is built into this crate as a BPF object ([`schedulers`]); what a policy says about
 //! itself decides its options. No line here knows a policy by name.
 //!
-//! [`running`] is a scheduler in the kernel, from opening its object to detaching it; [`exit`] says why it ended, and
-//! [`log`] what libbpf and the verifier said. [`sysfs`], [`topology`] and [`kernel`] read what the system tells about
-//! itself; [`elf`], [`stats`] and [`monitor`] read a policy's counters. [`cells`] runs a shard's cells, and [`cli`] has
-//! the command lines.
+//! [`running`] is a scheduler in the kernel, from opening its object to detaching it; [`constants`] are those of the
+//! kernel that it is told, [`exit`] says why it ended, and [`log`] what libbpf and the verifier said. [`sysfs`],
+//! [`topology`] and [`kernel`] read what the system tells about itself; [`elf`], [`stats`] and [`monitor`] read a
+//! policy's counters. [`cells`] runs a shard's cells, and [`cli`] has the command lines.
 
 pub mod cells;
 pub mod cli;
+pub mod constants;
 pub mod elf;
 pub mod error;
 pub mod exit;

@@ -61,7 +61,7 @@ fn read(scheduler: &Scheduler, map: &MapHandle) -> Result<Stats> {
     let layout = Layout::of(scheduler.elf)?;
     let mut stats = Stats::new();
     for stat in scheduler.manifest()?.stats {
-        let variable = layout.find(".bss", &format!("stat_{}", stat.name))?;
+        let variable = layout.expect(".bss", &format!("stat_{}", stat.name))?;
         let counter = bss.get(variable.offset..variable.offset + variable.size);
         let counter =
             counter.context("the running scheduler is another build: use its own scx program")?;

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::ptr::NonNull;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use libbpf_rs::btf::types::{MemberAttr, Struct};
 use libbpf_rs::{
     AsRawLibbpf, Btf, Link, MapCore, MapType, Object, ObjectBuilder, OpenObject, libbpf_sys,
@@ -14,12 +14,12 @@ use policy::{Setting, TopologyGlobals};
 
 use crate::elf::{Layout, Variable};
 use crate::error::NotHere;
-use crate::exit::{Exit, RawExitInfo};
+use crate::exit::{Exit, Place, RawDump, RawExitInfo};
 use crate::log::Why;
 use crate::schedulers::Scheduler;
 use crate::stats::{STRIDE, Stats};
 use crate::sysfs::{SCHED_EXT, State};
-use crate::{kernel, log, topology};
+use crate::{constants, kernel, log, topology};
 
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -34,11 +34,12 @@ pub struct Options {
 /// Attached; dropped, it is detached.
 pub struct Running {
     link: Option<Link>,
-    exit_info: NonNull<RawExitInfo>,
+    /// None of a policy that records its end otherwise than ours and scx's do.
+    recorded: Option<Place>,
     stats: Vec<(String, NonNull<u64>)>,
     /// As `/sys/kernel/sched_ext/root/ops` shows it.
     pub ops: String,
-    /// Owns the memory that the pointers above point to.
+    /// Owns the memory that the places above lie in.
     _object: Object,
 }
 
@@ -55,15 +56,11 @@ impl Running {
         let ops = set_ops(&mut object, scheduler, options, before.hotplug_seq)?;
         let mut object = object.load().map_err(|error| refused(scheduler, &error))?;
 
-        let bss = memory(&object, ".bss")?;
-        let exit_info = place(
-            bss,
-            layout.find(".bss", "exit_info")?,
-            size_of::<RawExitInfo>(),
-        )?;
+        let recorded = recorded(&object, &layout)?;
         let mut stats = Vec::new();
         for stat in scheduler.manifest()?.stats {
-            let variable = layout.find(".bss", &format!("stat_{}", stat.name))?;
+            let bss = memory(&object, ".bss")?;
+            let variable = layout.expect(".bss", &format!("stat_{}", stat.name))?;
             ensure!(
                 variable.size == MAX_CPUS * STRIDE,
                 "the policy's counter '{}' is not a STAT",
@@ -80,7 +77,7 @@ impl Running {
             .map_err(|error| refused(scheduler, &error))?;
         Ok(Self {
             link: Some(link),
-            exit_info: exit_info.cast(),
+            recorded,
             stats,
             ops,
             _object: object,
@@ -89,8 +86,10 @@ impl Running {
 
     /// Why it ended, once it has.
     pub fn exit(&self) -> Option<Exit> {
-        // SAFETY: it points into the object's mapped memory, which lives as long as we do.
-        unsafe { Exit::read(self.exit_info.as_ptr()) }
+        // SAFETY: it lies in the object's mapped memory, which lives as long as we do.
+        self.recorded
+            .as_ref()
+            .and_then(|place| unsafe { Exit::read(place) })
     }
 
     /// Every counter of the policy, summed over the CPUs.
@@ -178,18 +177,25 @@ fn refused(scheduler: &Scheduler, error: &libbpf_rs::Error) -> anyhow::Error {
     }
 }
 
+/// A policy that has no variable of that name does not ask for the constant or for that fact of the machine.
 fn set_globals(object: &mut OpenObject, layout: &Layout, options: &Options) -> Result<()> {
-    let places = topology::places(Path::new(topology::SYSTEM))?;
-    let machine = TopologyGlobals::new(&places, kernel::tick_hz())?;
-    let mut rodata = object
+    let rodata = object
         .maps_mut()
-        .find(|map| map.name().to_string_lossy().ends_with(".rodata"))
-        .context("the policy has no constants")?;
+        .find(|map| map.name().to_string_lossy().ends_with(".rodata"));
+    let Some(mut rodata) = rodata else {
+        let Some(setting) = options.settings.first() else {
+            return Ok(());
+        };
+        bail!("the policy has no constants, and so no '{}'", setting.name);
+    };
     let rodata = rodata
         .initial_value_mut()
         .context("the policy's constants cannot be set")?;
-    let mut set = |name: &str, bytes: &[u8]| -> Result<()> {
-        let slice = layout.find(".rodata", name)?.slice(rodata)?;
+    let mut tell = |name: &str, bytes: &[u8]| -> Result<()> {
+        let Some(variable) = layout.find(".rodata", name) else {
+            return Ok(());
+        };
+        let slice = variable.slice(rodata)?;
         ensure!(
             bytes.len() <= slice.len(),
             "the policy's global '{name}' is too small for its value"
@@ -197,21 +203,53 @@ fn set_globals(object: &mut OpenObject, layout: &Layout, options: &Options) -> R
         slice[..bytes.len()].copy_from_slice(bytes);
         Ok(())
     };
+    if layout
+        .variables(".rodata")
+        .any(|(name, _)| name.starts_with("__SCX_"))
+    {
+        for (name, value) in constants::of_the_kernel()? {
+            tell(&format!("__{name}"), &value.to_le_bytes())?;
+        }
+    }
+    let places = topology::places(Path::new(topology::SYSTEM))?;
+    let machine = TopologyGlobals::new(&places, kernel::tick_hz())?;
     for (name, value) in machine.numbers() {
-        set(name, &value.to_le_bytes())?;
+        tell(name, &value.to_le_bytes())?;
     }
     for (name, values) in machine.arrays() {
         let bytes: Vec<u8> = values
             .iter()
             .flat_map(|value| value.to_le_bytes())
             .collect();
-        set(name, &bytes)?;
+        tell(name, &bytes)?;
     }
     for setting in &options.settings {
-        let size = layout.find(".rodata", &setting.name)?.size;
-        set(&setting.name, &setting.value.to_le_bytes()[..size])?;
+        let size = layout.expect(".rodata", &setting.name)?.size;
+        tell(&setting.name, &setting.value.to_le_bytes()[..size])?;
     }
     Ok(())
+}
+
+/// Where the policy records its end: `exit_info` of `include/scx.h`, or what `UEI_DEFINE(uei)` of scx's headers makes.
+fn recorded(object: &Object, layout: &Layout) -> Result<Option<Place>> {
+    if let Some(variable) = layout.find(".bss", "exit_info") {
+        let size = size_of::<RawExitInfo>() + size_of::<RawDump>();
+        let info = place(memory(object, ".bss")?, variable, size)?.cast::<RawExitInfo>();
+        // SAFETY: the dump follows, within the size that was just checked.
+        let dump = unsafe { info.add(1) }.cast();
+        return Ok(Some(Place {
+            info,
+            dump: Some(dump),
+        }));
+    }
+    let Some(variable) = layout.find(".data", "uei") else {
+        return Ok(None);
+    };
+    let info = place(memory(object, ".data")?, variable, size_of::<RawExitInfo>())?;
+    Ok(Some(Place {
+        info: info.cast(),
+        dump: None,
+    }))
 }
 
 /// Name, watchdog and hotplug sequence go into the policy's `sched_ext_ops`; returns the name.
@@ -292,7 +330,7 @@ fn memory(object: &Object, section: &str) -> Result<NonNull<[u8]>> {
 fn place(section: NonNull<[u8]>, variable: Variable, size: usize) -> Result<NonNull<u8>> {
     ensure!(
         variable.size >= size && variable.offset + variable.size <= section.len(),
-        "a global of the policy does not have the size that include/ gives it"
+        "a global of the policy does not have the size that its header gives it"
     );
     // SAFETY: within the section, just checked.
     Ok(unsafe { section.cast::<u8>().add(variable.offset) })
