@@ -190,7 +190,8 @@ impl Metrics {
             } if prev != IDLE => {
                 self.lag(prev, served_ns, at_ns);
                 if leaves != Leaves::Runnable {
-                    self.voluntary += 1;
+                    // A real task counts its switches before the one that ends it.
+                    self.voluntary += u64::from(leaves == Leaves::Blocked);
                     self.ideal.advance(at_ns);
                     self.tasks[prev].wants = false;
                     self.ideal.change(-1, -i64::from(self.tasks[prev].weight));
