@@ -45,6 +45,14 @@ pub const PF_IDLE: u32 = 0x2;
 pub const TASK_QUEUED: u32 = 1;
 pub const PF_EXITING: u32 = 0x4;
 
+/// In `p->__state`.
+pub const TASK_RUNNING: u32 = 0;
+pub const TASK_INTERRUPTIBLE: u32 = 1;
+pub const TASK_UNINTERRUPTIBLE: u32 = 2;
+pub const TASK_DEAD: u32 = 0x80;
+pub const TASK_WAKING: u32 = 0x200;
+pub const TASK_NEW: u32 = 0x800;
+
 pub const DISPATCH_BATCH: usize = 32;
 pub const DISPATCH_LOOPS: u32 = 32;
 

@@ -117,6 +117,8 @@ kfuncs! {
         let message = printed(fmt.cast(), 1_024, &numbers_at(data, data_sz));
         back::<K>(host).eject(format!("unregistered from BPF (exit code {exit_code:#x}: {message})"));
     };
+    // Callbacks that describe the policy's state in a dump are never called.
+    612 [~1000] scx_bpf_dump_bstr(fmt: *mut c_char, data: *mut u64, data_sz: u32) = |host| ();
 
     612 [9] bpf_cpumask_test_cpu(cpu: u32, cpumask: Mask) -> bool =
         |host| mask::holds(&(*cpumask).clone(), cpu);

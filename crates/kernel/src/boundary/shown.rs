@@ -176,6 +176,8 @@ shown! {
         dsq_vtime: u64,
         weight: u32,
         flags: u32,
+        /// Concerns tasks that asked for `SCHED_EXT` by name, and there are none.
+        disallow: bool,
     }
 
     /// What a task asked for with `sched_setattr`'s `sched_runtime`; what it ran so far, up to its CPU's last callback.
@@ -192,6 +194,7 @@ shown! {
     "task_struct": TaskStruct {
         scx: SchedExtEntity,
         se: SchedEntity,
+        __state: u32,
         flags: u32,
         prio: i32,
         static_prio: i32,

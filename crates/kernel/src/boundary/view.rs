@@ -8,7 +8,7 @@ use super::area::Area;
 use super::register::Register;
 use super::shared::Shared;
 use super::shown::{Cgroup, CpuMask, KernfsNode, Rq, SchedEntity, SchedExtEntity, TaskStruct};
-use crate::consts::{PF_IDLE, SLICE_DFL};
+use crate::consts::{PF_IDLE, SLICE_DFL, TASK_INTERRUPTIBLE, TASK_RUNNING};
 use crate::ids::{CpuId, IDLE, Id, PerTask, TaskId};
 use crate::mask;
 
@@ -83,6 +83,7 @@ impl View {
         structs[idle].flags = PF_IDLE;
         structs[idle].comm = comm("swapper");
         structs[init].comm = comm("init");
+        structs[init].__state = TASK_INTERRUPTIBLE;
         structs[init].pid = 1;
         structs[init].tgid = 1;
         Self {
@@ -131,18 +132,19 @@ impl View {
         self.nth(self.tasks + 1)
     }
 
-    /// Whether a policy may touch this of what it sees here. Tasks are written to by those that own their slices and
-    /// vtimes; nothing else is.
+    /// Whether a policy may touch this of what it sees here. Of tasks it may write slice, vtime and `disallow`, of
+    /// nothing else anything.
     pub fn may_touch(&self, address: u64, bytes: u64, write: bool) -> bool {
         let structs = Area::of(self.structs.pointer(), size_of_val(&*self.structs));
         if structs.holds(address, bytes) {
             let field = (address - structs.start) as usize % size_of::<TaskStruct>();
             let scx = offset_of!(TaskStruct, scx);
             let written = [
-                scx + offset_of!(SchedExtEntity, slice),
-                scx + offset_of!(SchedExtEntity, dsq_vtime),
+                (scx + offset_of!(SchedExtEntity, slice), 8),
+                (scx + offset_of!(SchedExtEntity, dsq_vtime), 8),
+                (scx + offset_of!(SchedExtEntity, disallow), 1),
             ];
-            return !write || bytes == 8 && written.contains(&field);
+            return !write || written.contains(&(field, bytes));
         }
         let masks = Area::of(self.masks.pointer(), size_of::<Masks>());
         let rqs = Area::of(self.rqs.pointer(), size_of_val(&*self.rqs));
@@ -267,12 +269,14 @@ fn blank_task() -> TaskStruct {
             dsq_vtime: 0,
             weight: 100,
             flags: 0,
+            disallow: false,
         },
         se: SchedEntity {
             slice: 0,
             sum_exec_runtime: 0,
             custom_slice: 0,
         },
+        __state: TASK_RUNNING,
         flags: 0,
         prio: 120,
         static_prio: 120,

@@ -9,7 +9,7 @@ use workload::plan::{Group, Policy, Start};
 use crate::boundary::Callback;
 use crate::boundary::shown::{CgroupInitArgs, ExitTaskArgs, InitTaskArgs};
 use crate::boundary::{Register, comm};
-use crate::consts::{PF_EXITING, SLICE_DFL};
+use crate::consts::{PF_EXITING, SLICE_DFL, TASK_DEAD, TASK_NEW};
 use crate::ids::{CpuId, IDLE, TaskId};
 use crate::mask;
 use crate::observe::Happened;
@@ -80,6 +80,7 @@ impl Sim<'_> {
         let name = comm(&group.name);
         let mm = self.boundary.view.pointer(leader).cast();
         let p = self.boundary.view.task_mut(id);
+        p.__state = TASK_NEW;
         p.flags = 0;
         p.exit_state = 0;
         p.migration_disabled = 0;
@@ -230,7 +231,9 @@ impl Sim<'_> {
             self.machine.costs.exit_ns
         });
         self.end.last_exit_ns = self.clock.at_ns;
-        self.boundary.view.task_mut(id).flags |= PF_EXITING;
+        let p = self.boundary.view.task_mut(id);
+        p.flags |= PF_EXITING;
+        p.__state = TASK_DEAD;
         let task = &mut self.tasks[id];
         task.exiting = true;
         task.state = State::Blocked;

@@ -4,7 +4,8 @@
 use crate::boundary::Callback;
 use crate::boundary::requests::Context;
 use crate::consts::{
-    DSQ_LOCAL, ENQ_CPU_SELECTED, ENQ_WAKEUP, SLICE_DFL, WAKE_FORK, WAKE_SYNC, WAKE_TTWU,
+    DSQ_LOCAL, ENQ_CPU_SELECTED, ENQ_WAKEUP, SLICE_DFL, TASK_RUNNING, TASK_WAKING, WAKE_FORK,
+    WAKE_SYNC, WAKE_TTWU,
 };
 use crate::ids::{CpuId, IDLE, TaskId};
 use crate::mask;
@@ -27,6 +28,7 @@ impl Sim<'_> {
             waits_since_ns,
         };
         self.tell(self.clock.at_ns, woken);
+        self.boundary.view.task_mut(id).__state = TASK_WAKING;
         let wake_flags = WAKE_TTWU | if sync { WAKE_SYNC } else { 0 };
         self.make_runnable(id, wake_flags, ENQ_WAKEUP);
     }
@@ -36,6 +38,7 @@ impl Sim<'_> {
         let was_on = self.tasks[id].cpu;
         let forked = Happened::Forked { task: id, was_on };
         self.tell(self.clock.at_ns, forked);
+        self.boundary.view.task_mut(id).__state = TASK_RUNNING;
         self.make_runnable(id, WAKE_FORK, 0);
     }
 
@@ -67,6 +70,7 @@ impl Sim<'_> {
                 }
             }
         }
+        self.boundary.view.task_mut(id).__state = TASK_RUNNING;
         if !self.boundary.requests.kicks.is_empty() {
             self.flush_kicks();
         }

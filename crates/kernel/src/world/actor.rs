@@ -10,6 +10,7 @@ use workload::interpreter::{Call, Element, Interpreter, Registers, Step, Stop, W
 use workload::plan::Policy;
 
 use crate::boundary::Callback;
+use crate::consts::{TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE};
 use crate::cpu::work_of;
 use crate::ids::{CpuId, TaskId};
 use crate::observe::Happened;
@@ -92,6 +93,10 @@ impl Actor<'_, '_> {
         let task = self.task();
         task.state = State::Blocked;
         task.wait = wait;
+        self.sim.boundary.view.task_mut(self.id).__state = match wait {
+            Wait::Disk => TASK_UNINTERRUPTIBLE,
+            _ => TASK_INTERRUPTIBLE,
+        };
         self.sim.cpus[self.cpu].need_resched = true;
     }
 

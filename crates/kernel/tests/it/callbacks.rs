@@ -36,6 +36,17 @@ fn the_life_of_a_task() {
 }
 
 #[test]
+fn tasks_are_in_the_kernels_states() {
+    let steps = vec![run_for(MS), sleep_for(MS), run_for(MS)];
+    let outcome = run(
+        &free(1),
+        plan(vec![group("a", 2, steps)], End::All),
+        "states",
+    );
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+}
+
+#[test]
 fn select_cpu_is_for_tasks_with_a_choice() {
     let two = every(vec![group("a", 1, vec![run_for(MS)])], End::All, 2).1;
     assert_eq!(
