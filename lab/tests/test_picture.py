@@ -4,7 +4,7 @@
 import re
 from pathlib import Path
 
-from schedlab.report import readme
+from schedlab.report import markdown, readme
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "readme"
@@ -12,7 +12,7 @@ RESULTS = ROOT / "results" / "readme"
 
 def test_readmes_table_is_that_of_the_results() -> None:
     text = (ROOT / "README.md").read_text()
-    assert readme.readme(text, readme.table(readme.read(RESULTS))) == text
+    assert markdown.put(text, readme.MARK, readme.table(readme.read(RESULTS))) == text
     assert "schedlab compare bfs,cfs,eevdf" in text
 
 

@@ -37,6 +37,7 @@ def check(name: str, result: object, checkout: Path) -> None:
         ("help-record", ["record", "--help"]),
         ("help-calibrate", ["calibrate", "--help"]),
         ("help-check", ["check", "--help"]),
+        ("help-compatibility", ["compatibility", "--help"]),
         ("help-study", ["study", "--help"]),
         ("help-trace", ["trace", "--help"]),
         ("help-list", ["list", "--help"]),

@@ -8,9 +8,10 @@ program           entry point: parses, runs one command, turns errors into one l
 commands          the commands in their groups, and how --help looks
 measure_options   options of compare, run, study, report, trace
 workload_options  options of record, calibrate
-machine_options   options of check, list, doctor, vm, load, status, unload
+machine_options   options of check, compatibility, list, doctor, vm, load, status, unload
 compare           compare, run: a campaign from the request to its files
 outcome           the end of these, and report: from records to files and a summary
+compatibility     compatibility: other people's schedulers, simulated and on a real kernel
 study             study: published studies again, their claims beside ours
 trace             trace: a simulated cell's decisions as a file
 record            record: a program's scheduling as a workload

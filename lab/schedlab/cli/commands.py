@@ -29,6 +29,7 @@ COMMANDS = {
     },
     "write a scheduler": {
         "check": "try a policy on a real kernel, then on random simulated machines under checkers",
+        "compatibility": "try other people's schedulers in the simulator, beside a real kernel",
     },
     "find out": {
         "list": "list schedulers, workloads, machines or studies",

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Options of the commands on policies, this machine and its guests: check, list, doctor, vm, load, status, unload."""
+"""Options of the commands on policies, this machine and its guests.
+
+They are check, compatibility, list, doctor, vm, load, status and unload.
+"""
 
 import argparse
 
@@ -8,10 +11,12 @@ from schedlab.cli.commands import add
 
 # Where a policy may be tried on a real kernel.
 _KERNELS = ("auto", "vm", "host", "none")
+_GUESTS = ("auto", "vm", "none")
 
 
 def add_all(commands: argparse._SubParsersAction) -> None:
     _check(commands)
+    _compatibility(commands)
     _list(commands)
     _doctor(commands)
     _vm(commands)
@@ -63,6 +68,44 @@ def _check(commands: argparse._SubParsersAction) -> None:
     out = parser.add_argument_group("results")
     out.add_argument("-C", "--directory", metavar="DIR", help="where a finding goes (default: results/check/NAME)")
     out.add_argument("--json", action="store_true", help="print the result as JSON and nothing else")
+
+
+_COMPATIBILITY_EPILOG = """\
+FILE is a scheduler by its path, as for compare: an object (.bpf.o), a program that holds
+one, a source. The same cells run in the simulator and, where a guest can be had, in the
+exact tier on one CPU; the kernel's own scheduler runs beside them in both.
+
+A scheduler that does not run is a row that says why. The same command again resumes.
+Results in DIR: compatibility.json, and agreement.csv with every number of both."""
+
+
+def _compatibility(commands: argparse._SubParsersAction) -> None:
+    usage = "schedlab compatibility FILE… [options]"
+    parser = add(commands, "compatibility", "compatibility.compatibility", usage=usage, epilog=_COMPATIBILITY_EPILOG)
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", help="schedulers by their paths, with tunables as for compare"
+    )
+    what = parser.add_argument_group("what to run")
+    workloads = "latt,pipe,counter"
+    what.add_argument("-w", "--workloads", metavar="LIST", default=workloads, help=f"(default: {workloads})")
+    what.add_argument("-n", "--repetitions", metavar="N", type=int, default=1, help="runs of each cell (default: 1)")
+    where = parser.add_argument_group("where to run")
+    machine = "guest-exact-1"
+    where.add_argument(
+        "-m", "--machine", metavar="NAME", default=machine, help=f"simulated machine (default: {machine})"
+    )
+    where.add_argument(
+        "--kernel",
+        choices=_GUESTS,
+        default="auto",
+        metavar="PLACE",
+        help="real kernel: vm, none; auto (default): vm where it can be",
+    )
+    where.add_argument("-j", "--jobs", metavar="N", type=int, help="simulated cells at once (default: one per CPU)")
+    out = parser.add_argument_group("results")
+    directory = "results/compatibility"
+    out.add_argument("-o", "--output", metavar="DIR", default=directory, help=f"where they go (default: {directory})")
+    out.add_argument("--page", metavar="FILE", help="put the tables into this page too, between its lines for them")
 
 
 def _list(commands: argparse._SubParsersAction) -> None:

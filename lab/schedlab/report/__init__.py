@@ -3,17 +3,19 @@
 
 Imports: campaign, catalogue, collect, export, format, statistics, studies, trace.
 
-campaign_page     the page of a comparison
-study_page        the page of a study, or of several
-workload_section  one workload's section of the first
-claims            published claims beside ours: table and picture
-tables            values and changes as tables
-charts            metric against load
-oneway_plots      every run: one-way plots and quantile tables
-schedule_picture  who runs where, and who waits, in a window of a simulated cell
-readme            README's picture and table of results
-document          the frame of every page: style, scripts, raw data (style.css, page.js, schedule.js)
-figure            a Vega-Lite chart as SVG, and live where JavaScript is on
-palette           one colour and one shape per scheduler, and their legend
-html              builds HTML without forgetting to escape
+campaign_page         the page of a comparison
+study_page            the page of a study, or of several
+workload_section      one workload's section of the first
+claims                published claims beside ours: table and picture
+tables                values and changes as tables
+charts                metric against load
+oneway_plots          every run: one-way plots and quantile tables
+schedule_picture      who runs where, and who waits, in a window of a simulated cell
+compatibility_tables  which schedulers run, and how near the simulator comes to the kernel
+readme                README's picture and table of results
+markdown              the parts of a Markdown page that are made from results
+document              the frame of every page: style, scripts, raw data (style.css, page.js, schedule.js)
+figure                a Vega-Lite chart as SVG, and live where JavaScript is on
+palette               one colour and one shape per scheduler, and their legend
+html                  builds HTML without forgetting to escape
 """

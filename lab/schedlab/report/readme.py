@@ -13,7 +13,7 @@ from typing import Any
 from schedlab import atomic, checkout
 from schedlab.catalogue.metrics import metric
 from schedlab.format.numbers import decimals, number, scale
-from schedlab.report import charts, palette
+from schedlab.report import charts, markdown, palette
 from schedlab.report.html import escape
 from schedlab.report.palette import swatch
 
@@ -39,7 +39,7 @@ TABLE = [
     (8, Shown("pipe", "elapsed_s", "mean", "pairs", "pipe, 8 pairs: elapsed time")),
     (8, Shown("pipe", "probe_latency_us", "p99", "pairs", "pipe, 8 pairs: starting a program beside them, p99")),
 ]
-BEGIN, END = "<!-- results: begin -->\n", "<!-- results: end -->\n"
+MARK = "results"
 _GAP, _MARGIN, _HEAD = 30, 16, 58
 # Behind the charts, so that they read well wherever they stand.
 _PAPER = ("#ffffff", "#15181b")
@@ -113,14 +113,14 @@ def _legend(names: list[str], y: int) -> list[str]:
 def table(rows: list[dict[str, str]]) -> str:
     """In Markdown: a value with its 95 % interval for each scheduler."""
     order = labels(rows)
-    lines = [f"| lower is better | {' | '.join(order)} | n |", "| --- |" + " --- |" * (len(order) + 1)]
+    lines = []
     for load, shown in TABLE:
         here = {row["label"]: row for row in _of(rows, shown) if int(row["load"]) == load}
         factor, unit = scale(metric(shown.metric).unit, [float(row["value"]) for row in here.values()])
         cells = [_cell(here[label], factor, unit) for label in order]
         counts = "–".join(sorted({row["n"] for row in here.values()}))
-        lines.append(f"| {shown.title} | {' | '.join(cells)} | {counts} |")
-    return "\n".join(lines) + "\n"
+        lines.append([shown.title, *cells, counts])
+    return markdown.table(["lower is better", *order, "n"], lines)
 
 
 def _cell(row: dict[str, str], factor: float, unit: str) -> str:
@@ -130,17 +130,11 @@ def _cell(row: dict[str, str], factor: float, unit: str) -> str:
     return f"{texts[0]} {unit}" + (f" [{texts[1]}, {texts[2]}]" if len(set(texts)) > 1 else "")
 
 
-def readme(text: str, made: str) -> str:
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}{made}{END}{after}"
-
-
 def main(folder: str = "results/readme") -> None:
     rows = read(Path(folder))
     page = checkout.root() / "README.md"
     atomic.write(Path(folder) / "picture.svg", draw(rows))
-    atomic.write(page, readme(page.read_text(encoding="utf-8"), table(rows)))
+    atomic.write(page, markdown.put(page.read_text(encoding="utf-8"), MARK, table(rows)))
 
 
 if __name__ == "__main__":

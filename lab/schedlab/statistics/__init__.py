@@ -19,5 +19,6 @@ stability             noise floor of the A/A control, and drift
 verdict               better, worse or neither, and Holm's adjustment
 comparison            all that is said about a pair of schedulers
 rows                  a line of any table, and how a group's samples become its rows
+agreement             the same cells in the simulator and on a real kernel
 summary               all rows of a campaign, and the verdict over all loads
 """

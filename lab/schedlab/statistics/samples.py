@@ -191,9 +191,13 @@ class Replicates:
     left_out: dict[str, np.ndarray]  # jackknife, in the order of the seeds
 
 
+def of_all(sample: Sample) -> dict[str, float]:
+    """The statistics of all repetitions together."""
+    return {name: float(found[0]) for name, found in sample.evaluate(np.ones((1, len(sample.seeds)))).items()}
+
+
 def replicates(sample: Sample, stream: int = 0) -> Replicates:
-    n = len(sample.seeds)
-    full = {name: float(found[0]) for name, found in sample.evaluate(np.ones((1, n))).items()}
+    n, full = len(sample.seeds), of_all(sample)
     if n < 2:
         return Replicates(sample.seeds, full, {}, {})
     drawn = sample.evaluate(resamples(n, sample.resample_count, stream))
