@@ -17,7 +17,7 @@ from schedlab.campaign.matrix import Campaign, campaign
 from schedlab.campaign.request import request
 from schedlab.collect import manifest
 from schedlab.collect.store import Store
-from schedlab.errors import LabError, PlaceError
+from schedlab.errors import InputError, LabError, PlaceError
 from schedlab.places import vm as place
 
 
@@ -129,6 +129,29 @@ def test_a_policy_of_elsewhere_is_built_for_the_guest(world: Guests, store: Stor
     assert boot["files"][inside].read_text() == f"object of {source}"
     assert all(shard["files"]["schedulers"].get("mine", inside) == inside for shard in boot["shards"])
     assert any("mine" in shard["files"]["schedulers"] for shard in boot["shards"])
+
+
+def test_a_program_runs_in_the_guest_itself_with_its_options(world: Guests, store: Store, checkout: Path) -> None:
+    program = checkout / "scx_mine"
+    program.write_bytes(b"\x7fELF")
+    options = """-m "0,1" --level=a+b"""
+    named = f"bfs,{program}:options={options}"
+    asked = request(named, workload_names="latt", place="vm", machine_names="1", repetitions=1)
+    assert [arm.label for arm in asked.arms] == ["bfs", f"mine:options={options}"]
+    go(campaign(asked, place.engine()), store)
+    (boot,) = world.boots
+    assert boot["files"]["/lab/programs/scx_mine"] == program
+    for shard in boot["shards"]:
+        assert shard["files"]["schedulers"]["mine"] == "/lab/programs/scx_mine"
+        (cell,) = shard["cells"]
+        assert cell["tunables"] == ({"options": options} if cell["scheduler"] == "mine" else {})
+
+
+def test_the_simulator_refuses_the_options_of_a_program(checkout: Path) -> None:
+    program = checkout / "scx_mine"
+    program.write_bytes(b"\x7fELF")
+    with pytest.raises(InputError, match="runs the object in a program and not the program"):
+        request(f"{program}:options=-v", workload_names="latt")
 
 
 def test_what_the_guest_ran_on_is_noted_once(world: Guests, store: Store) -> None:

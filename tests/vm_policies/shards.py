@@ -34,8 +34,10 @@ def cell(
     return {"id": cell_id(data), **data}
 
 
-def write(path: Path, cells: list[dict[str, Any]], folder: str = "/workloads") -> Path:
+def write(
+    path: Path, cells: list[dict[str, Any]], folder: str = "/workloads", schedulers: dict[str, str] | None = None
+) -> Path:
     workloads = {name: f"{folder}/{name}.toml" for name in sorted({cell["workload"] for cell in cells})}
-    files = {"schedulers": {}, "workloads": workloads, "machines": {}}
+    files = {"schedulers": schedulers or {}, "workloads": workloads, "machines": {}}
     path.write_text(json.dumps({"files": files, "cells": cells}), encoding="utf-8")
     return path

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A scheduler with its tunables as people write it, one arm of a comparison: `bfs`, `bfs:rules=424+rr_interval_us=3000`.
+//! A scheduler with its tunables as people write it, one arm of a comparison: `bfs`, `bfs:rules=424+rr_interval_us=3000`,
+//! `/usr/bin/scx_mine:options=-m powersave`.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
@@ -9,6 +10,9 @@ use anyhow::{Context, Error, Result, ensure};
 
 /// The kernel's own scheduler.
 pub const DEFAULT: &str = "default";
+
+/// The one tunable of a program that loads its scheduler itself: the words of its command line.
+pub const OPTIONS: &str = "options";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arm {
@@ -30,7 +34,7 @@ impl FromStr for Arm {
             "scheduler '{text}': expected NAME[:KEY=VALUE[+KEY=VALUE…]]"
         );
         let mut tunables = BTreeMap::new();
-        for pair in pairs.into_iter().flat_map(|pairs| pairs.split('+')) {
+        for pair in pairs.into_iter().flat_map(assigned) {
             let (key, value) = pair
                 .split_once('=')
                 .filter(|(key, value)| is_name(key) && !value.is_empty())
@@ -75,6 +79,16 @@ pub fn assignments(option: &str, items: &[String]) -> Result<BTreeMap<String, St
     Ok(map)
 }
 
+/// What is joined by plus signs. Options reach to the end, whatever is in them: nothing stands beside them.
+fn assigned(pairs: &str) -> Vec<&str> {
+    let are_options = pairs.split_once('=').is_some_and(|(key, _)| key == OPTIONS);
+    if are_options {
+        vec![pairs]
+    } else {
+        pairs.split('+').collect()
+    }
+}
+
 fn is_name(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !text.starts_with(|c: char| c.is_ascii_digit()) && !text.is_empty() && text.chars().all(plain)
@@ -90,11 +104,14 @@ mod tests {
             "bfs",
             "./my/policy:slice_us=500",
             "bfs:rr_interval_us=3000+rules=424",
+            "/usr/bin/scx_mine:options=-m 0,1 --level=a+b -v",
         ] {
             assert_eq!(text.parse::<Arm>().unwrap().to_string(), text);
         }
         let arm: Arm = "bfs:rules=424+a=-1".parse().unwrap();
         assert_eq!(arm.to_string(), "bfs:a=-1+rules=424");
+        let arm: Arm = "scx_mine:options=a+b=c".parse().unwrap();
+        assert_eq!(arm.tunables[OPTIONS], "a+b=c");
     }
 
     #[test]

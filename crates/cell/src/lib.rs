@@ -14,7 +14,7 @@ mod record;
 mod shard;
 mod shell;
 
-pub use arm::{Arm, DEFAULT, assignments};
+pub use arm::{Arm, DEFAULT, OPTIONS, assignments};
 pub use cell::{Cell, Digests};
 pub use digest::hex_digest;
 pub use histogram::{Buckets, Histogram};

@@ -5,9 +5,10 @@
 //! itself decides its options. No line here knows a policy by name.
 //!
 //! [`running`] is a scheduler in the kernel, from opening its object to detaching it; [`constants`] are those of the
-//! kernel that it is told, [`exit`] says why it ended, and [`log`] what libbpf and the verifier said. [`sysfs`],
-//! [`topology`] and [`kernel`] read what the system tells about itself; [`elf`], [`stats`] and [`monitor`] read a
-//! policy's counters. [`cells`] runs a shard's cells, and [`cli`] has the command lines.
+//! kernel that it is told, [`exit`] says why it ended, and [`log`] what libbpf and the verifier said. [`program`] is a
+//! scheduler that another program loads; [`kernel_log`] says why that one ended. [`sysfs`], [`topology`] and [`kernel`]
+//! read what the system tells about itself; [`elf`], [`stats`] and [`monitor`] read a policy's counters. [`cells`] runs
+//! a shard's cells, and [`cli`] has the command lines.
 
 pub mod cells;
 pub mod cli;
@@ -16,8 +17,10 @@ pub mod elf;
 pub mod error;
 pub mod exit;
 pub mod kernel;
+pub mod kernel_log;
 pub mod log;
 pub mod monitor;
+pub mod program;
 pub mod running;
 pub mod schedulers;
 pub mod stats;

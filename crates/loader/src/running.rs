@@ -45,7 +45,7 @@ pub struct Running {
 
 impl Running {
     pub fn load(scheduler: &Scheduler, options: &Options) -> Result<Self> {
-        let before = ready(scheduler.name)?;
+        let before = ready(&format!("scx_{}", scheduler.name))?;
         log::start(options.verbose);
         let layout = Layout::of(scheduler.elf)?;
         let mut object = ObjectBuilder::default()
@@ -126,8 +126,8 @@ impl Drop for Running {
     }
 }
 
-/// Whether a scheduler can be loaded here and now.
-fn ready(name: &str) -> Result<State> {
+/// Whether a scheduler can be loaded here and now, by this command.
+pub fn ready(command: &str) -> Result<State> {
     let state = State::read().map_err(|error| {
         NotHere(format!(
             "{error:#}; `schedlab doctor` names a kernel that has it"
@@ -135,7 +135,7 @@ fn ready(name: &str) -> Result<State> {
     })?;
     // SAFETY: no pointers.
     if unsafe { libc::geteuid() } != 0 {
-        return Err(NotHere(format!("loading a scheduler needs root: sudo scx_{name}")).into());
+        return Err(NotHere(format!("loading a scheduler needs root: sudo {command}")).into());
     }
     refuse_other(&state)?;
     Ok(state)

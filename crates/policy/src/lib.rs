@@ -18,5 +18,5 @@ pub mod topology;
 pub use compile::{CompileError, build, build_cached, cache_dir};
 pub use manifest::{Manifest, Setting, Tunable};
 pub use object::Object;
-pub use source::Source;
+pub use source::{Source, is_program};
 pub use topology::TopologyGlobals;

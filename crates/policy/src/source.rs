@@ -159,10 +159,13 @@ impl Source {
         Ok(format!("{:016x}", u64::from_be_bytes(head)))
     }
 
-    /// SHA-256 over the files, each as its name, a NUL and its bytes, or over the object alone (`docs/records.md`).
+    /// SHA-256 over the files, each as its name, a NUL and its bytes, or over the object or program alone
+    /// (`docs/records.md`). On a real kernel the program decides, too, not only the object in it.
     pub fn digest(&self) -> Result<[u8; 32]> {
-        if let Some(object) = self.object()? {
-            return Ok(Sha256::digest(object).into());
+        if self.is_object() || is_program(&self.file) {
+            let bytes = std::fs::read(&self.file);
+            let bytes = bytes.with_context(|| self.file.display().to_string())?;
+            return Ok(Sha256::digest(bytes).into());
         }
         let mut hash = Sha256::new();
         for (name, path) in self.files()? {
@@ -180,7 +183,7 @@ pub fn is_object(path: &Path) -> bool {
 }
 
 /// Whether this is a file that the kernel would execute or the linker load, and neither a source nor an object.
-fn is_program(path: &Path) -> bool {
+pub fn is_program(path: &Path) -> bool {
     let mut magic = [0; 4];
     let named = path.to_string_lossy();
     let mut read = |file: &mut File| file.read_exact(&mut magic).is_ok();

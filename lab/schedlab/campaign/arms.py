@@ -6,14 +6,23 @@ A list of schedulers is separated by commas; tunables follow a colon and are joi
     bfs,cfs
     bfs:rules=424,bfs:rr_interval_us=3000+rules=311
     ./my/policy:slice_us=500,./mine.bpf.o,default
+
+A program that loads its scheduler itself has one tunable, the options it is started with. Quotation marks keep a comma
+in them, and words together, as in a shell:
+
+    default,/usr/bin/scx_mine:options=-m "0,1"
 """
 
+import re
 from dataclasses import dataclass, field
 
 from schedlab.campaign.where import PLACES
 from schedlab.catalogue import described, schedulers
-from schedlab.catalogue.schedulers import DEFAULT, Scheduler
+from schedlab.catalogue.schedulers import DEFAULT, OPTIONS, Scheduler
 from schedlab.errors import InputError
+
+# One that is not between quotation marks.
+_COMMA = re.compile(r""",(?=(?:[^"']|"[^"]*"|'[^']*')*$)""")
 
 
 @dataclass(frozen=True)
@@ -33,7 +42,7 @@ class Arm:
 def parse(text: str, place: str, built_in: bool = False) -> list[Arm]:
     """`built_in`: all of them, and not the kernel's own alone, are simulated as parts of the kernel."""
     arms: list[Arm] = []
-    parts = [part.strip() for part in text.split(",")]
+    parts = [part.strip() for part in _COMMA.split(text)]
     if not all(parts):
         raise InputError(f"schedulers '{text}': expected NAME[:KEY=VALUE[+KEY=VALUE…]], separated by commas")
     for entry, part in zip(described.entries(schedulers=parts)["schedulers"], parts, strict=True):
@@ -61,6 +70,11 @@ def _arm(entry: described.Entry, part: str, place: str, built_in: bool) -> Arm:
             raise InputError(f"scheduler '{part}': the kernel's own scheduler takes no tunables")
         if PLACES[place].simulated:
             return Arm(label, _simulated_default(entry["means"]), built_in=True)
+    if scheduler.is_program and tunables and PLACES[place].simulated:
+        raise InputError(
+            f"scheduler '{part}': the simulator runs the object in a program and not the program, "
+            f"so that it has no {OPTIONS} there"
+        )
     return Arm(label, scheduler, tunables, built_in=built_in)
 
 

@@ -11,6 +11,8 @@ from schedlab.catalogue import described
 from schedlab.errors import InputError, unknown
 
 DEFAULT = "default"
+# The one tunable of a program.
+OPTIONS = "options"
 _SOURCE, _OBJECT = ".bpf.c", ".bpf.o"
 
 
@@ -20,8 +22,8 @@ class Scheduler:
     path: Path | None  # its folder, or the file that was named: source, object, program; None: the kernel's own
 
     @property
-    def holds_object(self) -> bool:
-        """Whether it is a program with an object in it."""
+    def is_program(self) -> bool:
+        """Whether it is a program that loads an object it holds."""
         return bool(self.path and self.path.is_file() and not self.path.name.endswith((_SOURCE, _OBJECT)))
 
     @cached_property

@@ -149,7 +149,7 @@ def _measure(
         found, _ = store.load(cell.id for cell in manifest.cells)
     for arm, one in zip(asked.arms, tried, strict=True):
         one.kernel = _statuses(manifest, found, one.label)
-        if arm.scheduler.holds_object:
+        if arm.scheduler.is_program:
             one.version = _version(manifest, found, one.label)
     return values(manifest, found), next((r.provenance["kernel"] for r in found.values()), "")
 

@@ -16,7 +16,9 @@ schedulers:
   Names, separated by commas (schedlab list schedulers); 'default' is the kernel's own.
   Tunables follow a colon, joined by plus signs: bfs:rules=424+rr_interval_us=3000
   A path to a policy's folder, .bpf.c file or object (.bpf.o) works like a name: ./my/policy:slice_us=500.
-  So does, in the simulator, a program that holds an object: /usr/bin/scx_bpfland
+  So does a program that holds an object: /usr/bin/scx_bpfland. The simulator runs the object
+  in it; a real kernel gets the program itself, started with the options that are given:
+  '/usr/bin/scx_bpfland:options=-m powersave'
 
 results in DIR:
   report.html, results.csv and .parquet (a row per cell and metric), groups.csv and

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the places with a real kernel have in common: they run block by block, and need the policies' objects.
 
-The runner of real kernels holds the policies of the tree; others are built for the campaign. Whether it holds them as
-they are in the tree is asked before anything boots.
+The runner of real kernels holds the policies of the tree, and starts programs that load their own; others are built for
+the campaign. Whether it holds those of the tree as they are there is asked before anything boots.
 """
 
 import json
@@ -61,13 +61,9 @@ def objects(engine: Path, campaign: Campaign, folder: Path) -> dict[str, Path]:
     built = {}
     for arm in campaign.arms:
         scheduler = arm.scheduler
-        if scheduler.path is None or _of_the_tree(scheduler.origin) or scheduler.name in built:
+        loads_itself = scheduler.path is None or scheduler.is_program
+        if loads_itself or _of_the_tree(scheduler.origin) or scheduler.name in built:
             continue
-        if scheduler.holds_object:
-            raise InputError(
-                f"{scheduler.path}: only the simulator takes a scheduler out of a program; "
-                "on a real kernel the program sets up more than its object"
-            )
         folder.mkdir(parents=True, exist_ok=True)
         made = folder / f"{scheduler.name}.bpf.o"
         command = [str(checkout.need_binary(_COMPILER)), "object", str(scheduler.path), str(made)]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from schedlab import atomic, checkout
 from schedlab.campaign.matrix import Campaign, PlannedCell
+from schedlab.catalogue.schedulers import Scheduler
 from schedlab.collect import manifest, records
 from schedlab.collect.records import CorruptRecord
 from schedlab.collect.store import Store
@@ -88,19 +89,15 @@ def _files(campaign: Campaign, cells: list[PlannedCell], objects: dict[str, Path
     """What the guest needs, by its path there; shards name the paths of the guest."""
     request = campaign.request
     inside = {"/lab/guest.sh": _SCRIPT, "/lab/schedlab-host": engine()}
-    schedulers = {arm.scheduler.name: arm.scheduler.origin for arm in campaign.arms if arm.scheduler.origin}
-    for name, path in schedulers.items():
-        if name not in objects:
-            inside[f"/lab/schedulers/{name}"] = path
-    for path in objects.values():
-        inside[f"/lab/objects/{path.name}"] = path
+    schedulers = {}
+    for scheduler in (arm.scheduler for arm in campaign.arms if arm.scheduler.origin):
+        place, path = _place(scheduler, objects)
+        schedulers[scheduler.name] = place
+        inside[place] = path
     for workload in request.workloads:
         inside |= workload.within("/lab/workloads")
     places = {
-        "schedulers": {
-            name: f"/lab/objects/{objects[name].name}" if name in objects else f"/lab/schedulers/{name}"
-            for name in schedulers
-        },
+        "schedulers": schedulers,
         "workloads": {w.name: f"/lab/workloads/{w.path.name}" for w in request.workloads},
         "machines": {},
     }
@@ -112,6 +109,18 @@ def _files(campaign: Campaign, cells: list[PlannedCell], objects: dict[str, Path
     paths = {workload.name: workload.path for workload in request.workloads}
     runs = ((paths[cell.data["workload"]], cell.data["load"], cell.data["params"]) for cell in cells)
     return {**applications.files(engine(), runs), **inside}
+
+
+def _place(scheduler: Scheduler, objects: dict[str, Path]) -> tuple[str, Path]:
+    """Where a scheduler lies in the guest, and here."""
+    if scheduler.name in objects:
+        path = objects[scheduler.name]
+        return f"/lab/objects/{path.name}", path
+    assert scheduler.origin
+    if scheduler.is_program:
+        # Under its own name, which it may look at.
+        return f"/lab/programs/{scheduler.origin.name}", scheduler.origin
+    return f"/lab/schedulers/{scheduler.name}", scheduler.origin
 
 
 def _keep(line: str, store: Store, waiting: dict[str, PlannedCell]) -> records.Record | None:

@@ -9,10 +9,46 @@ use executor::application::{self, Ready};
 use executor::tasks::{self, Calibration, ExecOptions, Outcome};
 use workload::plan::Plan;
 
-use super::plan::Job;
+use super::plan::{Job, Under};
 use crate::error::{BadInput, Interrupted, NotHere};
+use crate::program::Started;
 use crate::running::{Options, Running};
 use crate::sysfs::State;
+
+/// The scheduler that was enabled for a cell.
+enum Enabled {
+    Policy(Running),
+    Program(Started),
+}
+
+impl Enabled {
+    /// As the kernel should name it.
+    fn ops(&self) -> &str {
+        match self {
+            Self::Policy(running) => &running.ops,
+            Self::Program(started) => &started.ops,
+        }
+    }
+
+    /// How it ended, if it has.
+    fn end(&mut self) -> Option<(Status, String)> {
+        match self {
+            Self::Policy(running) => running.exit().map(|exit| {
+                let ejected = exit.ejected();
+                let status = if ejected {
+                    Status::Ejected
+                } else {
+                    Status::Void
+                };
+                (status, exit.to_string())
+            }),
+            Self::Program(started) => match started.ejection() {
+                Some(why) => Some((Status::Ejected, why)),
+                None => started.end().map(|how| (Status::Void, how)),
+            },
+        }
+    }
+}
 
 pub struct Measured {
     pub status: Status,
@@ -46,21 +82,31 @@ fn ready(job: &Job) -> Result<Option<Ready<'_>>> {
 }
 
 fn under(job: &Job, ready: Option<&Ready>, calibration: Calibration) -> Result<Measured> {
-    match &job.scheduler {
-        None => run(&job.plan, ready, calibration, None),
-        Some(scheduler) => {
+    let enabled = match &job.under {
+        Under::Default => return run(&job.plan, ready, calibration, None),
+        Under::Policy {
+            scheduler,
+            settings,
+        } => {
             let options = Options {
-                settings: job.settings.clone(),
+                settings: settings.clone(),
                 timeout_ms: timeout_ms()?,
                 ..Options::default()
             };
-            match Running::load(scheduler, &options) {
-                Ok(running) => run(&job.plan, ready, calibration, Some(&running)),
-                Err(error) if error.is::<NotHere>() => Err(error),
-                Err(error) => Ok(Measured::failed(&error)),
-            }
+            Running::load(scheduler, &options).map(Enabled::Policy)
         }
+        Under::Program(program) => Started::start(program).map(Enabled::Program),
+    };
+    let mut enabled = match enabled {
+        Ok(enabled) => enabled,
+        Err(error) if error.is::<NotHere>() || error.is::<Interrupted>() => return Err(error),
+        Err(error) => return Ok(Measured::failed(&error)),
+    };
+    let measured = run(&job.plan, ready, calibration, Some(&mut enabled))?;
+    if let Enabled::Program(started) = enabled {
+        started.stop()?;
     }
+    Ok(measured)
 }
 
 /// `SCX_TIMEOUT_MS`, as every loader of sched_ext schedulers takes it.
@@ -77,9 +123,9 @@ fn run(
     plan: &Plan,
     ready: Option<&Ready>,
     calibration: Calibration,
-    running: Option<&Running>,
+    mut enabled: Option<&mut Enabled>,
 ) -> Result<Measured> {
-    let before = watch(running)?;
+    let before = watch(enabled.as_deref_mut())?;
     let outcome = match ready {
         None => tasks::run(plan, &ExecOptions::new(calibration)),
         Some(ready) => application::run(ready, plan, calibration),
@@ -89,11 +135,12 @@ fn run(
         outcome => outcome,
     };
     let found = before.as_ref().map(|state| state.ops.clone());
-    let ops = running
-        .map(|running| running.ops.clone())
+    let ops = enabled
+        .as_deref()
+        .map(|enabled| enabled.ops().to_owned())
         .or(found)
         .unwrap_or_default();
-    let disturbed = disturbance(running, before.as_ref());
+    let disturbed = disturbance(enabled, before.as_ref());
     Ok(match (disturbed, outcome) {
         (Some((status, reason)), outcome) => Measured {
             status,
@@ -117,17 +164,19 @@ fn run(
 }
 
 /// What the kernel says before the run; `None` without sched_ext, where nothing can replace its own scheduler.
-fn watch(running: Option<&Running>) -> Result<Option<State>> {
-    let Some(running) = running else {
+fn watch(enabled: Option<&mut Enabled>) -> Result<Option<State>> {
+    let Some(enabled) = enabled else {
         return Ok(State::read().ok());
     };
     let state = State::read()?;
-    if running.exit().is_none() {
+    if enabled.end().is_none() {
         ensure!(
-            state.is_enabled() && state.ops == running.ops,
+            state.is_enabled() && state.ops == enabled.ops(),
             NotHere(format!(
                 "loaded {}, but the kernel says {} {}",
-                running.ops, state.state, state.ops
+                enabled.ops(),
+                state.state,
+                state.ops
             ))
         );
     }
@@ -135,14 +184,9 @@ fn watch(running: Option<&Running>) -> Result<Option<State>> {
 }
 
 /// Why the run was not one under its scheduler from end to end.
-fn disturbance(running: Option<&Running>, before: Option<&State>) -> Option<(Status, String)> {
-    if let Some(exit) = running.and_then(Running::exit) {
-        let status = if exit.ejected() {
-            Status::Ejected
-        } else {
-            Status::Void
-        };
-        return Some((status, exit.to_string()));
+fn disturbance(enabled: Option<&mut Enabled>, before: Option<&State>) -> Option<(Status, String)> {
+    if let Some(end) = enabled.and_then(Enabled::end) {
+        return Some(end);
     }
     let before = before?;
     let void = |reason: String| Some((Status::Void, reason));

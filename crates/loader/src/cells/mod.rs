@@ -15,7 +15,7 @@ use executor::tasks::Calibration;
 use serde_json::json;
 
 pub use measure::{Measured, measure};
-pub use plan::{Job, under};
+pub use plan::{Job, Under, under};
 pub use record::record;
 
 use crate::error::{Interrupted, bad_input};

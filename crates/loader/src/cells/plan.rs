@@ -7,20 +7,30 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use cell::{Arm, Cell, DEFAULT, Files, Shard, quoted};
-use policy::Setting;
+use policy::{Setting, Source};
 use workload::Workload;
 use workload::command::Command;
 use workload::plan::Plan;
 
+use crate::program::Program;
 use crate::schedulers::{Scheduler, is_object};
+
+/// What a cell runs under.
+pub enum Under {
+    /// The kernel's own scheduler.
+    Default,
+    Policy {
+        scheduler: &'static Scheduler,
+        settings: Vec<Setting>,
+    },
+    Program(Program),
+}
 
 /// A cell, ready to run.
 pub struct Job {
     pub id: String,
     pub cell: Cell,
-    /// `None`: the kernel's own.
-    pub scheduler: Option<&'static Scheduler>,
-    pub settings: Vec<Setting>,
+    pub under: Under,
     pub plan: Plan,
     /// The application that runs instead of the plan.
     pub command: Option<Command>,
@@ -57,28 +67,31 @@ fn job(files: &Files, id: &str, cell: &Cell, cpus: u32) -> Result<Job> {
         format!("{} has changed since", path.display())
     })
     .context("digests.workload")?;
-    let object = (files.schedulers.get(&cell.scheduler))
+    let file = (files.schedulers.get(&cell.scheduler))
         .and_then(|path| path.to_str())
-        .filter(|path| is_object(path));
-    let named = object.unwrap_or(&cell.scheduler);
-    let (scheduler, settings) = under(named, &cell.tunables)?;
-    // An object beside this program is what its campaign built: it carries no digest of its sources.
-    if let Some(scheduler) = scheduler.filter(|_| object.is_none()) {
-        same(&cell.digests.scheduler, scheduler.digest, || {
-            format!(
-                "this program holds another version of {}: make build",
-                scheduler.name
-            )
-        })
-        .context("digests.scheduler")?;
+        .filter(|path| is_object(path) || policy::is_program(Path::new(path)));
+    let named = file.unwrap_or(&cell.scheduler);
+    let under = under(named, &cell.tunables)?;
+    let digest = &cell.digests.scheduler;
+    match &under {
+        Under::Policy { scheduler, .. } if file.is_none() => same(digest, scheduler.digest, || {
+            let name = scheduler.name;
+            format!("this program holds another version of {name}: make build")
+        }),
+        Under::Program(program) => {
+            let found = Source::find(&program.path)?.id()?;
+            same(digest, &found, || format!("{named} has changed since"))
+        }
+        // An object beside this program is what its campaign built: it carries no digest of its sources.
+        Under::Policy { .. } | Under::Default => Ok(()),
     }
+    .context("digests.scheduler")?;
     let plan = workload.plan(cell.load, &cell.params, cpus, cell.seed)?;
     let command = workload.command(cell.load, &cell.params, cpus, cell.seed)?;
     Ok(Job {
         id: id.to_owned(),
         cell: cell.clone(),
-        scheduler,
-        settings,
+        under,
         plan,
         command,
         again: again(cell, named, path),
@@ -95,28 +108,32 @@ fn same(expected: &str, found: &str, otherwise: impl Fn() -> String) -> Result<(
     Ok(())
 }
 
-/// A scheduler by name or object, and its tunables as a user wrote them.
-pub fn under(
-    name: &str,
-    tunables: &BTreeMap<String, String>,
-) -> Result<(Option<&'static Scheduler>, Vec<Setting>)> {
+/// A scheduler by name, object or program, and its tunables as a user wrote them.
+pub fn under(name: &str, tunables: &BTreeMap<String, String>) -> Result<Under> {
     if name == DEFAULT {
         return match tunables.keys().next() {
-            None => Ok((None, Vec::new())),
+            None => Ok(Under::Default),
             Some(tunable) => Err(anyhow!(
                 "tunables.{tunable}: the kernel's own scheduler has no tunables"
             )),
         };
+    }
+    let file = Path::new(name);
+    if name.contains('/') && policy::is_program(file) {
+        return Program::new(file, tunables).map(Under::Program);
     }
     let scheduler = Scheduler::named(name)?;
     let manifest = scheduler.manifest()?;
     let settings = tunables
         .iter()
         .map(|(tunable, value)| manifest.setting(scheduler.name, tunable, value));
-    Ok((Some(scheduler), settings.collect::<Result<_>>()?))
+    Ok(Under::Policy {
+        scheduler,
+        settings: settings.collect::<Result<_>>()?,
+    })
 }
 
-/// The command that runs the cell again. `scheduler` is its name, or the path of its object.
+/// The command that runs the cell again. `scheduler` is its name, or the path of its object or program.
 fn again(cell: &Cell, scheduler: &str, workload: &Path) -> String {
     let arm = Arm {
         scheduler: scheduler.to_owned(),
@@ -178,13 +195,85 @@ mod tests {
     #[test]
     fn a_good_cell_is_ready_and_says_how_to_run_it_again() {
         let jobs = try_cell(|_| ()).unwrap();
-        assert!(jobs[0].scheduler.is_none());
+        assert!(matches!(jobs[0].under, Under::Default));
         assert_eq!(
             jobs[0].again,
             format!("schedlab-host exec {WORKLOAD} --load 1 --seed 1 --scheduler default")
         );
         let jobs = try_cell(|cell| cell.scheduler = "vtime".into()).unwrap();
-        assert_eq!(jobs[0].scheduler.unwrap().name, "vtime");
+        let Under::Policy { scheduler, .. } = &jobs[0].under else {
+            panic!("vtime is a policy")
+        };
+        assert_eq!(scheduler.name, "vtime");
+    }
+
+    #[test]
+    fn a_program_is_started_with_its_options_and_takes_nothing_else() {
+        let path = std::env::current_exe().unwrap();
+        let read = |tunables: &[(&str, &str)]| {
+            let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+            under(
+                path.to_str().unwrap(),
+                &tunables.iter().map(owned).collect(),
+            )
+        };
+        let started = |options: &[&str]| Program {
+            path: path.clone(),
+            options: options.iter().map(|&option| option.to_owned()).collect(),
+        };
+        let Under::Program(program) = read(&[]).unwrap() else {
+            panic!("a program is one")
+        };
+        assert_eq!(program, started(&[]));
+        let Under::Program(program) = read(&[("options", "-m 'a b',c --v")]).unwrap() else {
+            panic!("a program is one")
+        };
+        assert_eq!(program, started(&["-m", "a b,c", "--v"]));
+        for (name, value, message) in [
+            (
+                "options",
+                "'",
+                "options=': expected words, every quotation mark closed",
+            ),
+            (
+                "rules",
+                "1",
+                "unknown tunable 'rules'; a program has options alone",
+            ),
+        ] {
+            let error = read(&[(name, value)]).err().unwrap().to_string();
+            assert_eq!(error, format!("{}: {message}", path.display()));
+        }
+    }
+
+    #[test]
+    fn a_program_that_was_built_anew_is_another_scheduler() {
+        let program = std::env::current_exe().unwrap();
+        let mut cell = cell();
+        cell.scheduler = "mine".into();
+        let mut files = Files {
+            workloads: BTreeMap::from([("pipe".into(), PathBuf::from(WORKLOAD))]),
+            schedulers: BTreeMap::from([("mine".into(), program.clone())]),
+            ..Files::default()
+        };
+        let digest = Source::find(&program).unwrap().id().unwrap();
+        for (given, expected) in [
+            (digest.as_str(), None),
+            ("beef", Some("expected beef, found ")),
+        ] {
+            cell.digests.scheduler = given.into();
+            let cells = vec![(cell.id(), cell.clone())];
+            let shard = Shard {
+                files: std::mem::take(&mut files),
+                cells,
+            };
+            let read = jobs(&shard, Path::new("s.json"), 2).map_err(|error| format!("{error:#}"));
+            assert_eq!(read.is_ok(), expected.is_none());
+            if let (Err(error), Some(expected)) = (read, expected) {
+                assert!(error.contains(expected), "{error}");
+            }
+            files = shard.files;
+        }
     }
 
     #[test]

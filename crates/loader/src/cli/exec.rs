@@ -121,7 +121,7 @@ pub fn exec_command() -> Command {
             Arg::new("scheduler")
                 .long("scheduler")
                 .value_name("NAME[:TUNABLE=VALUE[+…]]")
-                .help("Load this scheduler for the run; `default` insists on the kernel's own [default: whatever runs]"),
+                .help("Load this scheduler for the run, or start the program that does: ./scx_mine:options='-v'; `default` insists on the kernel's own [default: whatever runs]"),
         )
         .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the record as JSON"))
 }
@@ -188,7 +188,7 @@ fn job(matches: &ArgMatches, cpus: u32) -> Result<Job> {
     let (workload, load, params) = chosen(matches, cpus)?;
     let named = matches.get_one::<String>("scheduler");
     let arm: Arm = named.map_or(DEFAULT, String::as_str).parse()?;
-    let (scheduler, settings) = cells::under(&arm.scheduler, &arm.tunables)?;
+    let under = cells::under(&arm.scheduler, &arm.tunables)?;
     let seed = *matches.get_one::<u64>("seed").expect("has a default");
     let plan = workload.plan(load, &params, cpus, seed)?;
     let command = workload.command(load, &params, cpus, seed)?;
@@ -210,8 +210,7 @@ fn job(matches: &ArgMatches, cpus: u32) -> Result<Job> {
     Ok(Job {
         id: cell.id(),
         cell,
-        scheduler,
-        settings,
+        under,
         plan,
         command,
         again,
