@@ -50,6 +50,10 @@ _LATT = ["-w", "latt"]
             "--built-in with --on vm: a real kernel loads every policy; only the simulator builds one in",
         ),
         (
+            ["bfs", *_LATT, "--on", "vm", "--api", "6.12"],
+            "--api 6.12: only the simulator shows another release's interface (--on sim)",
+        ),
+        (
             ["bfs", *_LATT, "--on", "vm", "-m", "desktop-4"],
             "-m 'desktop-4': in the virtual machine expected a number of CPUs, 1 to 64",
         ),

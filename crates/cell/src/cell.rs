@@ -13,6 +13,9 @@ use crate::digest::hex_digest;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
+    /// The release of the kernel whose interface the simulator shows to the policy; none: its own choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api: Option<String>,
     /// The scheduler's code costs what it would as part of the kernel, instead of what it costs as a BPF policy.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub built_in: bool,
@@ -55,6 +58,7 @@ pub(crate) mod tests {
 
     pub(crate) fn cell() -> Cell {
         Cell {
+            api: None,
             built_in: false,
             digests: Digests {
                 engine: "0".repeat(16),
@@ -87,6 +91,20 @@ pub(crate) mod tests {
                 r#""tunables":{"rules":"424","ä":"\""},"workload":"latt"}"#
             )
         );
+    }
+
+    #[test]
+    fn another_interface_makes_another_cell() {
+        let older = Cell {
+            api: Some("6.12".into()),
+            ..cell()
+        };
+        assert!(
+            older
+                .canonical_json()
+                .starts_with(r#"{"api":"6.12","digests":"#)
+        );
+        assert_ne!(older.id(), cell().id());
     }
 
     #[test]

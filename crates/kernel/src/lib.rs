@@ -47,6 +47,7 @@ mod world;
 pub use boundary::execution::Execution;
 pub use boundary::program::Program;
 pub use boundary::refused::Refused;
+pub use boundary::release::Release;
 pub use hotplug::Hotplug;
 pub use ids::TaskId;
 pub use machine::RtGuard;

@@ -13,6 +13,7 @@ use workload::plan::Plan;
 
 use crate::boundary::execution::Execution;
 use crate::boundary::program::Program;
+use crate::boundary::release::Release;
 use crate::options::Options;
 use crate::outcome::Outcome;
 use crate::sim::{Loaded, Sim};
@@ -32,14 +33,14 @@ fn globals(machine: &Machine) -> Result<TopologyGlobals> {
     TopologyGlobals::new(&places, machine.hz)
 }
 
-/// A policy's object, ready to run in simulations.
-pub fn link(object: &Object, execution: Execution) -> Result<Program> {
-    Program::link::<Sim>(object, execution)
+/// A policy's object, ready to run in simulations, which show it the interface of this release.
+pub fn link(object: &Object, execution: Execution, release: Release) -> Result<Program> {
+    Program::link::<Sim>(object, execution, release)
 }
 
 /// The same from a policy's folder, source or object.
-pub fn load(path: &Path, execution: Execution) -> Result<Program> {
-    link(&Object::load(path)?, execution)
+pub fn load(path: &Path, execution: Execution, release: Release) -> Result<Program> {
+    link(&Object::load(path)?, execution, release)
 }
 
 /// Run a plan on a machine under a policy with these tunables.

@@ -31,6 +31,7 @@ fn shard(dir: &Path, cells: u64) -> PathBuf {
     let cells: Vec<serde_json::Value> = (1..=cells)
         .map(|seed| {
             let cell = Cell {
+                api: None,
                 built_in: false,
                 digests: Digests::default(),
                 load: 1,

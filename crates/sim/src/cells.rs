@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use cell::{Arm, Cell, Cost, Provenance, Record, Status, quoted};
-use kernel::{Execution, Options, Outcome, Program, simulate};
+use kernel::{Execution, Options, Outcome, Program, Release, simulate};
 use machine::Machine;
 use workload::Workload;
 use workload::plan::Plan;
@@ -26,7 +26,7 @@ pub struct Sources {
 #[derive(Default)]
 pub struct Cache {
     execution: Execution,
-    policies: BTreeMap<PathBuf, Rc<Program>>,
+    policies: BTreeMap<(PathBuf, Release), Rc<Program>>,
     workloads: BTreeMap<PathBuf, Rc<Workload>>,
     machines: BTreeMap<PathBuf, Rc<Machine>>,
 }
@@ -67,13 +67,23 @@ impl Cache {
         Ok(read)
     }
 
-    pub fn policy(&mut self, path: &Path) -> Result<Rc<Program>> {
-        if let Some(known) = self.policies.get(path) {
+    /// A policy as it is linked against the interface that the cell names.
+    pub fn policy(&mut self, path: &Path, cell: &Cell) -> Result<Rc<Program>> {
+        let release = release(cell)?;
+        let key = (path.to_owned(), release);
+        if let Some(known) = self.policies.get(&key) {
             return Ok(Rc::clone(known));
         }
-        let linked = Rc::new(kernel::load(path, self.execution)?);
-        self.policies.insert(path.to_owned(), Rc::clone(&linked));
+        let linked = Rc::new(kernel::load(path, self.execution, release)?);
+        self.policies.insert(key, Rc::clone(&linked));
         Ok(linked)
+    }
+}
+
+fn release(cell: &Cell) -> Result<Release> {
+    match &cell.api {
+        None => Ok(Release::default()),
+        Some(text) => text.parse().map_err(|error| anyhow!("api: {error}")),
     }
 }
 
@@ -94,7 +104,7 @@ pub fn run(
     let machine = cache.machine(&sources.machine)?;
     let workload = cache.workload(&sources.workload)?;
     let plan = plan(&workload, &machine, cell)?;
-    let program = cache.policy(&sources.scheduler)?;
+    let program = cache.policy(&sources.scheduler, cell)?;
     let arguments = options.arguments() + &cache.arguments();
     let outcome = simulate(
         &machine,
@@ -149,6 +159,9 @@ pub fn reproduce(cell: &Cell, sources: &Sources, arguments: &str) -> String {
         quoted(&sources.machine.display().to_string()),
         cell.seed
     );
+    if let Some(api) = &cell.api {
+        let _ = write!(line, " --api {api}");
+    }
     for (name, value) in &cell.params {
         let _ = write!(line, " --param {}", quoted(&format!("{name}={value}")));
     }

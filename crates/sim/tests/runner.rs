@@ -57,6 +57,7 @@ fn shard(dir: &Path, cells: &[(&str, i64, u64)]) -> PathBuf {
         .iter()
         .map(|(scheduler, load, seed)| {
             let cell = Cell {
+                api: None,
                 built_in: false,
                 digests: Digests::default(),
                 load: *load,

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
-use kernel::{Execution, Options, Program};
+use kernel::{Execution, Options, Program, Release};
 use machine::Machine;
 use policy::Object;
 use workload::Workload;
@@ -38,7 +38,11 @@ extern "C" fn look(_signal: libc::c_int) {
 /// Reads jobs from standard input, a line each, and answers with a line each.
 pub fn run(name: &str, object: &Path) -> Result<()> {
     isolate();
-    let program = kernel::link(&Object::open(name, object)?, Execution::Paranoid)?;
+    let program = kernel::link(
+        &Object::open(name, object)?,
+        Execution::Paranoid,
+        Release::default(),
+    )?;
     for line in std::io::stdin().lock().lines() {
         let job: Job = serde_json::from_str(&line?).context("a job")?;
         let verdict = one(name, &program, &job)?;

@@ -8,6 +8,7 @@ machines = ["desktop-4"]
 on = "sim"                        # a place
 tier = "exact"                    # of the virtual machine
 built_in = true                   # in the simulator: all as parts of the kernel, and not its own scheduler alone
+api = "6.12"                      # the release of the kernel that policies see in the simulator
 repetitions = 10
 seed_base = 1
 [params]
@@ -26,7 +27,7 @@ from schedlab.errors import InputError, unknown
 _TEXTS = {"on": [*PLACES], "tier": TIERS}
 _LISTS = {"schedulers": "schedulers", "workloads": "workload_names", "loads": "load", "machines": "machine_names"}
 _NUMBERS = ["repetitions", "seed_base"]
-_KEYS = [*_LISTS, *_TEXTS, *_NUMBERS, "built_in", "params"]
+_KEYS = [*_LISTS, *_TEXTS, *_NUMBERS, "api", "built_in", "params"]
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -46,6 +47,10 @@ def read(path: Path) -> dict[str, Any]:
             if data[key] not in allowed:
                 raise InputError(f"{path}: key '{key}': expected one of {', '.join(allowed)}, got {data[key]!r}")
             found["place" if key == "on" else key] = data[key]
+    if "api" in data:
+        if not isinstance(data["api"], str):
+            raise InputError(f"{path}: key 'api': expected a release as a string, got {data['api']!r}")
+        found["api"] = data["api"]
     for key in _NUMBERS:
         if key in data:
             if type(data[key]) is not int:

@@ -162,4 +162,6 @@ def _cell(
     }
     if arm.built_in:
         data["built_in"] = True
+    if request.api:
+        data["api"] = request.api
     return PlannedCell(cells.cell_id(data), data, arm.label, role)

@@ -47,6 +47,7 @@ class Request:
     machines: list[Machine]
     place: str
     tier: str  # of the virtual machine, else ""
+    api: str | None  # the release whose interface the simulator shows; None: its own choice
     repetitions: int
     seed_base: int
 
@@ -70,6 +71,7 @@ def request(
     machine_names: str | None = None,
     place: str = "sim",
     tier: str | None = None,
+    api: str | None = None,
     repetitions: int = DEFAULT_REPETITIONS,
     seed_base: int = 1,
     param: list[str] | None = None,
@@ -81,6 +83,8 @@ def request(
         raise InputError(f"--seed-base {seed_base}: expected 0 or more")
     if tier and place != "vm":
         raise InputError(f"--tier {tier}: only the virtual machine has tiers (--on vm)")
+    if api and not PLACES[place].simulated:
+        raise InputError(f"--api {api}: only the simulator shows another release's interface (--on sim)")
     if built_in and not PLACES[place].simulated:
         raise InputError(
             f"--built-in with --on {place}: a real kernel loads every policy; only the simulator builds one in"
@@ -99,6 +103,7 @@ def request(
         params=assign_params(param or [], loaded),
         machines=boards,
         place=place,
+        api=api,
         tier=(tier or TIERS[0]) if place == "vm" else "",
         repetitions=repetitions,
         seed_base=seed_base,

@@ -45,6 +45,7 @@ def _asked(options: argparse.Namespace) -> Request:
         machine_names=options.machines,
         place=options.on,
         tier=options.tier,
+        api=options.api,
         repetitions=options.repetitions,
         built_in=options.built_in,
         seed_base=options.seed_base,

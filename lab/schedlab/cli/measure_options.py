@@ -81,6 +81,11 @@ def _compare(commands: argparse._SubParsersAction) -> None:
         help="of the virtual machine: exact (default: counted instructions, repeatable to the byte), "
         "virtual (KVM) or emulated (fast emulation)",
     )
+    where.add_argument(
+        "--api",
+        metavar="RELEASE",
+        help="the kernel release whose interface simulated policies see: 6.12 to 7.2 (default: 7.2)",
+    )
     _results(parser, where)
 
 
@@ -93,6 +98,7 @@ a campaign file, with every key but the first left out or not:
   on = "sim"
   tier = "exact"                  # where on = "vm"
   built_in = true                 # where on = "sim"
+  api = "6.12"                    # where on = "sim"
   repetitions = 10
   seed_base = 1
   [params]

@@ -118,6 +118,7 @@ def _traced(data: dict[str, Any]) -> simulated.Traced:
         data["tunables"],
         data["params"],
         data.get("built_in", False),
+        data.get("api"),
     )
 
 

@@ -40,6 +40,7 @@ class Traced:
     tunables: Mapping[str, str] = field(default_factory=dict)
     params: Mapping[str, str] = field(default_factory=dict)
     built_in: bool = False
+    api: str | None = None  # of the cell
 
     def command(self, trace: str) -> list[str]:
         command = [
@@ -54,6 +55,8 @@ class Traced:
         ]
         if self.built_in:
             command.append("--built-in")
+        if self.api:
+            command += ["--api", self.api]
         for key, value in self.params.items():
             command += ["--param", f"{key}={value}"]
         return command

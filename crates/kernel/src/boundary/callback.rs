@@ -4,6 +4,7 @@
 use bpf::btf::TypeId;
 use bpf::image::{Image, MemberValue, StructOps};
 
+use super::release::Release;
 use super::shown::{Shown, Types};
 
 macro_rules! callbacks {
@@ -52,18 +53,18 @@ callbacks! {
     "cgroup_exit" = CgroupExit,
 }
 
-/// Callbacks that the kernel has and that a policy may have, for occasions that do not arise here: nobody asks for a
+/// Callbacks that the kernel has, since which release, and that a policy may have, for occasions that do not arise here: nobody asks for a
 /// dump, and there is one cgroup, whose weight and bandwidth nobody sets and which no task leaves.
-const NEVER_CALLED: &[&str] = &[
-    "dump",
-    "dump_cpu",
-    "dump_task",
-    "cgroup_prep_move",
-    "cgroup_move",
-    "cgroup_cancel_move",
-    "cgroup_set_weight",
-    "cgroup_set_bandwidth",
-    "cgroup_set_idle",
+const NEVER_CALLED: &[(&str, Release)] = &[
+    ("dump", Release::of(612)),
+    ("dump_cpu", Release::of(612)),
+    ("dump_task", Release::of(612)),
+    ("cgroup_prep_move", Release::of(612)),
+    ("cgroup_move", Release::of(612)),
+    ("cgroup_cancel_move", Release::of(612)),
+    ("cgroup_set_weight", Release::of(612)),
+    ("cgroup_set_bandwidth", Release::of(617)),
+    ("cgroup_set_idle", Release::of(619)),
 ];
 
 /// A policy's callbacks, as functions of its image, and its settings.
@@ -151,8 +152,11 @@ impl Ops {
         let name = <[std::ffi::c_char; 128]>::describe(types);
         let (word, double) = (u32::describe(types), u64::describe(types));
         let callbacks = Callback::ALL.iter().map(|callback| callback.name());
+        let never_called = (NEVER_CALLED.iter())
+            .filter(|(_, since)| *since <= types.release)
+            .map(|(callback, _)| *callback);
         let mut members: Vec<(&str, TypeId, u32)> = callbacks
-            .chain(NEVER_CALLED.iter().copied())
+            .chain(never_called)
             .map(|callback| (callback, pointer, 8))
             .collect();
         members.extend([

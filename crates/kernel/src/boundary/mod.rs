@@ -14,6 +14,7 @@
 //! | `model` | what all of it asks of the model |
 //! | `program` | a policy's object, linked against all of it and translated |
 //! | `execution` | how its code is executed |
+//! | `release` | whose interface it is |
 //! | `refused` | why an object cannot be linked |
 //!
 //! The model enters the policy with [`call`]; the policy comes back through the table of helpers and kfuncs,
@@ -47,6 +48,7 @@ mod price;
 pub mod program;
 pub mod refused;
 mod register;
+pub mod release;
 pub mod requests;
 mod shared;
 pub mod shown;

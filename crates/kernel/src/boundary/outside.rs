@@ -8,18 +8,16 @@ use bpf::host::{Call, Host};
 
 use super::format::printf;
 use super::model::Kernel;
+use super::release::Release;
 use super::shown::Types;
 use super::world::World;
-
-/// Releases of the kernel, as `6.12` is 612.
-pub type Release = u32;
 
 /// A kfunc of the model.
 pub struct Kfunc {
     pub name: &'static str,
     /// The first release that has it in this form, and the first that has not any more.
     pub since: Release,
-    pub until: Release,
+    pub until: Option<Release>,
     pub price: u64,
     pub call: Call,
     pub describe: fn(&mut Types) -> TypeId,
@@ -27,7 +25,7 @@ pub struct Kfunc {
 
 impl Kfunc {
     pub fn is_in(&self, release: Release) -> bool {
-        (self.since..self.until).contains(&release)
+        self.since <= release && self.until.is_none_or(|until| release < until)
     }
 }
 
@@ -103,10 +101,14 @@ macro_rules! kfuncs {
         pub fn kfuncs<K: $crate::boundary::model::Kernel>() -> Vec<$crate::boundary::outside::Kfunc> {
             vec![$({
                 #[allow(unused_mut, unused_assignments, reason = "most have no end")]
-                let until = { let mut until = u32::MAX; $(until = $until;)? until };
+                let until = {
+                    let mut until = None;
+                    $(until = Some($crate::boundary::release::Release::of($until));)?
+                    until
+                };
                 $crate::boundary::outside::Kfunc {
                     name: stringify!($name),
-                    since: $since,
+                    since: $crate::boundary::release::Release::of($since),
                     until,
                     price: $crate::boundary::outside::price!($($price)*),
                     call: $crate::boundary::outside::outside!(

@@ -13,15 +13,13 @@ use workload::draw::Stream;
 
 use super::execution::Execution;
 use super::model::Kernel;
-use super::outside::{Helper, Kfunc, Release};
+use super::outside::{Helper, Kfunc};
 use super::refused::Refused;
+use super::release::Release;
 use super::shown::{
     self, CgroupInitArgs, ExitInfo, ExitTaskArgs, InitTaskArgs, PerfEventValue, Shown, Types,
 };
 use super::{Code, Ops, helpers, inlines, kfuncs, maps};
-
-/// The release whose interface the model has.
-pub const RELEASE: Release = 702;
 
 /// A policy that can run. It holds no state: what runs it has its own data and maps.
 pub struct Program {
@@ -29,6 +27,7 @@ pub struct Program {
     pub manifest: Manifest,
     pub image: Arc<Image>,
     execution: Execution,
+    release: Release,
     ops: Ops,
     /// Helpers and kfuncs, in the order of the image's.
     calls: Vec<Call>,
@@ -36,25 +35,33 @@ pub struct Program {
 }
 
 impl Program {
-    /// Everything that the object refers to and the model has not is an error, all of it at once.
-    pub fn link<K: Kernel>(object: &Object, execution: Execution) -> Result<Self> {
+    /// Everything that the object refers to and the model has not, as of a release, is an error, all of it at once.
+    pub fn link<K: Kernel>(
+        object: &Object,
+        execution: Execution,
+        release: Release,
+    ) -> Result<Self> {
         let (helpers, kfuncs) = (helpers::helpers::<K>(), kfuncs::kfuncs::<K>());
-        let environment = Environment {
-            btf: btf(&kfuncs, RELEASE),
-            helpers: helpers.iter().map(|helper| helper.number).collect(),
-            map_kinds: maps::kind::KNOWN.iter().copied().collect(),
-            version: (RELEASE / 100) << 16 | (RELEASE % 100) << 8,
-            ..Environment::default()
+        let linked = |release: Release| {
+            let environment = Environment {
+                btf: btf(&kfuncs, release),
+                helpers: helpers.iter().map(|helper| helper.number).collect(),
+                map_kinds: maps::kind::KNOWN.iter().copied().collect(),
+                version: release.version(),
+                ..Environment::default()
+            };
+            link(&object.elf, &environment)
         };
-        let refused = |error| Refused::new(&object.name, &error);
-        let image = link(&object.elf, &environment).map_err(refused)?;
+        let refused =
+            |error| Refused::new(&object.name, error, release, |later| linked(later).err());
+        let image = linked(release).map_err(refused)?;
         let image = Arc::new(image);
         let ops = Ops::of(&image)
             .map_err(anyhow::Error::msg)
             .with_context(|| object.name.clone())?;
         let offered = image.outside.iter().map(|outside| match outside {
             Outside::Helper(number) => helper(&helpers, *number),
-            Outside::Kfunc(name) => kfunc(&kfuncs, name),
+            Outside::Kfunc(name) => kfunc(&kfuncs, name, release),
         });
         let (calls, prices): (Vec<Call>, Vec<u64>) = offered.unzip();
         let executor = if execution == Execution::Interpreted {
@@ -69,6 +76,7 @@ impl Program {
             manifest: object.manifest.clone(),
             image,
             execution,
+            release,
             ops,
             calls,
             executor,
@@ -83,7 +91,7 @@ impl Program {
             data[at..at + section.bytes.len()].copy_from_slice(&section.bytes);
         }
         for global in &self.image.globals {
-            if let Some(value) = constant(&global.name) {
+            if let Some(value) = constant(&global.name, self.release) {
                 self.tell(&mut data, &global.name, &value.to_le_bytes())?;
             }
         }
@@ -159,14 +167,16 @@ impl Program {
 }
 
 /// What scx's loaders tell every policy: `__SCX_NAME` is the kernel's constant `SCX_NAME`, 0 where it has none.
-fn constant(global: &str) -> Option<u64> {
+fn constant(global: &str, release: Release) -> Option<u64> {
     let name = global
         .strip_prefix("__")
         .filter(|name| name.starts_with("SCX_"))?;
-    let mut values = shown::ENUMERATIONS.iter().flat_map(|shown| shown.values);
+    let mut values = shown::ENUMERATIONS
+        .iter()
+        .flat_map(|shown| shown.values_in(release));
     values
         .find(|(known, _)| *known == name)
-        .map(|(_, value)| *value)
+        .map(|(_, value)| value)
 }
 
 fn helper(helpers: &[Helper], number: u32) -> (Call, u64) {
@@ -175,17 +185,17 @@ fn helper(helpers: &[Helper], number: u32) -> (Call, u64) {
     (found.call, found.price)
 }
 
-fn kfunc(kfuncs: &[Kfunc], name: &str) -> (Call, u64) {
+fn kfunc(kfuncs: &[Kfunc], name: &str, release: Release) -> (Call, u64) {
     let found = kfuncs
         .iter()
-        .find(|kfunc| kfunc.name == name && kfunc.is_in(RELEASE));
+        .find(|kfunc| kfunc.name == name && kfunc.is_in(release));
     let found = found.expect("the linker knows what there is");
     (found.call, found.price)
 }
 
 /// The model's BTF, as a kernel of this release would show it.
 fn btf(kfuncs: &[Kfunc], release: Release) -> Btf {
-    let mut types = Types::default();
+    let mut types = Types::of(release);
     Ops::describe(&mut types);
     InitTaskArgs::describe(&mut types);
     ExitTaskArgs::describe(&mut types);

@@ -3,7 +3,9 @@
 
 use std::fmt;
 
-use bpf::LinkError;
+use bpf::{LinkError, Missing};
+
+use super::release::Release;
 
 /// A line for each thing that is missing.
 #[derive(Debug)]
@@ -12,12 +14,47 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// Each line begins with the policy's name.
-    pub fn new(policy: &str, error: &LinkError) -> Self {
-        let text = error.to_string();
-        let line = |line| format!("{policy}: {line}");
+    /// Each line begins with the policy's name. `linked` tries another release, and says which later one has what is
+    /// missing in this.
+    pub fn new(
+        policy: &str,
+        error: LinkError,
+        release: Release,
+        linked: impl Fn(Release) -> Option<LinkError>,
+    ) -> Self {
+        let missing = match error {
+            LinkError::Missing(missing) => missing,
+            LinkError::Object(error) => {
+                return Self {
+                    lines: vec![format!("{policy}: {error:#}")],
+                };
+            }
+        };
+        let later: Vec<(Release, Option<LinkError>)> = release
+            .later()
+            .map(|later| (later, linked(later)))
+            .collect();
+        let line = |one: &Missing| {
+            let has = later
+                .iter()
+                .find(|(_, error)| !is_missing(error.as_ref(), one));
+            match has {
+                Some((has, _)) => format!("{policy}: {one}: this is {release}, and {has} has it"),
+                None => format!("{policy}: {one}"),
+            }
+        };
         Self {
-            lines: text.lines().map(line).collect(),
+            lines: missing.iter().map(line).collect(),
+        }
+    }
+}
+
+fn is_missing(error: Option<&LinkError>, one: &Missing) -> bool {
+    match error {
+        None => false,
+        Some(LinkError::Object(_)) => true,
+        Some(LinkError::Missing(missing)) => {
+            (missing.iter()).any(|other| (other.kind, &other.name) == (one.kind, &one.name))
         }
     }
 }

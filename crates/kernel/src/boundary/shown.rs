@@ -7,6 +7,7 @@ use std::ffi::{c_char, c_void};
 
 use bpf::btf::{Builder, TypeId};
 
+use super::release::Release;
 use crate::consts::{
     CPUPERF_ONE, DEQ_SCHED_CHANGE, DEQ_SLEEP, DISPATCH_BATCH, DISPATCH_LOOPS, DSQ_BUILTIN,
     DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_FLAG, DSQ_LOCAL_ON, ENQ_CPU_SELECTED, ENQ_HEAD, ENQ_LAST,
@@ -21,28 +22,43 @@ pub trait Shown {
 }
 
 /// The model's BTF while it is made; every structure and enumeration is described once.
-#[derive(Default)]
 pub struct Types {
     pub btf: Builder,
+    /// What came later is left out.
+    pub release: Release,
     known: BTreeMap<&'static str, TypeId>,
 }
 
 type Describe = fn(&mut Types) -> TypeId;
 
+/// Of a structure: name, the release that brought it, its place and its type.
+type Member = (&'static str, Release, usize, Describe);
+
 impl Types {
+    pub fn of(release: Release) -> Self {
+        Self {
+            btf: Builder::default(),
+            release,
+            known: BTreeMap::new(),
+        }
+    }
+
     /// A structure, whose members may point back to it.
     fn structure<const N: usize>(
         &mut self,
         name: &'static str,
         bytes: usize,
-        members: [(&'static str, usize, Describe); N],
+        members: [Member; N],
     ) -> TypeId {
         if let Some(known) = self.known.get(name) {
             return *known;
         }
         let id = self.btf.structure(name, bytes as u32);
         self.known.insert(name, id);
-        for (member, offset, describe) in members {
+        for (member, since, offset, describe) in members {
+            if since > self.release {
+                continue;
+            }
             let of = describe(self);
             self.btf.member(id, member, of, offset as u32 * 8);
         }
@@ -51,12 +67,13 @@ impl Types {
 
     pub fn enumeration(&mut self, shown: &Enumeration) -> TypeId {
         *self.known.entry(shown.name).or_insert_with(|| {
-            let narrow: Option<Vec<(&str, i32)>> = (shown.values.iter())
+            let values: Vec<(&str, u64)> = shown.values_in(self.release).collect();
+            let narrow: Option<Vec<(&str, i32)>> = (values.iter())
                 .map(|(name, value)| Some((*name, i32::try_from(*value).ok()?)))
                 .collect();
             match narrow {
                 Some(values) => self.btf.enumeration(shown.name, &values),
-                None => self.btf.enumeration64(shown.name, shown.values),
+                None => self.btf.enumeration64(shown.name, &values),
             }
         })
     }
@@ -127,12 +144,23 @@ impl<T: Shown, const N: usize> Shown for [T; N] {
     }
 }
 
-/// Structures by their names in the kernel. Fields behind `hidden` are the model's own.
+/// The release of a field, as [`shown!`] has it.
+macro_rules! release {
+    () => {
+        Release::ALL[0]
+    };
+    ($since:literal) => {
+        Release::of($since)
+    };
+}
+
+/// Structures by their names in the kernel, with the release that brought a field where the first has it not. Fields
+/// behind `hidden` are the model's own.
 macro_rules! shown {
     ($(
         $(#[$doc:meta])*
         $name:literal: $rust:ident {
-            $($(#[$field_doc:meta])* $field:ident: $type:ty,)*
+            $($(#[$field_doc:meta])* $($since:literal)? $field:ident: $type:ty,)*
         } $(hidden { $($hidden:ident: $hidden_type:ty,)* })?
     )*) => {
         $(
@@ -151,6 +179,7 @@ macro_rules! shown {
                         size_of::<Self>(),
                         [$((
                             stringify!($field),
+                            release!($($since)?),
                             std::mem::offset_of!(Self, $field),
                             <$type as Shown>::describe as Describe,
                         ),)*],
@@ -234,9 +263,9 @@ shown! {
 
     "scx_cgroup_init_args": CgroupInitArgs {
         weight: u32,
-        bw_period_us: u64,
-        bw_quota_us: u64,
-        bw_burst_us: u64,
+        617 bw_period_us: u64,
+        617 bw_quota_us: u64,
+        617 bw_burst_us: u64,
     }
 
     /// What a CPU runs, when somebody asks.
@@ -305,8 +334,30 @@ impl ExitKind {
 /// An enumeration's name and its values, as the kernel of the model has them.
 pub struct Enumeration {
     pub name: &'static str,
-    pub values: &'static [(&'static str, u64)],
+    values: &'static [(&'static str, u64)],
 }
+
+impl Enumeration {
+    pub fn values_in(&self, release: Release) -> impl Iterator<Item = (&'static str, u64)> {
+        let since = |name| LATER.iter().find(|(later, _)| *later == name);
+        (self.values.iter().copied())
+            .filter(move |(name, _)| since(*name).is_none_or(|(_, since)| *since <= release))
+    }
+}
+
+/// Values that the first release has not, with the one that brought them.
+const LATER: &[(&str, Release)] = &[
+    ("SCX_OPS_ENQ_MIGRATION_DISABLED", Release::of(614)),
+    ("SCX_OPS_ALLOW_QUEUED_WAKEUP", Release::of(615)),
+    ("SCX_OPS_BUILTIN_IDLE_PER_NODE", Release::of(615)),
+    ("SCX_PICK_IDLE_IN_NODE", Release::of(615)),
+    ("SCX_ENQ_CPU_SELECTED", Release::of(615)),
+    ("SCX_SLICE_BYPASS", Release::of(619)),
+    ("SCX_OPS_ALWAYS_ENQ_IMMED", Release::of(701)),
+    ("SCX_ENQ_IMMED", Release::of(701)),
+    ("SCX_DEQ_SCHED_CHANGE", Release::of(701)),
+    ("SCX_EXIT_PARENT", Release::of(701)),
+];
 
 impl Shown for ExitKind {
     fn describe(types: &mut Types) -> TypeId {
@@ -330,7 +381,8 @@ const EXIT_KINDS: Enumeration = Enumeration {
     ],
 };
 
-/// Constants of the interface, of which many move between releases: those of [`super::program::RELEASE`].
+/// Constants of the interface. Some have other values in other releases; these are the last one's, which is what a policy
+/// is told for every release, because the model goes by them.
 pub const ENUMERATIONS: &[Enumeration] = &[
     Enumeration {
         name: "scx_public_consts",

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use cell::Status;
-use kernel::{Execution, Options};
+use kernel::{Execution, Options, Release};
 
 use crate::common::{
     MS, for_ms, free, group, hogs, plan, policy_path, run, run_for, simulate, sleepers,
@@ -137,7 +137,7 @@ fn an_access_that_the_verifier_would_refuse_is_a_fault_with_file_and_line() {
     let source = std::fs::read_to_string(&file).unwrap();
     let tunables = |how: &str| BTreeMap::from([("how".to_owned(), how.to_owned())]);
     for execution in [Execution::Paranoid, Execution::Interpreted] {
-        let program = kernel::load(&file, execution).unwrap();
+        let program = kernel::load(&file, execution, Release::default()).unwrap();
         for (how, bytes) in [("array", 8), ("constant", 8), ("task", 4), ("null", 8)] {
             let plan = plan(vec![hogs(2)], for_ms(100));
             let outcome = kernel::simulate(

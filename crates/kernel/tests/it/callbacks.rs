@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use cell::Status;
-use kernel::{Execution, Options};
+use kernel::{Execution, Options, Release};
 use workload::plan::{End, Inst, Policy, Start, Value};
 
 use crate::common::{
@@ -231,7 +231,12 @@ fn a_forked_thread_belongs_to_the_process_of_who_forks_it() {
 
 /// When the second of two sleepers ran: it wakes after 1 ms on a CPU that a hog uses.
 fn second_runs_at_ms(mode: &str) -> u64 {
-    let program = kernel::load(&policy_path("kicks"), Execution::default()).unwrap();
+    let program = kernel::load(
+        &policy_path("kicks"),
+        Execution::default(),
+        Release::default(),
+    )
+    .unwrap();
     let tunables = BTreeMap::from([("mode".to_string(), mode.to_string())]);
     let sleeper = group("late", 1, vec![sleep_for(MS), run_for(MS)]);
     let outcome = kernel::simulate(

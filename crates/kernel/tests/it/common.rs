@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use kernel::{Execution, Options, Outcome};
+use kernel::{Execution, Options, Outcome, Release};
 use machine::{Costs, Machine, Numbering, RtGuard, Shape, Topology};
 use workload::plan::{Draw, End, Group, Inst, Plan, Policy, Start, Value};
 
@@ -160,7 +160,12 @@ pub fn policy_path(name: &str) -> PathBuf {
 }
 
 pub fn simulate(machine: &Machine, plan: Plan, policy: &str, options: Options) -> Outcome {
-    let program = kernel::load(&policy_path(policy), Execution::default()).unwrap();
+    let program = kernel::load(
+        &policy_path(policy),
+        Execution::default(),
+        Release::default(),
+    )
+    .unwrap();
     kernel::simulate(machine, plan, &program, policy, &BTreeMap::new(), options).unwrap()
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use cell::Status;
-use kernel::{Execution, Hotplug, Options, Program};
+use kernel::{Execution, Hotplug, Options, Program, Release};
 use policy::Source;
 use workload::plan::{Draw, Inst, Plan, Value};
 
@@ -75,7 +75,8 @@ fn hashes(programs: &[Program], rules: Option<&str>) -> Vec<u64> {
 }
 
 fn all_agree(path: &Path) {
-    let programs = Execution::ALL.map(|execution| kernel::load(path, execution).unwrap());
+    let programs =
+        Execution::ALL.map(|execution| kernel::load(path, execution, Release::default()).unwrap());
     let tunables = &programs[0].manifest.tunables;
     let rules = tunables.iter().find(|tunable| tunable.name == "rules");
     let sets: Vec<Option<&str>> = match rules {

@@ -12,6 +12,7 @@ mod determinism;
 mod executions;
 mod hotplug;
 mod queues;
+mod releases;
 mod rt;
 mod rt_rules;
 mod swarm;

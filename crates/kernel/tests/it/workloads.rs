@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use cell::Status;
-use kernel::{Execution, Options, Outcome, Program};
+use kernel::{Execution, Options, Outcome, Program, Release};
 use machine::{Machine, RtGuard};
 use workload::Workload;
 
@@ -68,10 +68,14 @@ impl Lab {
             .unwrap()
             .plan(load, &params, self.machine.cpus() as u32, 1)
             .unwrap();
-        let program = self
-            .policies
-            .entry(policy.to_string())
-            .or_insert_with(|| kernel::load(&policy_path(policy), Execution::default()).unwrap());
+        let program = self.policies.entry(policy.to_string()).or_insert_with(|| {
+            kernel::load(
+                &policy_path(policy),
+                Execution::default(),
+                Release::default(),
+            )
+            .unwrap()
+        });
         let options = Options {
             strict,
             ..Options::default()

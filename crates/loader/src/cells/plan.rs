@@ -59,6 +59,11 @@ fn job(files: &Files, id: &str, cell: &Cell, cpus: u32) -> Result<Job> {
         "place: expected sim, host, vm-exact, vm-virtual or vm-emulated, found {:?}",
         cell.place
     );
+    ensure!(
+        cell.api.is_none(),
+        "api: only the simulator shows another release's interface, and place is {}",
+        cell.place
+    );
     let path = files.workloads.get(&cell.workload);
     let path =
         path.with_context(|| format!("workload: files.workloads has no {:?}", cell.workload))?;
@@ -164,6 +169,7 @@ mod tests {
 
     fn cell() -> Cell {
         Cell {
+            api: None,
             built_in: false,
             digests: Digests::default(),
             load: 1,

@@ -193,6 +193,7 @@ fn job(matches: &ArgMatches, cpus: u32) -> Result<Job> {
     let plan = workload.plan(load, &params, cpus, seed)?;
     let command = workload.command(load, &params, cpus, seed)?;
     let cell = Cell {
+        api: None,
         built_in: false,
         digests: Digests::default(),
         load,

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use cell::Status;
 use clap::Args;
-use kernel::{Execution, Program};
+use kernel::{Execution, Program, Release};
 use kernel::{Options, Outcome};
 use machine::{Costs, Machine, Numbering, RtGuard, Shape, Topology};
 use workload::plan::{Draw, End, Group, Inst, Plan, Policy, Start, Value};
@@ -67,7 +67,7 @@ const PASSES: usize = 25;
 
 pub fn run(args: &BenchArgs) -> Result<u8> {
     let scheduler = find("schedulers", &args.scheduler, "")?;
-    let program = kernel::load(&scheduler, Execution::default())?;
+    let program = kernel::load(&scheduler, Execution::default(), Release::default())?;
     if args.memory {
         let machine = machine(1_024);
         simulate(&machine, plan(10_000, 1_000_000_000), &program)?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use cell::{Arm, Cell, DEFAULT, Digests, Status, assignments};
 use clap::Args;
-use kernel::{Execution, Options, RtGuard};
+use kernel::{Execution, Options, Release, RtGuard};
 
 use crate::arguments::find;
 use crate::cells::{self, Cache, Sources};
@@ -55,6 +55,9 @@ pub struct CellArgs {
         Execution::names()
     ))]
     execute: Execution,
+    /// Which release of the kernel the policy sees: 6.12 to 7.2 (default: 7.2)
+    #[arg(long, value_name = "RELEASE", value_parser = release)]
+    api: Option<Release>,
     /// Print the record instead of a summary
     #[arg(long)]
     json: bool,
@@ -71,6 +74,7 @@ pub fn run(args: &CellArgs) -> Result<u8> {
     let workload = cache.workload(&sources.workload)?;
     let machine = cache.machine(&sources.machine)?;
     let cell = Cell {
+        api: args.api.map(|release| release.to_string()),
         built_in: args.built_in || arm.scheduler == DEFAULT,
         digests: Digests::default(),
         load: match args.load {
@@ -146,6 +150,10 @@ pub fn run(args: &CellArgs) -> Result<u8> {
 
 fn execution(name: &str) -> Result<Execution, String> {
     Execution::named(name).ok_or_else(|| format!("expected {}", Execution::names()))
+}
+
+fn release(text: &str) -> Result<Release, String> {
+    text.parse()
 }
 
 fn file_stem(path: &Path) -> String {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use kernel::Execution;
+use kernel::{Execution, Release};
 use policy::{CompileError, Manifest, Object, Source};
 use serde_json::json;
 
@@ -121,7 +121,7 @@ pub fn run(args: &CheckArgs) -> Result<u8> {
     };
     let built = Object::open(&source.name, &object)?;
     // What the model has not is said here, before a case would.
-    kernel::link(&built, Execution::Paranoid)?;
+    kernel::link(&built, Execution::Paranoid, Release::default())?;
     let manifest = built.manifest;
     let built = Built {
         name: source.name.clone(),

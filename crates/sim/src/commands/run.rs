@@ -113,8 +113,8 @@ fn check(work: &[(&str, &Cell, Sources)]) -> Result<()> {
             let machine = cache.machine(&sources.machine)?;
             cells::plan(&*cache.workload(&sources.workload)?, &machine, cell)?;
         }
-        if settings.insert((&sources.scheduler, &cell.tunables)) {
-            let program = cache.policy(&sources.scheduler)?;
+        if settings.insert((&sources.scheduler, &cell.api, &cell.tunables)) {
+            let program = cache.policy(&sources.scheduler, cell)?;
             for (name, value) in &cell.tunables {
                 program.manifest.setting(&cell.scheduler, name, value)?;
             }

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The interface of older releases.
+
+use std::collections::BTreeMap;
+
+use kernel::{Execution, Options, Release};
+use policy::Source;
+
+use crate::common::{for_ms, free, hogs, plan, policy_path};
+
+fn release(text: &str) -> Release {
+    text.parse().unwrap()
+}
+
+fn said_under(text: &str) -> String {
+    let path = policy_path("releases");
+    let program = kernel::load(&path, Execution::default(), release(text)).unwrap();
+    let plan = plan(vec![hogs(1)], for_ms(100));
+    kernel::simulate(
+        &free(1),
+        plan,
+        &program,
+        "releases",
+        &BTreeMap::new(),
+        Options::default(),
+    )
+    .unwrap()
+    .reason
+}
+
+#[test]
+fn a_policy_sees_the_names_types_and_constants_of_the_release() {
+    let said = |text: &str| format!("scx_bpf_error ({text})");
+    assert_eq!(said_under("6.12"), said("6.12: 2 older, 0 newer"));
+    assert_eq!(said_under("6.14"), said("6.14: 2 older, 1 newer"));
+    assert_eq!(said_under("6.15"), said("6.15: 0 older, 4 newer"));
+    assert_eq!(said_under("6.19"), said("6.19: 0 older, 6 newer"));
+    assert_eq!(said_under("7.2"), said("7.2: 0 older, 6 newer"));
+}
+
+#[test]
+fn what_only_a_later_release_has_is_refused_with_that_release() {
+    let path = policy_path("demands");
+    let refused = kernel::load(&path, Execution::default(), release("6.14"));
+    let said = refused.err().expect("refused").to_string();
+    let lines: Vec<&str> = said
+        .lines()
+        .map(|line| line.split_once("kernel has no ").unwrap().1)
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "kfunc scx_bpf_cpu_curr: this is 6.14, and 6.18 has it",
+            "kfunc scx_bpf_dsq_peek: this is 6.14, and 6.19 has it",
+            "enum value scx_enq_flags.SCX_ENQ_CPU_SELECTED: this is 6.14, and 6.15 has it",
+        ]
+    );
+    kernel::load(&path, Execution::default(), release("6.19")).unwrap();
+}
+
+#[test]
+fn a_release_that_the_model_does_not_know_is_refused() {
+    let said = "5.4".parse::<Release>().unwrap_err();
+    assert!(said.starts_with("expected one of 6.12, 6.13, "), "{said}");
+    assert!(said.ends_with(", 7.2, found 5.4"), "{said}");
+    assert!("6.120".parse::<Release>().is_err());
+}
+
+#[test]
+fn every_policy_of_the_tree_runs_on_the_first_release() {
+    for source in Source::all(&policy_path("vtime").join("..")).unwrap() {
+        let program = kernel::load(&source.dir, Execution::default(), release("6.12")).unwrap();
+        let plan = plan(vec![hogs(3)], for_ms(50));
+        let name = &program.name;
+        let outcome = kernel::simulate(
+            &free(2),
+            plan,
+            &program,
+            name,
+            &BTreeMap::new(),
+            Options::default(),
+        )
+        .unwrap();
+        assert_eq!(
+            outcome.status,
+            cell::Status::Ok,
+            "{name}: {}",
+            outcome.reason
+        );
+    }
+}
