@@ -29,6 +29,19 @@ pub struct Outcome {
 }
 
 impl Sim<'_> {
+    /// What checkers noticed, and what the policy told a user half that is not there.
+    fn remarks(&self) -> Vec<String> {
+        let unread = self
+            .boundary
+            .maps
+            .unread()
+            .filter(|(_, records)| *records > 0);
+        let unread = unread.map(|(map, records)| {
+            format!("ring buffer {map}: {records} records, which nobody reads here, are dropped")
+        });
+        self.observers.remarks().into_iter().chain(unread).collect()
+    }
+
     /// An observer has found something: the run ends, saying what and at which event.
     #[cold]
     pub(crate) fn heed_complaint(&mut self) {
@@ -81,7 +94,7 @@ impl Sim<'_> {
             distributions: measured.histograms,
             trace_hash: self.observers.trace_hash(),
             events: self.clock.handled(),
-            remarks: self.observers.remarks(),
+            remarks: self.remarks(),
             switches: self.observers.switches(),
         }
     }

@@ -90,7 +90,7 @@ impl<'a> Sim<'a> {
         let hardware = Hardware::new(machine, options.rt_guard, options.built_in);
         let random = plan.stream(u32::MAX, 0);
         let boundary =
-            Boundary::new::<Self>(loaded.program.code(&loaded.data, random), cpus, tasks.len());
+            Boundary::new::<Self>(loaded.program.code(&loaded.data, random), cpus, tasks.len())?;
         Ok(Box::new(Self {
             clock: Clock::default(),
             cpus: PerCpu::filled(cpus, Cpu::new),

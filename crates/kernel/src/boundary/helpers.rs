@@ -3,7 +3,7 @@
 
 use std::ffi::c_void;
 
-use bpf::host::Host;
+use bpf::host::{FaultKind, Host};
 
 use super::maps::MapPointer;
 use super::model::Kernel;
@@ -17,6 +17,7 @@ type Task = *mut TaskStruct;
 type Memory = *mut c_void;
 
 const EFAULT: i64 = -14;
+const EAGAIN: i64 = -11;
 /// `BPF_LOCAL_STORAGE_GET_F_CREATE`.
 const CREATE: u64 = 1;
 
@@ -45,12 +46,41 @@ helpers! {
         i64::from(back::<K>(host).node_of(cpu))
     };
     // Only one CPU runs policy code at a time.
+    87 [~40] bpf_map_push_elem(map: MapPointer, value: Memory, flags: u64) -> i64 =
+        |host| back::<K>(host).boundary().maps.push(map, value.cast(), flags);
+    88 [~40] bpf_map_pop_elem(map: MapPointer, value: Memory) -> i64 =
+        |host| back::<K>(host).boundary().maps.next(map, value.cast(), false);
+    89 [~40] bpf_map_peek_elem(map: MapPointer, value: Memory) -> i64 =
+        |host| back::<K>(host).boundary().maps.next(map, value.cast(), true);
     93 [~20] bpf_spin_lock(lock: Memory) -> i64 = |host| 0;
     94 [~10] bpf_spin_unlock(lock: Memory) -> i64 = |host| 0;
     113 [~30] bpf_probe_read_kernel(dst: Memory, size: u32, from: Memory) -> i64 = |host| read(dst, size, from);
     115 [~60] bpf_probe_read_kernel_str(dst: Memory, size: u32, from: Memory) -> i64 = |host| read_text(dst, size, from);
     // Only one CPU runs policy code at a time, and its variables are those that are told.
     125 [~45] bpf_ktime_get_boot_ns() -> u64 = |host| (*host.cast::<World>()).now_ns;
+    130 [~120] bpf_ringbuf_output(map: MapPointer, data: Memory, size: u64, flags: u64) -> i64 = |host| {
+        let maps = &mut back::<K>(host).boundary().maps;
+        if flags & !WAKE_FLAGS == 0 {
+            let record = maps.ring_reserve(map, size);
+            if record.is_null() {
+                EAGAIN
+            } else {
+                std::ptr::copy(data.cast::<u8>(), record.cast(), size as usize);
+                maps.ring_complete(record, true);
+                0
+            }
+        } else {
+            i64::from(EINVAL)
+        }
+    };
+    131 [~60] bpf_ringbuf_reserve(map: MapPointer, size: u64, flags: u64) -> Memory = |host| {
+        let maps = &mut back::<K>(host).boundary().maps;
+        if flags == 0 { maps.ring_reserve(map, size) } else { std::ptr::null_mut() }
+    };
+    132 [~60] bpf_ringbuf_submit(record: Memory, flags: u64) -> i64 = |host| complete::<K>(host, record, true);
+    133 [~60] bpf_ringbuf_discard(record: Memory, flags: u64) -> i64 = |host| complete::<K>(host, record, false);
+    134 [~10] bpf_ringbuf_query(map: MapPointer, what: u64) -> u64 =
+        |host| back::<K>(host).boundary().maps.ring_query(map, what);
     154 [5] bpf_this_cpu_ptr(variable: Memory) -> Memory = |host| variable;
     156 [23] bpf_task_storage_get(map: MapPointer, p: Task, value: Memory, flags: u64) -> Memory =
         |host| task_storage_get::<K>(host, map, p, flags);
@@ -92,6 +122,25 @@ helpers! {
         |host| back::<K>(host).boundary().maps.delete_cgroup_value(map);
     195 [~12] bpf_map_lookup_percpu_elem(map: MapPointer, key: Memory, cpu: u32) -> Memory =
         |host| back::<K>(host).boundary().maps.lookup(map, key.cast(), cpu as usize);
+}
+
+/// `BPF_RB_NO_WAKEUP` and `BPF_RB_FORCE_WAKEUP`: there is nobody to wake.
+const WAKE_FLAGS: u64 = 3;
+
+/// # Safety
+/// `host` is that of the code that called the helper.
+unsafe fn complete<K: Kernel>(host: *mut Host, record: Memory, submitted: bool) -> i64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !back::<K>(host)
+            .boundary()
+            .maps
+            .ring_complete(record, submitted)
+        {
+            (*host).refuse(FaultKind::Outside, record.addr() as u64, 0);
+        }
+    }
+    0
 }
 
 /// `BPF_MAX_LOOPS`.

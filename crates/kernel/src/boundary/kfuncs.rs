@@ -4,7 +4,7 @@
 //! Names and prototypes are those of the kernel's BTF; a policy that refers to another one is refused, or, where its
 //! reference is weak, told that there is none. Forms that only newer or older kernels have are marked with releases.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 
 use bpf::host::Host;
 
@@ -23,6 +23,7 @@ use crate::task::Verdict;
 
 type Task = *mut TaskStruct;
 type Mask = *const CpuMask;
+type Memory = *mut c_void;
 
 kfuncs! {
     612 [~500] scx_bpf_create_dsq(dsq_id: u64, node: i32) -> i32 = |host| back::<K>(host).create_dsq(dsq_id, node);
@@ -227,6 +228,17 @@ kfuncs! {
     612 [~15] bpf_cgroup_ancestor(cgrp: *mut Cgroup, level: i32) -> *mut Cgroup =
         |host| if level == 0 { cgrp } else { std::ptr::null_mut() };
     612 [~10] bpf_task_acquire(p: Task) -> Task = |host| p;
+
+    612 [~900] bpf_arena_alloc_pages(map: Memory, addr: Memory, page_cnt: u32, node_id: i32, flags: u64) -> Memory = |host| {
+        let arena = back::<K>(host).boundary().arena.as_mut().filter(|_| flags == 0);
+        let pages = arena.and_then(|arena| arena.allocate(addr.addr() as u64, page_cnt));
+        std::ptr::with_exposed_provenance_mut(pages.unwrap_or(0) as usize)
+    };
+    612 [~900] bpf_arena_free_pages(map: Memory, ptr: Memory, page_cnt: u32) = |host| {
+        if let Some(arena) = &mut back::<K>(host).boundary().arena {
+            arena.free(ptr.addr() as u64, page_cnt);
+        }
+    };
 
     // One CPU runs policy code at a time, and nothing is freed under it.
     612 [~3] bpf_rcu_read_lock() = |host| ();

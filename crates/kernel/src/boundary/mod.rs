@@ -8,7 +8,7 @@
 //! | `outside`, `register`, `helpers`, `kfuncs`, `format` | what policies may call |
 //! | `access`, `area` | which memory they may touch |
 //! | `price` | what their code costs |
-//! | `maps`, `own_masks` | their maps and timers, and the CPU sets that they make |
+//! | `maps`, `arena`, `own_masks` | their maps and timers, shared memory, and the CPU sets that they make |
 //! | `view` | what they see of tasks and machine through pointers |
 //! | `world`, `inlines` | what executing code reads without a call |
 //! | `model` | what all of it asks of the model |
@@ -34,6 +34,7 @@
 
 mod access;
 mod area;
+mod arena;
 mod callback;
 pub mod execution;
 mod format;
@@ -57,8 +58,9 @@ mod world;
 
 use std::ffi::c_void;
 
+use anyhow::Result;
 use bpf::host::{Call, Host};
-use bpf::image;
+use bpf::image::{self, Image};
 use workload::draw::Stream;
 
 pub use callback::{Callback, Ops};
@@ -72,6 +74,7 @@ pub use view::{View, comm};
 use crate::consts::OPS_KEEP_BUILTIN_IDLE;
 use access::Section;
 use area::Area;
+use arena::Arena;
 use own_masks::OwnMasks;
 use requests::Requests;
 use world::{IN_INTERRUPT, World};
@@ -109,6 +112,7 @@ pub struct Boundary {
     _variables: Shared<[*mut u8]>,
     pub view: View,
     pub maps: Maps,
+    pub arena: Option<Arena>,
     pub requests: Requests,
     pub own_masks: OwnMasks,
     /// For policies that ask for random numbers.
@@ -116,8 +120,10 @@ pub struct Boundary {
 }
 
 impl Boundary {
-    pub fn new<K: Kernel>(code: Code, cpus: usize, tasks: usize) -> Self {
+    /// An error where the machine has no room for the policy's arena.
+    pub fn new<K: Kernel>(code: Code, cpus: usize, tasks: usize) -> Result<Self> {
         let view = View::new(cpus, tasks);
+        let arena = Arena::of(code.maps, code.sections)?;
         let maps = Maps::new(code.maps, cpus);
         let data: Shared<[u64]> = words(code.data).collect();
         let calls: Shared<[Call]> = code.calls.into_iter().collect();
@@ -135,12 +141,16 @@ impl Boundary {
         host.data = data_start;
         host.maps = maps.first();
         host.map_stride = Maps::STRIDE;
+        if let Some(arena) = &arena {
+            host.arena = arena.base();
+            host.arena_user = arena.user();
+        }
         host.variables = variables.pointer().cast::<*mut u8>();
         host.calls = calls.pointer().cast::<Call>();
         if code.checked {
             host.access = Some(access::allowed::<K>);
         }
-        Self {
+        Ok(Self {
             lent: Vec::new(),
             checked: code.checked,
             ops: code.ops,
@@ -151,19 +161,23 @@ impl Boundary {
             _variables: variables,
             view,
             maps,
+            arena,
             requests: Requests::default(),
             own_masks: OwnMasks::default(),
             random: code.random,
-        }
+        })
     }
 
     /// Fresh state for another load of the policy.
-    pub fn reload(&mut self, shapes: &[image::Map], data: &[u8], cpus: usize) {
+    pub fn reload(&mut self, image: &Image, data: &[u8], cpus: usize) {
         for (word, fresh) in self.data.iter_mut().zip(words(data)) {
             *word = fresh;
         }
         self.own_masks = OwnMasks::default();
-        self.maps = Maps::new(shapes, cpus);
+        self.maps = Maps::new(&image.maps, cpus);
+        if let Some(arena) = &mut self.arena {
+            arena.reset(&image.data);
+        }
         self.maps.first().expose_provenance();
         self.world.host.maps = self.maps.first();
     }

@@ -139,7 +139,11 @@ impl Program {
             .globals
             .iter()
             .find(|global| global.name == name)?;
-        let start = (self.image.data[global.data as usize].offset + global.offset) as usize;
+        let section = &self.image.data[global.data as usize];
+        if section.arena {
+            return None;
+        }
+        let start = (section.offset + global.offset) as usize;
         Some(start..start + global.bytes as usize)
     }
 

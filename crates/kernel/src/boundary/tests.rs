@@ -459,7 +459,7 @@ fn toy() -> Toy {
         host,
     };
     Toy {
-        boundary: Boundary::new::<Toy>(code, 2, 3),
+        boundary: Boundary::new::<Toy>(code, 2, 3).unwrap(),
         queue: Vec::new(),
         asked: Vec::new(),
         work: Work::default(),

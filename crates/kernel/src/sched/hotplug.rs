@@ -168,7 +168,7 @@ impl Sim<'_> {
         self.dsqs.clear();
         let cpus = self.cpus.len();
         self.boundary
-            .reload(&self.loaded.program.image.maps, &self.loaded.data, cpus);
+            .reload(&self.loaded.program.image, &self.loaded.data, cpus);
         if let Some(code) = self.call(Callback::Init, [])
             && code as i32 != 0
         {

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Each object named, under work that blocks and computes, until it is taken away.
+. /test/common.sh
+H=schedlab-host
+
+for name in "$@"; do
+	SCX_TIMEOUT_MS=20000 $H load /test/objects/$name.bpf.o >/tmp/said 2>&1 &
+	loader=$!
+	wait_state enabled 60 $loader
+	$H exec /workloads/latt.toml --load 4 --param duration_s=2 --json >/tmp/exec 2>&1
+	ran=$?
+	kill -INT $loader
+	wait $loader
+	echo "{\"event\": \"fixture\", \"fixture\": \"$name\", \"exit\": $?, \"ran\": $ran, \"state\": \"$(state)\", \"said\": $(text /tmp/said)}"
+done
