@@ -68,7 +68,7 @@ def _data(**changes: Any) -> dict[str, Any]:
     ok = {"latt": {"status": "ok", "reason": ""}}
     mine = {"label": "mine", "file": "scx_mine", "digest": "12ab", "version": "1.2"}
     bad = {"label": "bad", "file": "bad.bpf.o", "digest": "34cd", "version": ""}
-    stall = {"latt": {"status": "ejected", "reason": "load 4: runnable task stall"}}
+    stall = {"latt": {"status": "ejected", "reason": "runnable task stall"}}
     row = {"label": "mine", "workload": "latt", "load": 1, "metric": "elapsed_s", "statistic": "mean"}
     data = {
         "machine": "small",
@@ -91,7 +91,7 @@ def test_a_page_says_what_ran_what_is_missing_and_how_near_it_is() -> None:
         "| scx_mine | 1.2 | `12ab` | ok | ok |",
         "| bad.bpf.o | – | `34cd` | refused | ejected |",
         "- bad.bpf.o refers to what the model has not: kfunc a; helper b.",
-        "- bad.bpf.o, latt, kernel: ejected: load 4: runnable task stall.",
+        "- bad.bpf.o in the kernel (latt): ejected: runnable task stall.",
         "| mine | latt | 0.96–1.02 |",
     ]:
         assert line in text.splitlines(), text

@@ -40,6 +40,8 @@ _REFUSAL = re.compile(r"schedlab-sim: \w+: (?:\S+:\d+: )?(?:the kernel has no )?
 # Of what a program calls its scheduler: bpfland_1.1.4_x86_64_unknown_linux_gnu.
 _VERSION = re.compile(r"_(\d+(?:\.\d+)+)")
 
+_FOLDERS = re.compile(r"/(?:[\w.-]+/)+")
+
 Found = dict[str, dict[str, str]]  # by workload: status, and the reason where it is not ok
 
 
@@ -155,7 +157,7 @@ def _measure(
 
 
 def _statuses(manifest: Manifest, found: Mapping[str, Record], label: str) -> Found:
-    """The worst of each workload's cells. What is said for running it again names this machine's paths."""
+    """The worst of each workload's cells."""
     worst: Found = {}
     for cell in manifest.cells:
         record = found.get(cell.id)
@@ -163,9 +165,13 @@ def _statuses(manifest: Manifest, found: Mapping[str, Record], label: str) -> Fo
             continue
         known = worst.setdefault(cell.data["workload"], {"status": OK, "reason": ""})
         if _STATUSES.index(record.status) > _STATUSES.index(known["status"]):
-            reason = record.reason.partition("; again with: ")[0].partition("; reproduce: ")[0]
-            known |= {"status": record.status, "reason": f"load {cell.data['load']}: {reason}"}
+            known |= {"status": record.status, "reason": _plain(record.reason)}
     return worst
+
+
+def _plain(reason: str) -> str:
+    """Without this machine's paths, and without the command that runs the cell again, which names them."""
+    return _FOLDERS.sub("", reason.partition("; again with: ")[0].partition("; reproduce: ")[0])
 
 
 def _version(manifest: Manifest, found: Mapping[str, Record], label: str) -> str:

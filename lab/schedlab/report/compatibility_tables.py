@@ -20,8 +20,8 @@ _NONE = "–"
 
 
 def text(data: dict[str, Any]) -> str:
-    """Tables of what was tried, with a line for everything that keeps one from running."""
-    parts = [_ran(data), *_refusals(data), *_reasons(data)]
+    """Tables of what was tried, and between them a line for everything that keeps one from running."""
+    parts = [_ran(data), "".join(f"- {line}.\n" for line in [*_refusals(data), *_reasons(data)])]
     if data["agreement"]:
         parts += [_legend(data), _agreement(data)]
     return "\n".join(part for part in parts if part)
@@ -41,18 +41,21 @@ def _ran(data: dict[str, Any]) -> str:
 
 
 def _refusals(data: dict[str, Any]) -> Iterator[str]:
-    """In the words of the model."""
     for tried in data["schedulers"]:
         if tried["missing"]:
-            yield f"- {tried['file']} refers to what the model has not: {'; '.join(tried['missing'])}.\n"
+            yield f"{tried['file']} refers to what the model has not: {'; '.join(tried['missing'])}"
 
 
 def _reasons(data: dict[str, Any]) -> Iterator[str]:
+    """What several workloads have in common is said once."""
     for tried in data["schedulers"]:
         for world in ("simulator", "kernel"):
+            reasons: dict[str, list[str]] = {}
             for workload, found in tried[world].items():
                 if found["reason"]:
-                    yield f"- {tried['file']}, {workload}, {world}: {found['status']}: {found['reason']}.\n"
+                    reasons.setdefault(f"{found['status']}: {found['reason']}", []).append(workload)
+            for reason, workloads in reasons.items():
+                yield f"{tried['file']} in the {world} ({', '.join(workloads)}): {reason}"
 
 
 def _legend(data: dict[str, Any]) -> str:
