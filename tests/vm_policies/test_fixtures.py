@@ -13,7 +13,7 @@ from schedlab import checkout
 from tests.vm_policies.conftest import Said, run_script
 
 POLICIES = Path(__file__).parents[2] / "crates" / "kernel" / "tests" / "policies"
-FIXTURES = ["maps", "kinds"]
+FIXTURES = ["kinds", "released"]
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,8 @@ def said(can_boot: None, loader: Path, tmp_path_factory: pytest.TempPathFactory)
     for name in FIXTURES:
         made = [sim, "object", POLICIES / f"{name}.bpf.c", folder / f"{name}.bpf.o"]
         subprocess.run(made, check=True, capture_output=True)
-    return run_script("fixtures.sh", loader, {"/test/objects": folder}, FIXTURES)
+    files = {"/test/objects": folder, "/test/higher.toml": Path(__file__).parent / "higher.toml"}
+    return run_script("fixtures.sh", loader, files, FIXTURES)
 
 
 @pytest.mark.parametrize("name", FIXTURES)
@@ -31,3 +32,10 @@ def test_the_kernel_agrees(said: Said, name: str):
     event = said.event("fixture", fixture=name)
     assert "EXIT: unregistered from user space" in event["said"]
     assert (event["exit"], event["ran"], event["state"]) == (0, 0, "disabled"), event["said"]
+
+
+def test_real_time_tasks_took_cpus_while_tasks_waited(said: Said):
+    shown = said.event("fixture", fixture="released")["said"].split("|")
+    counted = [line.split() for line in shown if line.startswith("releases ")]
+    totals = [sum(int(line[place]) for line in counted) for place in (1, 3, 5)]
+    assert min(totals) > 0, shown

@@ -11,6 +11,7 @@ use crate::data::{KCONFIG, Layout};
 use crate::elf::{Elf, Place};
 use crate::environment::Environment;
 use crate::error::{Missing, MissingKind};
+use crate::image::Global;
 use crate::kconfig::{self, Setting};
 
 const KSYMS: &str = ".ksyms";
@@ -101,7 +102,13 @@ pub fn resolve(
     }
     let data = layout.push(KCONFIG, bytes, true)?;
     let start = layout.data[data].offset;
-    for (index, place) in places {
+    for ((index, place), (_, setting)) in places.into_iter().zip(&settings) {
+        layout.globals.push(Global {
+            name: setting.name.clone(),
+            data: data as u32,
+            offset: place as u32,
+            bytes: setting.bytes,
+        });
         found
             .entry(index)
             .or_insert(Extern::Setting(start + place as u32));

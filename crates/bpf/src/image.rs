@@ -120,7 +120,7 @@ pub struct Data {
 
 pub const DATA_ALIGN: u32 = 64;
 
-/// A global variable or constant.
+/// A global variable or constant, or a setting of the kernel that the object asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Global {
     pub name: String,

@@ -27,6 +27,8 @@ pub const DEQ_SAVE: u64 = 2;
 pub const ENQ_HEAD: u64 = 1 << 16;
 pub const ENQ_CPU_SELECTED: u64 = 1 << 20;
 pub const ENQ_PREEMPT: u64 = 1 << 32;
+/// Back to the policy, out of a local queue.
+pub const ENQ_REENQ: u64 = 1 << 40;
 pub const ENQ_LAST: u64 = 1 << 41;
 /// The kernel's internal marks begin here; a policy that sets one is in error.
 pub const ENQ_INTERNAL: u64 = 0xff << 56;

@@ -43,6 +43,8 @@ pub struct Cpu {
     pub lock: Lock,
     pub rt: RtQueue,
     pub in_dispatch: bool,
+    /// A higher class took it from sched_ext, which has not had it back.
+    pub released: bool,
     /// Its task was moved away by force; what follows is no return from idleness.
     pub stopper: bool,
     /// CPUs that wait for this one to reschedule (`SCX_KICK_WAIT`).
@@ -75,6 +77,7 @@ impl Cpu {
             lock: Lock::default(),
             rt: RtQueue::default(),
             in_dispatch: false,
+            released: false,
             stopper: false,
             waited_for_by: Vec::new(),
             waits_for: 0,

@@ -82,6 +82,11 @@ impl TopologyGlobals {
         })
     }
 
+    /// Ticks per second.
+    pub fn hz(&self) -> u32 {
+        self.tick_hz
+    }
+
     /// Name and value of every 32-bit global.
     pub fn numbers(&self) -> [(&'static str, u32); 4] {
         [

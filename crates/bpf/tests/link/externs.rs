@@ -193,6 +193,12 @@ fn settings_of_every_form() {
             ])
         },
     );
+    // Whoever runs the image finds them by name, as it does variables.
+    let number = image
+        .globals
+        .iter()
+        .find(|global| global.name == "CONFIG_NUMBER");
+    assert_eq!(number.map(|number| number.bytes), Some(4));
     let data = image
         .data
         .iter()

@@ -49,16 +49,20 @@ callbacks! {
     "cpu_offline" = CpuOffline,
     "init" = Init,
     "exit" = Exit,
+    "cpu_acquire" = CpuAcquire,
+    "cpu_release" = CpuRelease,
     "cgroup_init" = CgroupInit,
     "cgroup_exit" = CgroupExit,
 }
 
 /// Callbacks that the kernel has, since which release, and that a policy may have, for occasions that do not arise here: nobody asks for a
-/// dump, and there is one cgroup, whose weight and bandwidth nobody sets and which no task leaves.
+/// dump, siblings may run whatever they like beside each other (no core scheduling), and there is one cgroup, whose weight
+/// and bandwidth nobody sets and which no task leaves.
 const NEVER_CALLED: &[(&str, Release)] = &[
     ("dump", Release::of(612)),
     ("dump_cpu", Release::of(612)),
     ("dump_task", Release::of(612)),
+    ("core_sched_before", Release::of(612)),
     ("cgroup_prep_move", Release::of(612)),
     ("cgroup_move", Release::of(612)),
     ("cgroup_cancel_move", Release::of(612)),

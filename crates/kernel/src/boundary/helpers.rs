@@ -10,7 +10,7 @@ use super::model::Kernel;
 use super::outside::{back, helpers, numbers_at, printed, text};
 use super::register::Register;
 use super::shown::{TaskStruct, Timer};
-use super::world::World;
+use super::world::{MOST_LOOPS, World};
 use crate::consts::{E2BIG, EINVAL, ENOENT};
 
 type Task = *mut TaskStruct;
@@ -41,6 +41,14 @@ helpers! {
         let current = (*host.cast::<World>()).current;
         u64::from((*current).tgid.cast_unsigned()) << 32 | u64::from((*current).pid.cast_unsigned())
     };
+    16 [~20] bpf_get_current_comm(buf: Memory, size: u32) -> i64 = |host| {
+        let comm = &(*(*host.cast::<World>()).current).comm;
+        let bytes = (size as usize).min(comm.len());
+        std::ptr::write_bytes(buf.cast::<u8>(), 0, size as usize);
+        std::ptr::copy(comm.as_ptr().cast::<u8>(), buf.cast(), bytes.saturating_sub(1));
+        0
+    };
+    35 [~2] bpf_get_current_task() -> Task = |host| (*host.cast::<World>()).current;
     42 [~4] bpf_get_numa_node_id() -> i64 = |host| {
         let cpu = (*host.cast::<World>()).cpu as i32;
         i64::from(back::<K>(host).node_of(cpu))
@@ -54,6 +62,8 @@ helpers! {
         |host| back::<K>(host).boundary().maps.next(map, value.cast(), true);
     93 [~20] bpf_spin_lock(lock: Memory) -> i64 = |host| 0;
     94 [~10] bpf_spin_unlock(lock: Memory) -> i64 = |host| 0;
+    // Of the kernel's memory or of user space's: whatever the address is.
+    45 [~60] bpf_probe_read_str(dst: Memory, size: u32, from: Memory) -> i64 = |host| read_text(dst, size, from);
     113 [~30] bpf_probe_read_kernel(dst: Memory, size: u32, from: Memory) -> i64 = |host| read(dst, size, from);
     115 [~60] bpf_probe_read_kernel_str(dst: Memory, size: u32, from: Memory) -> i64 = |host| read_text(dst, size, from);
     // Only one CPU runs policy code at a time, and its variables are those that are told.
@@ -111,6 +121,11 @@ helpers! {
     181 [~20] bpf_loop(count: u32, callback: u64, context: u64, flags: u64) -> i64 =
         |host| repeat(host, count, callback, context, flags);
     194 [~6] bpf_kptr_xchg(place: *mut u64, pointer: u64) -> u64 = |host| std::mem::replace(&mut *place, pointer);
+    // A byte after the other, up to the first that differs or ends both.
+    182 [~40] bpf_strncmp(s1: Memory, s1_sz: u32, s2: Memory) -> i64 = |host| {
+        let (one, other) = (text(s1, s1_sz as usize), text(s2, s1_sz as usize));
+        one.cmp(&other) as i64
+    };
     // Nobody has opened a counter.
     55 [~60] bpf_perf_event_read_value(map: MapPointer, flags: u64, value: Memory, size: u32) -> i64 = |host| {
         std::ptr::write_bytes(value.cast::<u8>(), 0, size as usize);
@@ -142,9 +157,6 @@ unsafe fn complete<K: Kernel>(host: *mut Host, record: Memory, submitted: bool) 
     }
     0
 }
-
-/// `BPF_MAX_LOOPS`.
-const MOST_LOOPS: u32 = 8 * 1024 * 1024;
 
 unsafe fn print<K: Kernel>(host: *mut Host, format: Memory, size: u32, arguments: &[u64]) -> i64 {
     // SAFETY: a format of the policy of so many bytes; strings that it names end with a NUL.

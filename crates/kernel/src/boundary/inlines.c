@@ -80,10 +80,12 @@ INLINE inline_num_new(ARGUMENTS)
 {
 	s32 start = r2, end = r3;
 	u32 *it = (u32 *)r1;
+	u32 many = (s64)end - start > MOST_LOOPS;
+	u32 counts = start < end && !many;
 
-	it[0] = start < end ? start - 1 : 0;
-	it[1] = start < end ? end : 0;
-	return start > end ? -22 : 0;
+	it[0] = counts ? start - 1 : 0;
+	it[1] = counts ? end : 0;
+	return start > end ? -22 : many ? -7 : 0;
 }
 
 INLINE inline_num_next(ARGUMENTS)

@@ -11,7 +11,7 @@ use bpf::{Inline, Options};
 
 use super::maps::Handle;
 use super::shown::TaskStruct;
-use super::world::World;
+use super::world::{MOST_LOOPS, World};
 
 /// Helpers by number, with their function in `inlines.c`.
 const HELPERS: &[(u32, &str)] = &[
@@ -111,6 +111,7 @@ fn prelude(image: &Image, prices: &[u64]) -> String {
     places!("WORLD", World: now_ns cpu nr_cpu_ids current idle idle_smt online possible outside);
     places!("HANDLE", Handle: values entries stride cpu_stride);
     places!("TASK", TaskStruct: storage_map storage);
+    define("MOST_LOOPS", MOST_LOOPS.into());
     for (name, number) in PAY_THEMSELVES {
         let helper = Outside::Helper(*number);
         let index = image.outside.iter().position(|outside| *outside == helper);

@@ -15,8 +15,8 @@ use super::shown::{
     TaskStruct,
 };
 use super::view::ROOT_CGROUP;
-use super::world::World;
-use crate::consts::{CPUPERF_ONE, EINVAL, ENOENT, ENQ_PRIQ};
+use super::world::{MOST_LOOPS, World};
+use crate::consts::{CPUPERF_ONE, E2BIG, EINVAL, ENOENT, ENQ_PRIQ};
 use crate::ids::{CpuId, TaskId};
 use crate::mask;
 use crate::task::Verdict;
@@ -107,6 +107,12 @@ kfuncs! {
         let task = kernel.task_with_pid(pid);
         pointer(kernel, task)
     };
+    // There is one namespace of PIDs.
+    614 [~60] bpf_task_from_vpid(vpid: i32) -> Task = |host| {
+        let kernel = back::<K>(host);
+        let task = kernel.task_with_pid(vpid);
+        pointer(kernel, task)
+    };
     612 [~10] bpf_task_release(p: Task) = |host| ();
 
     614 [36] scx_bpf_now() -> u64 = |host| (*host.cast::<World>()).now_ns;
@@ -121,6 +127,10 @@ kfuncs! {
     // Callbacks that describe the policy's state in a dump are never called.
     612 [~1000] scx_bpf_dump_bstr(fmt: *mut c_char, data: *mut u64, data_sz: u32) = |host| ();
 
+    // Nobody asks for a dump, so no callback runs that may say something in it.
+    612 [~1000] scx_bpf_dump_bstr(fmt: *mut c_char, data: *mut u64, data_sz: u32) =
+        |host| back::<K>(host).eject("scx_bpf_dump() must only be called from ops.dump() and friends".to_string());
+
     612 [9] bpf_cpumask_test_cpu(cpu: u32, cpumask: Mask) -> bool =
         |host| mask::holds(&(*cpumask).clone(), cpu);
     612 [~12] bpf_cpumask_first(cpumask: Mask) -> u32 = |host| first(host, &(*cpumask).clone());
@@ -134,9 +144,13 @@ kfuncs! {
         |host| first(host, &mask::and(&(*src1).clone(), &(*src2).clone()));
 
     612 [14] bpf_iter_num_new(it: *mut NumIter, start: i32, end: i32) -> i32 = |host| {
-        let counts = start < end;
+        let counts = start < end && i64::from(end) - i64::from(start) <= i64::from(MOST_LOOPS);
         (*it).opaque[0] = if counts { numbers(start.wrapping_sub(1), end) } else { 0 };
-        if start > end { EINVAL } else { 0 }
+        match (start > end, i64::from(end) - i64::from(start) > i64::from(MOST_LOOPS)) {
+            (true, _) => EINVAL,
+            (_, true) => E2BIG,
+            _ => 0,
+        }
     };
     612 [10] bpf_iter_num_next(it: *mut NumIter) -> *mut i32 = |host| number_next(it);
     612 [4] bpf_iter_num_destroy(it: *mut NumIter) = |host| (*it).opaque[0] = 0;
@@ -210,6 +224,9 @@ kfuncs! {
     612 [~15] scx_bpf_dispatch_nr_slots() -> u32 = |host| back::<K>(host).dispatch_slots();
     612 [~20] scx_bpf_dispatch_cancel() = |host| back::<K>(host).cancel_dispatch();
     615 [~12] scx_bpf_cpu_node(cpu: i32) -> i32 = |host| back::<K>(host).node_of(cpu);
+    615 [~4] scx_bpf_nr_node_ids() -> u32 = |host| back::<K>(host).nodes();
+    612 [~150] scx_bpf_reenqueue_local() -> u32 = |host| back::<K>(host).reenqueue_local();
+    619 [~60] scx_bpf_reenqueue_local___v2() = |host| back::<K>(host).reenqueue_local_later();
     // Every CPU always runs at its full speed: what a policy asks for changes nothing.
     612 [~20] scx_bpf_cpuperf_cap(cpu: i32) -> u32 = |host| CPUPERF_ONE;
     612 [~20] scx_bpf_cpuperf_cur(cpu: i32) -> u32 = |host| CPUPERF_ONE;
@@ -243,6 +260,10 @@ kfuncs! {
     // One CPU runs policy code at a time, and nothing is freed under it.
     612 [~3] bpf_rcu_read_lock() = |host| ();
     612 [~3] bpf_rcu_read_unlock() = |host| ();
+    612 [~3] bpf_preempt_disable() = |host| ();
+    612 [~3] bpf_preempt_enable() = |host| ();
+    614 [~5] bpf_local_irq_save(flags: *mut u64) = |host| *flags = 1;
+    614 [~5] bpf_local_irq_restore(flags: *mut u64) = |host| ();
 }
 
 /// The state of a `bpf_iter_num`: the number given last, and the end.

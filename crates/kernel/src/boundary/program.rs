@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A policy's object, linked against the model and ready to be executed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
@@ -17,7 +18,8 @@ use super::outside::{Helper, Kfunc};
 use super::refused::Refused;
 use super::release::Release;
 use super::shown::{
-    self, CgroupInitArgs, ExitInfo, ExitTaskArgs, InitTaskArgs, PerfEventValue, Shown, Types,
+    self, AtomicInt, CgroupInitArgs, CpuAcquireArgs, CpuMask, CpuReleaseArgs, ExitInfo,
+    ExitTaskArgs, InitTaskArgs, PerfEventValue, Shown, Types,
 };
 use super::{Code, Ops, helpers, inlines, kfuncs, maps};
 
@@ -47,6 +49,7 @@ impl Program {
                 btf: btf(&kfuncs, release),
                 helpers: helpers.iter().map(|helper| helper.number).collect(),
                 map_kinds: maps::kind::KNOWN.iter().copied().collect(),
+                config: config(),
                 version: release.version(),
                 ..Environment::default()
             };
@@ -103,6 +106,7 @@ impl Program {
             let count = place.len().min(bytes.len());
             data[place.start..place.start + count].copy_from_slice(&bytes[..count]);
         }
+        self.tell(&mut data, HZ, &topology.hz().to_le_bytes())?;
         for (name, value) in topology.numbers() {
             self.tell(&mut data, name, &value.to_le_bytes())?;
         }
@@ -170,6 +174,18 @@ impl Program {
     }
 }
 
+/// The setting that each machine has its own of.
+const HZ: &str = "CONFIG_HZ";
+
+/// Settings of the kernel's build that the model has; what is linked sees the ticks of the machine that it runs on.
+fn config() -> BTreeMap<String, String> {
+    let most_cpus = (size_of::<CpuMask>() * 8).to_string();
+    BTreeMap::from(
+        [(HZ, "250".to_owned()), ("CONFIG_NR_CPUS", most_cpus)]
+            .map(|(name, value)| (name.to_owned(), value)),
+    )
+}
+
 /// What scx's loaders tell every policy: `__SCX_NAME` is the kernel's constant `SCX_NAME`, 0 where it has none.
 fn constant(global: &str, release: Release) -> Option<u64> {
     let name = global
@@ -206,6 +222,9 @@ fn btf(kfuncs: &[Kfunc], release: Release) -> Btf {
     ExitInfo::describe(&mut types);
     CgroupInitArgs::describe(&mut types);
     PerfEventValue::describe(&mut types);
+    CpuAcquireArgs::describe(&mut types);
+    CpuReleaseArgs::describe(&mut types);
+    AtomicInt::describe(&mut types);
     for enumeration in shown::ENUMERATIONS {
         types.enumeration(enumeration);
     }

@@ -14,6 +14,8 @@ pub enum Context {
     /// The same, after it has inserted.
     Enqueued(TaskId),
     Dispatch,
+    /// `cpu_release` of this CPU.
+    CpuRelease(CpuId),
 }
 
 /// An insert of `ops.dispatch()`, carried out when it returns.
@@ -42,6 +44,8 @@ pub struct Requests {
     pub inserts: Vec<Insert>,
     /// Tasks that `ops.dispatch()` has moved so far.
     pub dispatched: u32,
+    /// The local queue of the CPU of this operation goes back to the policy.
+    pub reenqueues: bool,
     /// CPUs to kick, in order of the first kick, with the flags of all kicks since.
     pub kicks: Vec<(CpuId, Kick)>,
 }

@@ -11,9 +11,9 @@ use super::release::Release;
 use crate::consts::{
     CPUPERF_ONE, DEQ_SCHED_CHANGE, DEQ_SLEEP, DISPATCH_BATCH, DISPATCH_LOOPS, DSQ_BUILTIN,
     DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_FLAG, DSQ_LOCAL_ON, ENQ_CPU_SELECTED, ENQ_HEAD, ENQ_LAST,
-    ENQ_PREEMPT, ENQ_PRIQ, ENQ_WAKEUP, KICK_IDLE, KICK_PREEMPT, KICK_WAIT, OPS_ENQ_EXITING,
-    OPS_ENQ_LAST, OPS_KEEP_BUILTIN_IDLE, PICK_IDLE_CORE, SLICE_DFL, SLICE_INF, TASK_QUEUED,
-    WAKE_FORK, WAKE_SYNC, WAKE_TTWU,
+    ENQ_PREEMPT, ENQ_PRIQ, ENQ_REENQ, ENQ_WAKEUP, KICK_IDLE, KICK_PREEMPT, KICK_WAIT,
+    OPS_ENQ_EXITING, OPS_ENQ_LAST, OPS_KEEP_BUILTIN_IDLE, PICK_IDLE_CORE, SLICE_DFL, SLICE_INF,
+    TASK_QUEUED, WAKE_FORK, WAKE_SYNC, WAKE_TTWU,
 };
 
 /// A type that goes into the model's BTF.
@@ -240,10 +240,24 @@ shown! {
         real_parent: *mut TaskStruct,
         /// All the time that a task runs is its own.
         utime: u64,
+        stime: u64,
+        /// Switches because it blocked, and because another took its place.
+        nvcsw: u64,
+        nivcsw: u64,
+        cpus_mask: CpuMask,
+        /// Null: the default one.
+        mempolicy: *mut MemPolicy,
         comm: [c_char; 16],
     } hidden {
         storage_map: *const c_void,
         storage: *mut c_void,
+    }
+
+    /// Nobody sets one.
+    "mempolicy": MemPolicy {
+        mode: u16,
+        home_node: i32,
+        nodes: NodeMask,
     }
 
     "scx_init_task_args": InitTaskArgs {
@@ -286,6 +300,14 @@ shown! {
         flags: u64,
     }
 
+    "scx_cpu_acquire_args": CpuAcquireArgs {}
+
+    /// Which task of a higher class takes the CPU.
+    "scx_cpu_release_args": CpuReleaseArgs {
+        reason: PreemptReason,
+        task: *mut TaskStruct,
+    }
+
     "scx_exit_task_args": ExitTaskArgs {
         cancelled: bool,
     }
@@ -318,6 +340,59 @@ shown! {
         enq_flags: u64,
     }
 }
+
+/// `nodemask_t`, of as many nodes as a word has bits.
+#[repr(C)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeMask {
+    bits: [u64; 1],
+}
+
+impl Shown for NodeMask {
+    fn describe(types: &mut Types) -> TypeId {
+        let bits = <[u64; 1]>::describe(types);
+        let id = types.btf.structure("", size_of::<Self>() as u32);
+        types.btf.member(id, "bits", bits, 0);
+        types.btf.typedef("nodemask_t", id)
+    }
+}
+
+/// `atomic_t`, which policies make variables of.
+pub struct AtomicInt;
+
+impl Shown for AtomicInt {
+    fn describe(types: &mut Types) -> TypeId {
+        let counter = i32::describe(types);
+        let id = types.btf.structure("", 4);
+        types.btf.member(id, "counter", counter, 0);
+        types.btf.typedef("atomic_t", id)
+    }
+}
+
+/// `enum scx_cpu_preempt_reason`.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PreemptReason(pub i32);
+
+impl PreemptReason {
+    pub const RT: Self = Self(0);
+}
+
+impl Shown for PreemptReason {
+    fn describe(types: &mut Types) -> TypeId {
+        types.enumeration(&PREEMPT_REASONS)
+    }
+}
+
+const PREEMPT_REASONS: Enumeration = Enumeration {
+    name: "scx_cpu_preempt_reason",
+    values: &[
+        ("SCX_CPU_PREEMPT_RT", 0),
+        ("SCX_CPU_PREEMPT_DL", 1),
+        ("SCX_CPU_PREEMPT_STOP", 2),
+        ("SCX_CPU_PREEMPT_UNKNOWN", 3),
+    ],
+};
 
 /// `enum scx_exit_kind`.
 #[repr(transparent)]
@@ -437,7 +512,7 @@ pub const ENUMERATIONS: &[Enumeration] = &[
             ("SCX_ENQ_CPU_SELECTED", ENQ_CPU_SELECTED),
             ("SCX_ENQ_PREEMPT", ENQ_PREEMPT),
             ("SCX_ENQ_IMMED", 1 << 33),
-            ("SCX_ENQ_REENQ", 1 << 40),
+            ("SCX_ENQ_REENQ", ENQ_REENQ),
             ("SCX_ENQ_LAST", ENQ_LAST),
             ("SCX_ENQ_CLEAR_OPSS", 1 << 56),
             ("SCX_ENQ_DSQ_PRIQ", ENQ_PRIQ),

@@ -173,6 +173,16 @@ impl Kernel for Toy {
 
     fn cancel_dispatch(&mut self) {}
 
+    fn reenqueue_local(&mut self) -> u32 {
+        0
+    }
+
+    fn reenqueue_local_later(&mut self) {}
+
+    fn nodes(&self) -> u32 {
+        1
+    }
+
     fn print(&mut self, text: &str) {
         self.asked.push(text.to_owned());
     }

@@ -75,6 +75,7 @@ impl View {
         let mut structs: Shared<[TaskStruct]> = (0..tasks + 2)
             .map(|_| TaskStruct {
                 cpus_ptr: possible,
+                cpus_mask: mask::first_n(cpus),
                 nr_cpus_allowed: cpus as i32,
                 ..blank_task()
             })
@@ -202,8 +203,10 @@ impl View {
             // SAFETY: only the address is taken.
             None => unsafe { &raw const (*self.masks.pointer()).possible },
         };
-        let count = mask::count(self.allowed(task)) as i32;
+        let cpus_mask = self.allowed(task).clone();
+        let count = mask::count(&cpus_mask) as i32;
         let p = self.task_mut(task);
+        p.cpus_mask = cpus_mask;
         p.cpus_ptr = pointer;
         p.nr_cpus_allowed = count;
     }
@@ -293,6 +296,11 @@ fn blank_task() -> TaskStruct {
         storage_map: std::ptr::null(),
         storage: std::ptr::null_mut(),
         utime: 0,
+        stime: 0,
+        nvcsw: 0,
+        nivcsw: 0,
+        cpus_mask: mask::EMPTY,
+        mempolicy: std::ptr::null_mut(),
         comm: [0; 16],
     }
 }

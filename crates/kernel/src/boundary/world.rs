@@ -27,6 +27,9 @@ pub struct World {
     pub preempt_count: u32,
 }
 
+/// `BPF_MAX_LOOPS`: what helpers and iterators of numbers repeat at most.
+pub const MOST_LOOPS: u32 = 8 * 1024 * 1024;
+
 /// The hardirq count's lowest bit.
 pub const IN_INTERRUPT: u32 = 0x1_0000;
 

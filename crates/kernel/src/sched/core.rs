@@ -83,6 +83,7 @@ impl Sim<'_> {
         } else if runs {
             self.put_prev(cpu, prev, next);
         }
+        self.leave_class(cpu, prev, next);
         self.switch(cpu, prev, next);
         if exits {
             self.dead(prev);
@@ -118,6 +119,10 @@ impl Sim<'_> {
         }
         if prev != IDLE {
             self.leave_footprint(cpu, prev);
+            let blocked = self.tasks[prev].state == State::Blocked;
+            let p = self.boundary.view.task_mut(prev);
+            p.nvcsw += u64::from(blocked);
+            p.nivcsw += u64::from(!blocked);
         }
         self.tell_switch(cpu, prev, next, Cause::Schedule);
         if next == IDLE {

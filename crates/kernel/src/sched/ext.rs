@@ -3,9 +3,10 @@
 
 use crate::boundary::Callback;
 use crate::boundary::requests::Context;
+use crate::boundary::shown::{CpuReleaseArgs, PreemptReason};
 use crate::consts::{
-    DEQ_SCHED_CHANGE, DEQ_SLEEP, DISPATCH_LOOPS, ENQ_LAST, OPS_ENQ_EXITING, OPS_ENQ_LAST,
-    PF_EXITING, SLICE_DFL, TASK_QUEUED,
+    DEQ_SCHED_CHANGE, DEQ_SLEEP, DISPATCH_LOOPS, ENQ_LAST, ENQ_REENQ, OPS_ENQ_EXITING,
+    OPS_ENQ_LAST, PF_EXITING, SLICE_DFL, TASK_QUEUED,
 };
 use crate::ids::{CpuId, IDLE, TaskId};
 use crate::observe::Happened;
@@ -118,6 +119,10 @@ impl Sim<'_> {
     }
 
     fn dispatch_one(&mut self, cpu: CpuId, prev: TaskId) -> Verdict {
+        if self.cpus[cpu].released {
+            self.cpus[cpu].released = false;
+            self.call(Callback::CpuAcquire, [u64::from(cpu.0), 0]);
+        }
         let (mut prev_ext, mut keeps) = (false, false);
         if prev != IDLE {
             let task = &self.tasks[prev];
@@ -199,6 +204,45 @@ impl Sim<'_> {
         } else {
             self.do_enqueue(cpu, prev, 0);
         }
+    }
+
+    /// A CPU goes from a task of this class to one of a higher class: the policy hears of it once, if it wants to.
+    pub(crate) fn leave_class(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
+        let is_ext = |task: TaskId| task != IDLE && self.tasks[task].class == Class::Ext;
+        let ops = &self.boundary.ops;
+        if !(ops.has(Callback::CpuRelease) || ops.has(Callback::CpuAcquire))
+            || !is_ext(prev)
+            || next == IDLE
+            || is_ext(next)
+            || self.cpus[cpu].released
+        {
+            return;
+        }
+        let mut args = CpuReleaseArgs {
+            reason: PreemptReason::RT,
+            task: self.boundary.view.pointer(next),
+        };
+        let address = self.boundary.lend(&raw mut args);
+        self.boundary.requests.context = Context::CpuRelease(cpu);
+        self.call(Callback::CpuRelease, [u64::from(cpu.0), address]);
+        self.boundary.requests.context = Context::Other;
+        self.boundary.take_back();
+        self.cpus[cpu].released = true;
+    }
+
+    /// What waits in a CPU's local queue goes back to the policy; how many tasks that are.
+    pub(crate) fn reenqueue_local(&mut self, cpu: CpuId) -> u32 {
+        // Whatever comes back meanwhile is not looked at again.
+        let waiting: Vec<TaskId> = (self.cpus[cpu].local.entries.iter())
+            .map(|entry| entry.task)
+            .collect();
+        for id in &waiting {
+            self.unlink(*id);
+        }
+        for id in &waiting {
+            self.do_enqueue(cpu, *id, ENQ_REENQ);
+        }
+        waiting.len() as u32
     }
 
     pub(crate) fn set_next_ext(&mut self, cpu: CpuId, next: TaskId) {

@@ -169,6 +169,9 @@ impl Sim<'_> {
         let cpus = self.cpus.len();
         self.boundary
             .reload(&self.loaded.program.image, &self.loaded.data, cpus);
+        for cpu in self.cpus.ids() {
+            self.cpus[cpu].released = false;
+        }
         if let Some(code) = self.call(Callback::Init, [])
             && code as i32 != 0
         {

@@ -54,7 +54,7 @@ impl Sim<'_> {
                     verdict,
                 });
             }
-            Context::Other => self.eject(
+            Context::Other | Context::CpuRelease(_) => self.eject(
                 "scx_bpf_dsq_insert() called outside select_cpu, enqueue and dispatch".to_string(),
             ),
         }

@@ -264,6 +264,25 @@ impl Kernel for Sim<'_> {
         }
     }
 
+    fn reenqueue_local(&mut self) -> u32 {
+        if let Context::CpuRelease(cpu) = self.boundary.requests.context {
+            let count = Sim::reenqueue_local(self, cpu);
+            self.boundary.requests.context = Context::CpuRelease(cpu);
+            count
+        } else {
+            self.eject("scx_bpf_reenqueue_local() called outside cpu_release".to_string());
+            0
+        }
+    }
+
+    fn reenqueue_local_later(&mut self) {
+        self.boundary.requests.reenqueues = true;
+    }
+
+    fn nodes(&self) -> u32 {
+        self.machine.topology.nodes() as u32
+    }
+
     fn print(&mut self, text: &str) {
         self.tell(self.clock.at_ns, Happened::Printed { text });
     }

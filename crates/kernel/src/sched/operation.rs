@@ -39,6 +39,9 @@ impl Sim<'_> {
         if !self.boundary.requests.kicks.is_empty() {
             self.flush_kicks();
         }
+        if std::mem::take(&mut self.boundary.requests.reenqueues) {
+            self.reenqueue_local(cpu);
+        }
         if self.cpus[cpu].need_resched {
             self.schedule(cpu);
             if !self.boundary.requests.kicks.is_empty() {

@@ -7,11 +7,11 @@ use std::path::Path;
 use cell::Status;
 use kernel::{Execution, Hotplug, Options, Program, Release};
 use policy::Source;
-use workload::plan::{Draw, Inst, Plan, Value};
+use workload::plan::{Draw, Inst, Plan, Policy, Value};
 
 use crate::common::{MS, costly, for_ms, group, hogs, machine_of, plan, policy_path, shape};
 
-/// Tasks that compute, sleep, yield and change their nice level, more of them than CPUs.
+/// Tasks that compute, sleep, yield and change their nice level, more of them than CPUs, and one of real time.
 fn busy() -> Plan {
     let run = Inst::Run {
         ns: Draw::Uniform(10_000, 2 * MS),
@@ -24,6 +24,8 @@ fn busy() -> Plan {
     };
     let again = Inst::Jump { to: 0 };
     let sleepers = vec![run.clone(), sleep.clone(), again.clone()];
+    let mut higher = group("higher", 1, sleepers.clone());
+    higher.policy = Policy::Fifo(10);
     let changing = vec![
         nice(5),
         run.clone(),
@@ -35,6 +37,7 @@ fn busy() -> Plan {
     ];
     let groups = vec![
         hogs(3),
+        higher,
         group("sleeper", 12, sleepers),
         group("changing", 4, changing),
     ];
@@ -107,7 +110,7 @@ fn every_policy_of_the_tree() {
 /// Maps of all kinds, walks over queues, and kicks.
 #[test]
 fn policies_that_use_what_few_use() {
-    for name in ["every", "kicks", "maps", "kinds", "states"] {
+    for name in ["every", "kicks", "maps", "kinds", "released", "states"] {
         all_agree(&policy_path(name));
     }
 }

@@ -10,6 +10,7 @@ mod common;
 mod costs;
 mod determinism;
 mod executions;
+mod higher_class;
 mod hotplug;
 mod queues;
 mod releases;

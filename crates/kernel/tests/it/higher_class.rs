@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Real-time tasks take CPUs from the policy, which hears of it.
+
+use cell::Status;
+use kernel::Options;
+use workload::plan::{Inst, Policy};
+
+use crate::common::{MS, calls, for_ms, free, group, hogs, plan, run_for, sleep_for, traced};
+
+#[test]
+fn a_cpu_is_released_once_and_acquired_when_it_comes_back() {
+    let program = vec![run_for(2 * MS), sleep_for(10 * MS), Inst::Jump { to: 0 }];
+    let mut higher = group("higher", 1, program);
+    higher.policy = Policy::Fifo(50);
+    let plan = plan(vec![hogs(6), higher], for_ms(100));
+    let (outcome, text) = traced(&free(2), plan, "released", Options::default());
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    let calls = calls(&text);
+    let turns: Vec<&str> = (calls.iter().copied())
+        .filter(|op| op.starts_with("cpu_"))
+        .collect();
+    // Every 12 ms.
+    assert_eq!(turns, ["cpu_release", "cpu_acquire"].repeat(9));
+    // Three hogs a CPU: of them, the one that ran and those that waited come back, and go to the other CPU's queue.
+    let first = calls.iter().position(|op| *op == "cpu_release").unwrap();
+    assert_eq!(calls[first + 1..first + 4], ["enqueue"; 3]);
+}
