@@ -73,8 +73,8 @@ def test_compare_refuses(lab: Callable, arguments: list[str], message: str) -> N
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["frob"], "schedlab: unknown command 'frob'; known: calibrate, check, compare, doctor, list, load"),
-        (["compar"], "schedlab: unknown command 'compar'; did you mean compare or record?"),
+        (["frob"], "schedlab: unknown command 'frob'; known: calibrate, check, compare, compatibility, doctor, list"),
+        (["compar"], "schedlab: unknown command 'compar'; did you mean compare or compatibility?"),
         (["list", "workload"], "schedlab list: unknown kind 'workload'; did you mean workloads?"),
         (["compare", "bfs", "--on", "mars"], "schedlab compare: unknown place 'mars'; known: host, sim, vm"),
         (["compare"], "schedlab compare: the following arguments are required: SCHEDULERS"),
