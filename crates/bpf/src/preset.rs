@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Preset {
     /// Contents of sections of global data by name, as long as the object's or longer.
     pub data: BTreeMap<String, Vec<u8>>,
+    /// Values of members of structures of callbacks that are no callbacks, by name, each of the member's size.
+    pub members: BTreeMap<String, Vec<u8>>,
     /// Members of structures of callbacks that were made null, because the kernel lacks them.
     pub cleared: BTreeSet<String>,
     /// Programs that were not loaded, by name.

@@ -106,6 +106,20 @@ struct Variable<'a> {
 }
 
 impl Variable<'_> {
+    /// A member's bytes, as a loader may have set them.
+    fn set<'a>(&'a self, member: &btf::Member, bytes: &'a [u8]) -> Result<&'a [u8]> {
+        let set = (self.preset).and_then(|preset| preset.members.get(&member.name));
+        match set {
+            Some(set) if set.len() != bytes.len() => bail!(
+                "set to {} bytes where the object has {}",
+                set.len(),
+                bytes.len()
+            ),
+            Some(set) => Ok(set),
+            None => Ok(bytes),
+        }
+    }
+
     fn link(&self, environment: &Environment, found: &mut Found) -> Result<()> {
         let (btf, kernel, name) = (self.btf, &environment.btf, self.name);
         let Some((
@@ -152,6 +166,7 @@ impl Variable<'_> {
                 .bytes
                 .get(offset as usize..offset as usize + size as usize)
                 .with_context(context)?;
+            let bytes = self.set(member, bytes).with_context(context)?;
             let function = (self.pointer)(offset).filter(|_| !cleared(member));
             let full_name = format!("{kind}.{}", member.name);
             let is_set = function.is_some() || bytes.iter().any(|byte| *byte != 0);

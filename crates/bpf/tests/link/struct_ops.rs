@@ -94,6 +94,30 @@ fn a_member_that_the_kernel_lacks_must_be_zero() {
 }
 
 #[test]
+fn a_loader_may_set_what_is_no_callback() {
+    let source = with("struct table ops = { .first = (void *)first, .flags = 5, .limit = 7 };");
+    let set = |name: &str, bytes: &[u8]| {
+        let preset = Preset {
+            members: [(name.to_owned(), bytes.to_vec())].into(),
+            ..Preset::default()
+        };
+        link_preset(&object(&source), &older(), &preset).map_err(|error| error.to_string())
+    };
+    let image = set("limit", &[9, 0, 0, 0]).unwrap();
+    assert_eq!(member(&image, "limit"), "[9, 0, 0, 0]");
+    assert_eq!(member(&image, "flags"), "[5, 0, 0, 0, 0, 0, 0, 0]");
+    assert_eq!(member(&image, "first"), "first");
+    assert_eq!(
+        set("limit", &[9]).unwrap_err(),
+        "ops: member limit: set to 1 bytes where the object has 4"
+    );
+    assert_eq!(
+        set("added_number", &[1, 0, 0, 0]).unwrap_err(),
+        "the kernel has no member table.added_number"
+    );
+}
+
+#[test]
 fn a_loader_may_clear_what_the_kernel_lacks() {
     let source = with("struct table ops = { .first = (void *)first, .added = (void *)added };");
     let preset = Preset {
