@@ -21,12 +21,12 @@ CRATES = {
     "machine": "input",
     "workload": "cell input",
     "bpf": "",
-    "policy": "bpf",
+    "policy": "bpf input",
     "kernel": "bpf cell machine policy workload",
     "swarm": "cell input kernel machine policy signals workload",
     "executor": "cell signals workload",
-    "loader": "cell executor policy signals workload",
-    "sim": "cell kernel machine policy signals swarm workload",
+    "loader": "bpf cell executor policy signals workload",
+    "sim": "cell input kernel machine policy signals swarm workload",
 }
 
 

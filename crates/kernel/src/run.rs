@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use workload::plan::{End, Start};
 
-use crate::boundary::Callback;
+use crate::boundary::{self, Callback};
 use crate::clock::events::{Due, Event};
 use crate::consts::WATCHDOG_MAX_MS;
 use crate::cpu::NEVER;
@@ -98,10 +98,18 @@ impl Sim<'_> {
         }
     }
 
+    /// What the policy's own program had the kernel run before it attached the policy.
+    pub(crate) fn run_programs(&mut self) {
+        for run in self.loaded.program.runs() {
+            boundary::call_program(self, run.function, &run.context);
+        }
+    }
+
     /// The policy's initialisation, the tasks that exist already, and the start signal.
     fn boot(&mut self) {
         let plan = Rc::clone(&self.plan);
         self.clock.begin_operation(CpuId(0), 0);
+        self.run_programs();
         if let Some(code) = self.call(Callback::Init, [])
             && code as i32 != 0
         {

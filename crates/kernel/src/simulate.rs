@@ -56,6 +56,7 @@ pub fn simulate(
         .iter()
         .map(|(name, value)| program.manifest.setting(scheduler, name, value))
         .collect::<Result<Vec<_>>>()?;
+    program.ensure_fits(machine.cpus())?;
     let data = program.data(&settings, &globals(machine)?)?;
     let loaded = Loaded { program, data };
     let mut sim = Sim::new(machine, Rc::new(plan), loaded, options)?;

@@ -5,18 +5,27 @@
 //! ([`Object`]), which the kernel loads and the simulator executes; an object that somebody else built does as well.
 //!
 //! `source` finds the files and their digest, `headers` holds those of `include/`, `compile` calls clang. [`manifest`]
-//! is what an object says about itself, [`topology`] what a policy is told about the machine.
+//! is what an object says about itself, [`topology`] what a policy is told about the machine. [`mod@globals`] are its constants and variables. [`set_up`] is what an
+//! object's own program does to it, [`snapshot`] a file with both; [`values`] are
+//! some of that by a user's own word.
 
 mod compile;
 pub mod embedded;
+pub mod globals;
 mod headers;
 pub mod manifest;
 mod object;
+pub mod set_up;
+pub mod snapshot;
 mod source;
 pub mod topology;
+pub mod values;
 
 pub use compile::{CompileError, build, build_cached, cache_dir};
+pub use globals::{Global, globals};
 pub use manifest::{Manifest, Setting, Tunable};
 pub use object::Object;
+pub use set_up::SetUp;
+pub use snapshot::Snapshot;
 pub use source::{Source, is_program};
 pub use topology::TopologyGlobals;

@@ -5,19 +5,32 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::{Manifest, Source, build_cached};
+use crate::{Manifest, SetUp, Snapshot, Source, build_cached};
 
 #[derive(Clone, Debug)]
 pub struct Object {
     pub name: String,
     pub manifest: Manifest,
     pub elf: Vec<u8>,
+    /// What was done to it, with the number of CPUs that this was for: all that its own program did, and none where it
+    /// is a user's values alone.
+    pub set_up: Option<(SetUp, Option<u32>)>,
 }
 
 impl Object {
-    /// Build (or take from the cache) the policy of a folder or `.bpf.c` file; or read an object, `.bpf.o`.
+    /// Build (or take from the cache) the policy of a folder or `.bpf.c` file; or read an object, `.bpf.o`, or a
+    /// snapshot, `.bpf.json`, which has no tunables.
     pub fn load(path: &Path) -> Result<Self> {
         let source = Source::find(path)?;
+        if source.is_snapshot() {
+            let snapshot = Snapshot::read(&source.file)?;
+            return Ok(Self {
+                name: source.name,
+                manifest: Manifest::default(),
+                elf: snapshot.object.0,
+                set_up: Some((snapshot.set_up, snapshot.cpus)),
+            });
+        }
         let built = build_cached(&source)?;
         Self::open(&source.name, &built).with_context(|| source.file.display().to_string())
     }
@@ -29,6 +42,7 @@ impl Object {
             name: name.to_owned(),
             manifest: Manifest::of_elf(&elf)?,
             elf,
+            set_up: None,
         })
     }
 }

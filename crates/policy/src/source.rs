@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where a policy comes from: its source, an object that somebody built, or a program that holds one.
+//! Where a policy comes from: its source, an object that somebody built, a program that holds one, or its snapshot.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,8 +13,9 @@ use crate::embedded;
 
 const SOURCE: &str = ".bpf.c";
 const OBJECT: &str = ".bpf.o";
+const SNAPSHOT: &str = ".bpf.json";
 
-/// One policy: its name, its `.bpf.c` or `.bpf.o` file, and the folder of that file, where a source's own headers are.
+/// One policy: its name, the file it is, and the folder of that file, where a source's own headers are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     pub name: String,
@@ -23,8 +24,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// A policy's folder (`schedulers/bfs`, holding `scx_bfs.bpf.c`), its `.bpf.c` file, its object, `.bpf.o`, or a
-    /// program that holds its object.
+    /// A policy's folder (`schedulers/bfs`, holding `scx_bfs.bpf.c`), its `.bpf.c` file, its object, `.bpf.o`, its
+    /// snapshot, `.bpf.json`, or a program that holds its object.
     pub fn find(path: &Path) -> Result<Self> {
         let path = std::path::absolute(path)?;
         if path.is_dir() {
@@ -46,10 +47,12 @@ impl Source {
         let plain = is_program(&path).then_some(&*name);
         let Some(name) = (name.strip_suffix(SOURCE))
             .or(name.strip_suffix(OBJECT))
+            .or(name.strip_suffix(SNAPSHOT))
             .or(plain)
         else {
             bail!(
-                "{}: expected a policy's folder, its .bpf.c file, its object, .bpf.o, or a program that holds one",
+                "{}: expected a policy's folder, its .bpf.c file, its object, .bpf.o, its snapshot, .bpf.json, or a \
+                 program that holds one",
                 path.display()
             );
         };
@@ -69,9 +72,21 @@ impl Source {
         is_object(&self.file)
     }
 
-    /// The object, where there is nothing to build.
+    /// Whether its program has set it up.
+    pub fn is_snapshot(&self) -> bool {
+        self.file.to_string_lossy().ends_with(SNAPSHOT)
+    }
+
+    /// The object, where there is nothing to build. That of a snapshot is nothing without what was set up.
     pub fn object(&self) -> Result<Option<Vec<u8>>> {
         let read = || std::fs::read(&self.file).with_context(|| self.file.display().to_string());
+        if self.is_snapshot() {
+            bail!(
+                "{}: a snapshot runs in the simulator alone, on a machine of as many CPUs as it was taken on; \
+                 elsewhere, name its program or object",
+                self.file.display()
+            );
+        }
         if self.is_object() {
             return Ok(Some(read()?));
         }
@@ -159,10 +174,10 @@ impl Source {
         Ok(format!("{:016x}", u64::from_be_bytes(head)))
     }
 
-    /// SHA-256 over the files, each as its name, a NUL and its bytes, or over the object or program alone
+    /// SHA-256 over the files, each as its name, a NUL and its bytes, or over the object, snapshot or program alone
     /// (`docs/records.md`). On a real kernel the program decides, too, not only the object in it.
     pub fn digest(&self) -> Result<[u8; 32]> {
-        if self.is_object() || is_program(&self.file) {
+        if self.is_object() || self.is_snapshot() || is_program(&self.file) {
             let bytes = std::fs::read(&self.file);
             let bytes = bytes.with_context(|| self.file.display().to_string())?;
             return Ok(Sha256::digest(bytes).into());
@@ -257,7 +272,7 @@ mod tests {
             );
         }
         let error = Source::find(&dir.path().join("mine.o")).unwrap_err();
-        let expected = "expected a policy's folder, its .bpf.c file, its object, .bpf.o, or a program that holds one";
+        let expected = "its object, .bpf.o, its snapshot, .bpf.json, or a program that holds one";
         assert!(error.to_string().ends_with(expected), "{error}");
         let error = Source::find(&dir.path().join("none.bpf.o")).unwrap_err();
         assert!(error.to_string().ends_with("no such policy"), "{error}");

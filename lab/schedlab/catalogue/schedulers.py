@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Schedulers: a folder NAME with scx_NAME.bpf.c; by their paths, other such files, objects, and programs with one."""
+"""Schedulers: a folder NAME with scx_NAME.bpf.c; by their paths, other such files, objects, snapshots, programs."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from schedlab.errors import InputError, unknown
 DEFAULT = "default"
 # The one tunable of a program.
 OPTIONS = "options"
-_SOURCE, _OBJECT = ".bpf.c", ".bpf.o"
+_SOURCE, _OBJECT, SNAPSHOT = ".bpf.c", ".bpf.o", ".bpf.json"
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class Scheduler:
     @property
     def is_program(self) -> bool:
         """Whether it is a program that loads an object it holds."""
-        return bool(self.path and self.path.is_file() and not self.path.name.endswith((_SOURCE, _OBJECT)))
+        built = (_SOURCE, _OBJECT, SNAPSHOT)
+        return bool(self.path and self.path.is_file() and not self.path.name.endswith(built))
 
     @cached_property
     def origin(self) -> Path | None:
@@ -45,7 +46,7 @@ def known() -> dict[str, Scheduler]:
 
 
 def find(name: str) -> Scheduler:
-    """By name, or by the path of a policy's folder, .bpf.c file, object, or program that holds an object."""
+    """By name, or by the path of a policy's folder, .bpf.c file, object, snapshot, or program that holds an object."""
     if is_path(name):
         return _from_path(Path(name))
     schedulers = known()
@@ -55,12 +56,13 @@ def find(name: str) -> Scheduler:
 
 
 def is_path(name: str) -> bool:
-    return "/" in name or name.endswith((_SOURCE, _OBJECT))
+    return "/" in name or name.endswith((_SOURCE, _OBJECT, SNAPSHOT))
 
 
 def policy_name(file: Path) -> str:
     """What a policy is called whose file this is."""
-    return file.name.removesuffix(_SOURCE).removesuffix(_OBJECT).removeprefix("scx_")
+    name = file.name.removesuffix(_SOURCE).removesuffix(_OBJECT).removesuffix(SNAPSHOT)
+    return name.removeprefix("scx_")
 
 
 def _from_path(path: Path) -> Scheduler:
@@ -75,11 +77,12 @@ def _from_path(path: Path) -> Scheduler:
         raise InputError(f"{path}: no such policy file or folder")
     name = policy_name(source)
     program = source.name == f"scx_{name}" and _is_elf(source)
-    named = source.name in (f"scx_{name}{_SOURCE}", f"scx_{name}{_OBJECT}", f"{name}{_OBJECT}")
+    ends = [f"scx_{name}{end}" for end in (_SOURCE, _OBJECT, SNAPSHOT)]
+    named = source.name in (*ends, f"{name}{_OBJECT}", f"{name}{SNAPSHOT}")
     if not name or not (program or named):
         raise InputError(
             f"{source}: a policy's file is named scx_NAME.bpf.c, its object scx_NAME.bpf.o or NAME.bpf.o, "
-            "and a program that holds one scx_NAME"
+            "its snapshot NAME.bpf.json, and a program that holds one scx_NAME"
         )
     if name == DEFAULT:
         raise InputError(f"{source}: the name 'default' is taken by the kernel's own scheduler")

@@ -7,7 +7,7 @@ terminal, trace, vm.
 program           entry point: parses, runs one command, turns errors into one line and an exit status
 commands          the commands in their groups, and how --help looks
 measure_options   options of compare, run, study, report, trace
-workload_options  options of record, calibrate
+workload_options  options of record, snapshot, calibrate
 machine_options   options of check, compatibility, list, doctor, vm, load, status, unload
 compare           compare, run: a campaign from the request to its files
 outcome           the end of these, and report: from records to files and a summary
@@ -16,6 +16,7 @@ study             study: published studies again, their claims beside ours
 trace             trace: a simulated cell's decisions as a file
 record            record: a program's scheduling as a workload
 calibrate         calibrate: a workload's real tasks as a profile
+snapshot          snapshot: what a scheduler's program sets up as a file
 check             check: a policy on a real kernel, then in the simulator's swarm
 listing           list
 this_machine      doctor, load, status, unload

@@ -25,6 +25,7 @@ COMMANDS = {
     },
     "bring your own work": {
         "record": "record a program's scheduling as a workload",
+        "snapshot": "keep what a scheduler's own program sets up, to simulate it",
         "calibrate": "measure how long a workload's tasks run and block, into a profile",
     },
     "write a scheduler": {

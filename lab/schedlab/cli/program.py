@@ -68,7 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _split(arguments: list[str]) -> tuple[list[str], argparse.Namespace]:
     """What follows '--' is for the scheduler that is loaded, or the program to run; argparse would look into it."""
-    if arguments[:1] not in (["load"], ["record"], ["vm"]) or "--" not in arguments:
+    if arguments[:1] not in (["load"], ["record"], ["snapshot"], ["vm"]) or "--" not in arguments:
         return arguments, argparse.Namespace(passed_on=[])
     at = arguments.index("--")
     return arguments[:at], argparse.Namespace(passed_on=arguments[at + 1 :])

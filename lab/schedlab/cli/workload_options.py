@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Options of the commands that make a workload or a profile of real tasks: record, calibrate."""
+"""Options of the commands that make files of what somebody brings along: record, snapshot, calibrate."""
 
 import argparse
 
@@ -9,6 +9,7 @@ from schedlab.cli.commands import add
 
 def add_all(commands: argparse._SubParsersAction) -> None:
     _record(commands)
+    _snapshot(commands)
     _calibrate(commands)
 
 
@@ -48,6 +49,36 @@ def _record(commands: argparse._SubParsersAction) -> None:
         "or switches by more than 20 %%",
     )
     out.add_argument("-m", "--machine", metavar="NAME", help="of the replay (default: as many CPUs as were recorded)")
+
+
+_SNAPSHOT_EPILOG = """\
+The program runs until its scheduler is enabled. FILE holds its object, its options and what
+it did to the object before: constants, variables, maps, and which programs it ran. It is a
+scheduler from then on, in the simulator, on machines of as many CPUs as the guest has.
+What cannot be kept is listed; docs/compatibility.md says what that means.
+
+With --rodata nothing is started: FILE holds the object of a policy or program with the
+values that VALUES.toml gives its constants and variables, NAME = VALUE, by its types.
+
+examples:
+  schedlab snapshot --cpus 4 -- scx_bpfland -m powersave
+  schedlab snapshot --rodata values.toml -- ./mine.bpf.o
+  schedlab compare ./bpfland.bpf.json,default -m desktop-4"""
+
+
+def _snapshot(commands: argparse._SubParsersAction) -> None:
+    usage = "schedlab snapshot [options] -- PROGRAM [OPTION…]\n       schedlab snapshot --rodata VALUES.toml -- POLICY"
+    parser = add(commands, "snapshot", "snapshot.snapshot", usage=usage, epilog=_SNAPSHOT_EPILOG)
+    what = parser.add_argument_group("what to keep")
+    what.add_argument("--rodata", metavar="VALUES.toml", help="these values, and nothing of what a program does")
+    where = parser.add_argument_group("where to run")
+    where.add_argument("--on", choices=["vm", "host"], default="vm", metavar="PLACE", help="vm (default), host")
+    where.add_argument("--tier", choices=["auto", *TIERS], default="auto", metavar="TIER", help="of the guest")
+    where.add_argument("--cpus", metavar="N", type=int, default=4, help="of the guest (default: 4)")
+    where.add_argument("--topology", metavar="SxCxT", help="sockets x cores x threads, such as 1x4x2 (default: flat)")
+    where.add_argument("--memory", metavar="M", default="1G", help="of the guest (default: 1G)")
+    out = parser.add_argument_group("results")
+    out.add_argument("-o", "--output", metavar="FILE", help="(default: NAME.bpf.json)")
 
 
 _CALIBRATE_EPILOG = """\

@@ -10,6 +10,7 @@ host          the running kernel
 real_kernel   what vm and host have in common: blocks, and the policies' objects
 runner        drives a runner, which prints a line per finished cell
 applications  the programs and inputs that real applications need in a guest
+set_up        what a scheduler's own program sets up, for a snapshot of it
 trial         whether a real kernel takes a policy and keeps it under stress (stress.sh)
 """
 

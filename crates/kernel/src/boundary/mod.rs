@@ -12,6 +12,7 @@
 //! | `view` | what they see of tasks and machine through pointers |
 //! | `world`, `inlines` | what executing code reads without a call |
 //! | `model` | what all of it asks of the model |
+//! | `prepared`, `filled` | what an object's own program set up before that
 //! | `program` | a policy's object, linked against all of it and translated |
 //! | `execution` | how its code is executed |
 //! | `release` | whose interface it is |
@@ -37,6 +38,7 @@ mod area;
 mod arena;
 mod callback;
 pub mod execution;
+mod filled;
 mod format;
 mod helpers;
 mod inlines;
@@ -45,6 +47,7 @@ mod maps;
 pub mod model;
 mod outside;
 mod own_masks;
+mod prepared;
 mod price;
 pub mod program;
 pub mod refused;
@@ -64,6 +67,7 @@ use bpf::image::{self, Image};
 use workload::draw::Stream;
 
 pub use callback::{Callback, Ops};
+pub use filled::Filled;
 pub use maps::{Maps, TimerCall};
 pub use model::{Kernel, Moment, Walk};
 pub use price::Work;
@@ -90,6 +94,7 @@ pub struct Code<'a> {
     pub data: &'a [u8],
     /// What lies where in that block.
     pub sections: &'a [image::Data],
+    pub filled: &'a [Filled],
     /// Helpers and kfuncs, in the order of the image's.
     pub calls: Vec<Call>,
     /// Every access is checked.
@@ -124,7 +129,8 @@ impl Boundary {
     pub fn new<K: Kernel>(code: Code, cpus: usize, tasks: usize) -> Result<Self> {
         let view = View::new(cpus, tasks);
         let arena = Arena::of(code.maps, code.sections)?;
-        let maps = Maps::new(code.maps, cpus);
+        let mut maps = Maps::new(code.maps, cpus);
+        maps.fill(code.filled);
         let data: Shared<[u64]> = words(code.data).collect();
         let calls: Shared<[Call]> = code.calls.into_iter().collect();
         let mut world = Shared::new(World::new(code.host, &view, cpus));
@@ -169,12 +175,13 @@ impl Boundary {
     }
 
     /// Fresh state for another load of the policy.
-    pub fn reload(&mut self, image: &Image, data: &[u8], cpus: usize) {
+    pub fn reload(&mut self, image: &Image, filled: &[Filled], data: &[u8], cpus: usize) {
         for (word, fresh) in self.data.iter_mut().zip(words(data)) {
             *word = fresh;
         }
         self.own_masks = OwnMasks::default();
         self.maps = Maps::new(&image.maps, cpus);
+        self.maps.fill(filled);
         if let Some(arena) = &mut self.arena {
             arena.reset(&image.data);
         }
@@ -184,10 +191,14 @@ impl Boundary {
 
     /// A value that a callback may touch until it is taken back, the last one first; its address.
     pub fn lend<T>(&mut self, value: *mut T) -> u64 {
+        self.lend_bytes(value.cast(), size_of::<T>())
+    }
+
+    fn lend_bytes(&mut self, start: *mut u8, bytes: usize) -> u64 {
         if self.checked {
-            self.lent.push(Area::of(value, size_of::<T>()));
+            self.lent.push(Area::of(start, bytes));
         }
-        value.expose_provenance() as u64
+        start.expose_provenance() as u64
     }
 
     pub fn take_back(&mut self) {
@@ -222,6 +233,15 @@ pub fn call<K: Kernel, const N: usize>(
     let result = run(kernel, function, [context, 0, 0, 0, 0]);
     kernel.boundary().take_back();
     Some(result)
+}
+
+/// Run a program of type `syscall` on this argument, as a user half has the kernel do.
+pub fn call_program<K: Kernel>(kernel: &mut K, function: u32, argument: &[u8]) {
+    let place: Shared<[u64]> = words(argument).collect();
+    let start = place.pointer().cast();
+    let argument = kernel.boundary().lend_bytes(start, argument.len());
+    run(kernel, function, [argument, 0, 0, 0, 0]);
+    kernel.boundary().take_back();
 }
 
 /// What the kernel's timers call.

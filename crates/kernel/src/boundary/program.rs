@@ -4,24 +4,25 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use bpf::btf::Btf;
 use bpf::host::{Call, Host};
 use bpf::image::{Image, Outside};
-use bpf::{Environment, Executor, Interpreter, Native, link};
+use bpf::{Environment, Executor, Interpreter, Native, link, link_preset};
 use policy::{Manifest, Object, Setting, TopologyGlobals};
 use workload::draw::Stream;
 
 use super::execution::Execution;
 use super::model::Kernel;
 use super::outside::{Helper, Kfunc};
+use super::prepared::{self, Prepared, Run, preset};
 use super::refused::Refused;
 use super::release::Release;
 use super::shown::{
     self, AtomicInt, CgroupInitArgs, CpuAcquireArgs, CpuMask, CpuReleaseArgs, ExitInfo,
     ExitTaskArgs, InitTaskArgs, PerfEventValue, Shown, Types,
 };
-use super::{Code, Ops, helpers, inlines, kfuncs, maps};
+use super::{Code, Filled, Ops, helpers, inlines, kfuncs, maps};
 
 /// A policy that can run. It holds no state: what runs it has its own data and maps.
 pub struct Program {
@@ -31,6 +32,9 @@ pub struct Program {
     execution: Execution,
     release: Release,
     ops: Ops,
+    prepared: Prepared,
+    /// So many CPUs its own program has set it up for; none of one that schedlab tells of the machine.
+    cpus: Option<u32>,
     /// Helpers and kfuncs, in the order of the image's.
     calls: Vec<Call>,
     executor: Executor,
@@ -44,6 +48,10 @@ impl Program {
         release: Release,
     ) -> Result<Self> {
         let (helpers, kfuncs) = (helpers::helpers::<K>(), kfuncs::kfuncs::<K>());
+        let preset = match &object.set_up {
+            Some((set_up, Some(_))) => Some(preset(object, set_up, release)?),
+            Some((_, None)) | None => None,
+        };
         let linked = |release: Release| {
             let environment = Environment {
                 btf: btf(&kfuncs, release),
@@ -53,11 +61,24 @@ impl Program {
                 version: release.version(),
                 ..Environment::default()
             };
-            link(&object.elf, &environment)
+            match &preset {
+                Some(preset) => link_preset(&object.elf, &environment, preset),
+                None => link(&object.elf, &environment),
+            }
         };
         let refused =
             |error| Refused::new(&object.name, error, release, |later| linked(later).err());
-        let image = linked(release).map_err(refused)?;
+        let mut image = linked(release).map_err(refused)?;
+        let (prepared, cpus) = match &object.set_up {
+            None => (Prepared::default(), None),
+            Some((set_up, cpus)) => {
+                if cpus.is_none() {
+                    prepared::set(set_up, &mut image);
+                }
+                let prepared = Prepared::of(set_up, &mut image);
+                (prepared.with_context(|| object.name.clone())?, *cpus)
+            }
+        };
         let image = Arc::new(image);
         let ops = Ops::of(&image)
             .map_err(anyhow::Error::msg)
@@ -81,9 +102,33 @@ impl Program {
             execution,
             release,
             ops,
+            prepared,
+            cpus,
             calls,
             executor,
         })
+    }
+
+    /// A policy that was told of one machine runs on no other.
+    pub fn ensure_fits(&self, cpus: usize) -> Result<()> {
+        match self.cpus {
+            Some(known) if known as usize != cpus => bail!(
+                "{}: its program set it up for {known} CPUs, and the machine has {cpus}: take a snapshot with --cpus \
+                 {cpus}",
+                self.name
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// Maps that are not empty at the beginning.
+    pub(crate) fn filled(&self) -> &[Filled] {
+        &self.prepared.maps
+    }
+
+    /// What runs before the policy's `init`.
+    pub(crate) fn runs(&self) -> &[Run] {
+        &self.prepared.runs
     }
 
     /// Global data as a run begins with it.
@@ -93,8 +138,11 @@ impl Program {
             let at = section.offset as usize;
             data[at..at + section.bytes.len()].copy_from_slice(&section.bytes);
         }
+        if self.cpus.is_some() {
+            return Ok(data);
+        }
         for global in &self.image.globals {
-            if let Some(value) = constant(&global.name, self.release) {
+            if let Some(value) = shown::constant(&global.name, self.release) {
                 self.tell(&mut data, &global.name, &value.to_le_bytes())?;
             }
         }
@@ -158,6 +206,7 @@ impl Program {
             maps: &self.image.maps,
             data,
             sections: &self.image.data,
+            filled: self.filled(),
             calls: self.calls.clone(),
             checked: self.execution != Execution::Translated,
             random,
@@ -184,19 +233,6 @@ fn config() -> BTreeMap<String, String> {
         [(HZ, "250".to_owned()), ("CONFIG_NR_CPUS", most_cpus)]
             .map(|(name, value)| (name.to_owned(), value)),
     )
-}
-
-/// What scx's loaders tell every policy: `__SCX_NAME` is the kernel's constant `SCX_NAME`, 0 where it has none.
-fn constant(global: &str, release: Release) -> Option<u64> {
-    let name = global
-        .strip_prefix("__")
-        .filter(|name| name.starts_with("SCX_"))?;
-    let mut values = shown::ENUMERATIONS
-        .iter()
-        .flat_map(|shown| shown.values_in(release));
-    values
-        .find(|(known, _)| *known == name)
-        .map(|(_, value)| value)
 }
 
 fn helper(helpers: &[Helper], number: u32) -> (Call, u64) {

@@ -456,6 +456,19 @@ const EXIT_KINDS: Enumeration = Enumeration {
     ],
 };
 
+/// What scx's loaders tell every policy: `__SCX_NAME` is the kernel's constant `SCX_NAME`, 0 where it has none.
+pub fn constant(global: &str, release: Release) -> Option<u64> {
+    let name = global
+        .strip_prefix("__")
+        .filter(|name| name.starts_with("SCX_"))?;
+    let mut values = ENUMERATIONS
+        .iter()
+        .flat_map(|shown| shown.values_in(release));
+    values
+        .find(|(known, _)| *known == name)
+        .map(|(_, value)| value)
+}
+
 /// Constants of the interface. Some have other values in other releases; these are the last one's, which is what a policy
 /// is told for every release, because the model goes by them.
 pub const ENUMERATIONS: &[Enumeration] = &[

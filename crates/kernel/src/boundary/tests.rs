@@ -462,6 +462,7 @@ fn toy() -> Toy {
         ops,
         maps: &maps,
         data: &[],
+        filled: &[],
         sections: &[],
         calls: table(),
         checked: false,

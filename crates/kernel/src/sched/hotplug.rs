@@ -167,11 +167,13 @@ impl Sim<'_> {
         );
         self.dsqs.clear();
         let cpus = self.cpus.len();
+        let program = self.loaded.program;
         self.boundary
-            .reload(&self.loaded.program.image, &self.loaded.data, cpus);
+            .reload(&program.image, program.filled(), &self.loaded.data, cpus);
         for cpu in self.cpus.ids() {
             self.cpus[cpu].released = false;
         }
+        self.run_programs();
         if let Some(code) = self.call(Callback::Init, [])
             && code as i32 != 0
         {

@@ -16,6 +16,7 @@ mod queues;
 mod releases;
 mod rt;
 mod rt_rules;
+mod set_up;
 mod swarm;
 mod waits;
 mod workloads;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Arg, ArgAction, Command};
 
-use super::{exec, inspect, man, options, parse, scheduler, version};
+use super::{exec, inspect, man, options, parse, scheduler, snapshot, version};
 use crate::error::bad_input;
 use crate::schedulers::{SCHEDULERS, Scheduler, is_object};
 
@@ -40,6 +40,7 @@ fn command() -> Result<Command> {
         .subcommand(exec::run_command())
         .subcommand(exec::exec_command())
         .subcommand(exec::prepare_command())
+        .subcommand(snapshot::command())
         .subcommand(load)
         .subcommand(
             Command::new("status")
@@ -81,6 +82,7 @@ pub fn main(args: Vec<OsString>) -> Result<ExitCode> {
         Some(("run", matches)) => return exec::run(matches),
         Some(("exec", matches)) => return exec::exec(matches),
         Some(("prepare", matches)) => return exec::prepare(matches),
+        Some(("snapshot", matches)) => return snapshot::run(matches),
         Some(("load", matches)) => {
             let (name, matches) = matches.subcommand().expect("required");
             let scheduler = Scheduler::find(name)?;

@@ -7,6 +7,7 @@ mod inspect;
 mod man;
 mod options;
 mod scheduler;
+mod snapshot;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -3,12 +3,13 @@
 
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use cell::{Arm, Cell, DEFAULT, Digests, Status, assignments};
 use clap::Args;
 use kernel::{Execution, Options, Release, RtGuard};
+use policy::Source;
 
 use crate::arguments::find;
 use crate::cells::{self, Cache, Sources};
@@ -85,7 +86,7 @@ pub fn run(args: &CellArgs) -> Result<u8> {
         params: assignments("--param", &args.params)?,
         place: "sim".to_string(),
         repetition: args.seed.saturating_sub(1),
-        scheduler: file_stem(&sources.scheduler),
+        scheduler: Source::find(&sources.scheduler)?.name,
         seed: args.seed,
         tunables: arm.tunables,
         workload: workload.name.clone(),
@@ -154,11 +155,4 @@ fn execution(name: &str) -> Result<Execution, String> {
 
 fn release(text: &str) -> Result<Release, String> {
     text.parse()
-}
-
-fn file_stem(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let bare = name.strip_suffix(".bpf.c").or(name.strip_suffix(".bpf.o"));
-    let name = bare.unwrap_or(&name);
-    name.strip_prefix("scx_").unwrap_or(name).to_string()
 }

@@ -6,3 +6,4 @@ pub mod cell;
 pub mod check;
 pub mod describe;
 pub mod run;
+pub mod set_up;

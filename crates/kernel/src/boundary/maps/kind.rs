@@ -17,6 +17,9 @@ pub const TASK_STORAGE: u32 = 29;
 pub const CGRP_STORAGE: u32 = 32;
 pub const ARENA: u32 = 33;
 
+/// Maps that a user half fills.
+pub const WITH_ELEMENTS: &[u32] = &[HASH, ARRAY, PERCPU_HASH, PERCPU_ARRAY, LRU_HASH];
+
 pub const KNOWN: &[u32] = &[
     HASH,
     ARRAY,

@@ -22,6 +22,7 @@ use std::ffi::c_void;
 use bpf::image;
 
 use super::area::Area;
+use super::filled::{self, Filled};
 use super::shared::Shared;
 use super::shown::{Shown, Types};
 use crate::consts::{E2BIG, EEXIST, EINVAL, ENOENT};
@@ -75,6 +76,20 @@ impl Maps {
             handles: handles.into_iter().collect(),
             kept: Vec::new(),
             timers: Vec::new(),
+        }
+    }
+
+    /// Puts in what was in them before the policy began.
+    pub fn fill(&mut self, filled: &[Filled]) {
+        for Filled { map, entries } in filled {
+            let map = self.pointer(*map);
+            for filled::Entry { key, values } in entries {
+                for (cpu, value) in values.iter().enumerate() {
+                    // SAFETY: keys and values have the map's sizes.
+                    let result = unsafe { self.update(map, key.as_ptr(), value.as_ptr(), 0, cpu) };
+                    debug_assert_eq!(result, 0);
+                }
+            }
         }
     }
 
