@@ -76,8 +76,8 @@ def _data(**changes: Any) -> dict[str, Any]:
         "workloads": ["latt"],
         "repetitions": 1,
         "schedulers": [
-            mine | {"missing": [], "simulator": ok, "kernel": ok},
-            bad | {"missing": ["kfunc a", "helper b"], "simulator": {}, "kernel": stall},
+            mine | {"missing": [], "absent": ["map m"], "simulator": ok, "kernel": ok},
+            bad | {"missing": ["kfunc a", "helper b"], "absent": [], "simulator": {}, "kernel": stall},
         ],
         "agreement": [row | {"ratio": 0.956}, row | {"load": 4, "ratio": 1.02}, row | {"load": 8, "ratio": None}],
     }
@@ -90,6 +90,7 @@ def test_a_page_says_what_ran_what_is_missing_and_how_near_it_is() -> None:
         "| scheduler | version | digest | simulator: latt | kernel: latt |",
         "| scx_mine | 1.2 | `12ab` | ok | ok |",
         "| bad.bpf.o | – | `34cd` | refused | ejected |",
+        "- scx_mine is simulated without a part of what its program sets up: map m.",
         "- bad.bpf.o refers to what the model has not: kfunc a; helper b.",
         "- bad.bpf.o in the kernel (latt): ejected: runnable task stall.",
         "| mine | latt | 0.96–1.02 |",

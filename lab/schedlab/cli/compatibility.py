@@ -14,7 +14,7 @@ from typing import Any
 
 from rich.console import Console
 
-from schedlab import atomic
+from schedlab import atomic, cache
 from schedlab.campaign import arms
 from schedlab.campaign.arms import Arm
 from schedlab.campaign.matrix import CONTROL_LABEL
@@ -25,20 +25,20 @@ from schedlab.catalogue.schedulers import DEFAULT
 from schedlab.cli.compare import execute
 from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import EJECTED, FAILED, OK, VOID, Record
-from schedlab.errors import InputError
+from schedlab.errors import InputError, LabError
 from schedlab.export.plain import finite
-from schedlab.places import trial
+from schedlab.places import set_up, trial
 from schedlab.report import compatibility_tables as page
 from schedlab.report import markdown
 from schedlab.statistics.agreement import Agreement, Place, agreements, values
 
-_TIER, _CPUS = "exact", "1"
+_TIER, _CPUS, _MEMORY_MIB = "exact", "1", 1024
 # From the best to the worst: a workload's status is the worst of its loads.
 _STATUSES = [OK, EJECTED, VOID, FAILED]
 # What the model's linker says of a scheduler, a line each: the place in its source, what is wrong.
 _REFUSAL = re.compile(r"schedlab-sim: \w+: (?:\S+:\d+: )?(?:the kernel has no )?(.+)")
-# Of what a program calls its scheduler: bpfland_1.1.4_x86_64_unknown_linux_gnu.
-_VERSION = re.compile(r"_(\d+(?:\.\d+)+)")
+# Of what a program says: scx_bpfland 1.1.4 x86_64-unknown-linux-gnu.
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
 
 _FOLDERS = re.compile(r"/(?:[\w.-]+/)+")
 
@@ -54,6 +54,7 @@ class Tried:
     digest: str
     version: str = ""
     missing: list[str] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)  # from what its program sets up
     simulator: Found = field(default_factory=dict)
     kernel: Found = field(default_factory=dict)
 
@@ -66,12 +67,14 @@ def compatibility(options: argparse.Namespace) -> int:
     directory = Path(options.output)
     console = Console(stderr=True)
     tried = [Tried(arm.label, _file(arm), schedulers.digest(arm.scheduler)) for arm in given]
-    simulated: dict[Place, float] = {}
-    for text, one in zip([*options.files, DEFAULT], tried, strict=True):
-        simulated |= _simulate(text, one, directory, options, console)
     why_not = "asked for the simulator alone" if options.kernel == "none" else trial.why_not("vm")
     if why_not and options.kernel == "vm":
         raise InputError(why_not)
+    simulated: dict[Place, float] = {}
+    for arm, text, one in zip(given, [*options.files, DEFAULT], tried, strict=True):
+        if arm.scheduler.is_program and not why_not:
+            text = _snapshot(arm, one, directory)
+        simulated |= _simulate(text, one, directory, options, console)
     release = ""
     measured: dict[Place, float] = {}
     if not why_not:
@@ -95,6 +98,27 @@ def compatibility(options: argparse.Namespace) -> int:
     print(made, end="")
     print(f"\ndata: {directory}/ (compatibility.json, agreement.csv)")
     return 0
+
+
+def _snapshot(arm: Arm, one: Tried, directory: Path) -> str:
+    """What its own program sets up is part of a scheduler. The object as it lies there, where the program fails."""
+    program = arm.scheduler.path
+    assert program
+    kept = directory / "snapshots" / f"{arm.scheduler.name}{schedulers.SNAPSHOT}"
+    taken = cache.read_json(kept)
+    if taken is None or taken["program"]["digest"] != one.digest:
+        guest = set_up.Guest(_TIER, int(_CPUS), _MEMORY_MIB, None)
+        try:
+            taken = set_up.snapshot(program, arm.tunables.get(schedulers.OPTIONS, "").split(), guest)
+        except LabError as error:
+            one.absent = [f"all of it: {_plain(str(error).splitlines()[0])}"]
+            return str(program)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        atomic.write(kept, json.dumps(taken) + "\n")
+    version = _VERSION.search(taken["program"]["version"])
+    one.version = version[0] if version else ""
+    one.absent = taken["absent"]
+    return str(kept)
 
 
 def _file(arm: Arm) -> str:
@@ -149,10 +173,8 @@ def _measure(
     )
     with execute(asked, directory / f"vm-{_TIER}", options.jobs, console, False) as (manifest, store, _):
         found, _ = store.load(cell.id for cell in manifest.cells)
-    for arm, one in zip(asked.arms, tried, strict=True):
+    for one in tried:
         one.kernel = _statuses(manifest, found, one.label)
-        if arm.scheduler.is_program:
-            one.version = _version(manifest, found, one.label)
     return values(manifest, found), next((r.provenance["kernel"] for r in found.values()), "")
 
 
@@ -172,15 +194,6 @@ def _statuses(manifest: Manifest, found: Mapping[str, Record], label: str) -> Fo
 def _plain(reason: str) -> str:
     """Without this machine's paths, and without the command that runs the cell again, which names them."""
     return _FOLDERS.sub("", reason.partition("; again with: ")[0].partition("; reproduce: ")[0])
-
-
-def _version(manifest: Manifest, found: Mapping[str, Record], label: str) -> str:
-    """What the program itself calls its scheduler in the kernel ends in it."""
-    names = [
-        found[cell.id].provenance.get("ops", "") for cell in manifest.cells if cell.label == label and cell.id in found
-    ]
-    matches = [match[1] for name in names if (match := _VERSION.search(name))]
-    return matches[0] if matches else ""
 
 
 def _again(measured: Mapping[Place, float]) -> Iterable[Agreement]:

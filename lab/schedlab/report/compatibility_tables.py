@@ -44,6 +44,8 @@ def _refusals(data: dict[str, Any]) -> Iterator[str]:
     for tried in data["schedulers"]:
         if tried["missing"]:
             yield f"{tried['file']} refers to what the model has not: {'; '.join(tried['missing'])}"
+        if tried["absent"]:
+            yield f"{tried['file']} is simulated without a part of what its program sets up: {'; '.join(tried['absent'])}"
 
 
 def _reasons(data: dict[str, Any]) -> Iterator[str]:
