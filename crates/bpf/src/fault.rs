@@ -13,6 +13,7 @@ impl FaultKind {
             Self::Missing,
             Self::Depth,
             Self::Outside,
+            Self::Lock,
         ]
         .into_iter()
         .find(|kind| *kind as u32 == number)
@@ -71,5 +72,8 @@ fn describe(host: &Host) -> String {
             format!("calls nested deeper than {} functions", crate::host::FRAMES)
         }
         Some(FaultKind::Outside) => "a helper or kfunc refused its arguments".to_owned(),
+        Some(FaultKind::Lock) => {
+            "a spin lock taken again, given back though free, or still held at the end".to_owned()
+        }
     }
 }

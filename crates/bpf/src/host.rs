@@ -75,6 +75,8 @@ pub enum FaultKind {
     Depth = 4,
     /// A helper or kfunc found its arguments wrong: [`Host::refuse`].
     Outside = 5,
+    /// A spin lock taken again, given back though free, or kept.
+    Lock = 6,
 }
 
 /// [`Host::fault_function`] until the executor has said where.

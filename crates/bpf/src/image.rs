@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A linked object: code, global data and maps, with every reference resolved and nothing left of ELF.
 
+use std::collections::BTreeMap;
+
 use crate::op::Op;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,6 +19,8 @@ pub struct Image {
     /// Size of the block of all global data.
     pub data_bytes: u32,
     pub globals: Vec<Global>,
+    /// Sizes of the object's own types by their ids, of those whose ids the code passes on.
+    pub type_bytes: BTreeMap<u32, u32>,
     /// Helpers and kfuncs that the code calls.
     pub outside: Vec<Outside>,
     /// Names of the kernel's variables that the code refers to.

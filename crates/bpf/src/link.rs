@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! From an object to an image.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use anyhow::{Context, Result};
 
 use crate::btf::{Btf, Ext};
-use crate::core_relo::Relocator;
+use crate::core_relo::{Relocator, TYPE_ID_LOCAL};
 use crate::data::Layout;
 use crate::elf::Elf;
 use crate::environment::Environment;
@@ -128,11 +128,20 @@ fn link_with(
         data_bytes: layout.bytes,
         data: layout.data,
         globals: layout.globals,
+        type_bytes: passed_types(&btf, &ext),
         outside: beyond.outside,
         variables: beyond.variables,
         files,
         license: license(&elf)?,
     })
+}
+
+/// Types whose ids the code passes to the kernel.
+fn passed_types(btf: &Btf, ext: &Ext) -> BTreeMap<u32, u32> {
+    let all = ext.relocations.values().flatten();
+    all.filter(|relo| relo.kind == TYPE_ID_LOCAL)
+        .filter_map(|relo| Some((relo.of, btf.size(relo.of)?)))
+        .collect()
 }
 
 /// Entry points that are no callbacks, by index of `functions`.

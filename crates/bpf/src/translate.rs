@@ -221,6 +221,7 @@ impl Place<'_> {
             FaultKind::Missing => "FAULT_MISSING",
             FaultKind::Depth => "FAULT_DEPTH",
             FaultKind::Outside => "FAULT_OUTSIDE",
+            FaultKind::Lock => "FAULT_LOCK",
         };
         let ahead = self.end - self.at - 1;
         format!(

@@ -11,6 +11,9 @@ use super::name::essential;
 use super::spec::Spec;
 use crate::btf::{Btf, CoreRelo, Kind, SIGNED, TypeId};
 
+/// Of `enum bpf_core_relo_kind`: the id of a type in the object's own BTF.
+pub const TYPE_ID_LOCAL: u32 = 6;
+
 /// `enum bpf_core_relo_kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
@@ -38,7 +41,7 @@ impl What {
             3 => Self::FieldSigned,
             4 => Self::FieldShiftLeft,
             5 => Self::FieldShiftRight,
-            6 => Self::TypeIdLocal,
+            TYPE_ID_LOCAL => Self::TypeIdLocal,
             7 => Self::TypeIdKernel,
             8 => Self::TypeExists,
             9 => Self::TypeSize,

@@ -9,7 +9,7 @@ mod name;
 mod patch;
 mod spec;
 
-pub use calculate::{Relocator, Wanted, WantedKind};
+pub use calculate::{Relocator, TYPE_ID_LOCAL, Wanted, WantedKind};
 pub use compatible::types_are_compatible;
 pub use name::essential;
 pub use patch::patch;

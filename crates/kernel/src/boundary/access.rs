@@ -56,13 +56,14 @@ impl Boundary {
         Area::of(at, size_of::<u32>())
     }
 
-    /// Arguments of the callbacks under way, global data, values of maps, the arena, and what is shown of tasks and machine.
+    /// Arguments of the callbacks under way, global data, values of maps, objects, the arena, and what is shown of tasks and machine.
     pub(super) fn may_touch(&self, address: u64, bytes: u64, write: bool) -> bool {
         let holds = |area: Area| area.holds(address, bytes);
         self.lent.iter().copied().any(holds)
             || (self.sections.iter()).any(|section| section.may_touch(address, bytes, write))
             || self.maps.areas().any(holds)
             || self.own_masks.areas().any(holds)
+            || self.objects.areas().any(holds)
             || (self.arena.as_ref()).is_some_and(|arena| arena.may_touch(address, bytes, write))
             || self.view.may_touch(address, bytes, write)
             || !write && holds(self.preempt_count())

@@ -7,7 +7,7 @@ use bpf::host::{FaultKind, Host};
 
 use super::maps::MapPointer;
 use super::model::Kernel;
-use super::outside::{back, helpers, numbers_at, printed, text};
+use super::outside::{back, call_back, helpers, numbers_at, printed, text};
 use super::register::Register;
 use super::shown::{TaskStruct, Timer};
 use super::world::{MOST_LOOPS, World};
@@ -53,20 +53,24 @@ helpers! {
         let cpu = (*host.cast::<World>()).cpu as i32;
         i64::from(back::<K>(host).node_of(cpu))
     };
-    // Only one CPU runs policy code at a time.
     87 [~40] bpf_map_push_elem(map: MapPointer, value: Memory, flags: u64) -> i64 =
         |host| back::<K>(host).boundary().maps.push(map, value.cast(), flags);
     88 [~40] bpf_map_pop_elem(map: MapPointer, value: Memory) -> i64 =
         |host| back::<K>(host).boundary().maps.next(map, value.cast(), false);
     89 [~40] bpf_map_peek_elem(map: MapPointer, value: Memory) -> i64 =
         |host| back::<K>(host).boundary().maps.next(map, value.cast(), true);
-    93 [~20] bpf_spin_lock(lock: Memory) -> i64 = |host| 0;
-    94 [~10] bpf_spin_unlock(lock: Memory) -> i64 = |host| 0;
+    93 [~20] bpf_spin_lock(lock: Memory) -> i64 = |host| {
+        let taken = back::<K>(host).boundary().spin_locks.take(lock.addr() as u64);
+        held_right(host, taken)
+    };
+    94 [~10] bpf_spin_unlock(lock: Memory) -> i64 = |host| {
+        let given_back = back::<K>(host).boundary().spin_locks.give_back(lock.addr() as u64);
+        held_right(host, given_back)
+    };
     // Of the kernel's memory or of user space's: whatever the address is.
     45 [~60] bpf_probe_read_str(dst: Memory, size: u32, from: Memory) -> i64 = |host| read_text(dst, size, from);
     113 [~30] bpf_probe_read_kernel(dst: Memory, size: u32, from: Memory) -> i64 = |host| read(dst, size, from);
     115 [~60] bpf_probe_read_kernel_str(dst: Memory, size: u32, from: Memory) -> i64 = |host| read_text(dst, size, from);
-    // Only one CPU runs policy code at a time, and its variables are those that are told.
     125 [~45] bpf_ktime_get_boot_ns() -> u64 = |host| (*host.cast::<World>()).now_ns;
     130 [~120] bpf_ringbuf_output(map: MapPointer, data: Memory, size: u64, flags: u64) -> i64 = |host| {
         let maps = &mut back::<K>(host).boundary().maps;
@@ -91,6 +95,7 @@ helpers! {
     133 [~60] bpf_ringbuf_discard(record: Memory, flags: u64) -> i64 = |host| complete::<K>(host, record, false);
     134 [~10] bpf_ringbuf_query(map: MapPointer, what: u64) -> u64 =
         |host| back::<K>(host).boundary().maps.ring_query(map, what);
+    // Only one CPU runs policy code at a time, and its variables are those that are told.
     154 [5] bpf_this_cpu_ptr(variable: Memory) -> Memory = |host| variable;
     156 [23] bpf_task_storage_get(map: MapPointer, p: Task, value: Memory, flags: u64) -> Memory =
         |host| task_storage_get::<K>(host, map, p, flags);
@@ -139,6 +144,16 @@ helpers! {
         |host| back::<K>(host).boundary().maps.lookup(map, key.cast(), cpu as usize);
 }
 
+/// # Safety
+/// `host` is that of the code that called the helper.
+unsafe fn held_right(host: *mut Host, right: bool) -> i64 {
+    if !right {
+        // SAFETY: the caller's promise.
+        unsafe { (*host).refuse(FaultKind::Lock, 0, 0) };
+    }
+    0
+}
+
 /// `BPF_RB_NO_WAKEUP` and `BPF_RB_FORCE_WAKEUP`: there is nobody to wake.
 const WAKE_FLAGS: u64 = 3;
 
@@ -163,19 +178,6 @@ unsafe fn print<K: Kernel>(host: *mut Host, format: Memory, size: u32, arguments
     let (kernel, text) = unsafe { (back::<K>(host), printed(format, size as usize, arguments)) };
     kernel.print(text.trim_end());
     text.len() as i64
-}
-
-/// A function of the policy, from a helper.
-///
-/// # Safety
-/// `host` is that of the code that called the helper.
-unsafe fn call_back(host: *mut Host, callback: u64, registers: [u64; 5]) -> Option<u64> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let function = u32::try_from(callback.checked_sub(1)?).ok()?;
-        let result = (*host).invoke?(host, function, &raw const registers);
-        ((*host).fault == 0).then_some(result)
-    }
 }
 
 unsafe fn repeat(host: *mut Host, count: u32, callback: u64, context: u64, flags: u64) -> i64 {

@@ -6,13 +6,15 @@
 
 use std::ffi::{c_char, c_void};
 
-use bpf::host::Host;
+use bpf::host::{FaultKind, Host};
 
+use super::graph::End;
 use super::model::{HAS_SLICE, HAS_VTIME, Kernel, Walk};
-use super::outside::{back, kfuncs, numbers_at, printed};
+use super::outside::{back, call_back, kfuncs, numbers_at, printed};
+use super::register::Less;
 use super::shown::{
-    Cgroup, CpuMask, DsqIter, InsertVtimeArgs, NumIter, OwnCpuMask, Rq, SelectCpuAndArgs,
-    TaskStruct,
+    Cgroup, CpuMask, DsqIter, InsertVtimeArgs, ListHead, ListNode, NumIter, OwnCpuMask, RbNode,
+    RbRoot, ResSpinLock, Rq, SelectCpuAndArgs, TaskStruct,
 };
 use super::view::ROOT_CGROUP;
 use super::world::{MOST_LOOPS, World};
@@ -257,6 +259,45 @@ kfuncs! {
         }
     };
 
+    // The verifier fills in meta and off, of which the model has no need.
+    612 [~90] bpf_obj_new_impl(local_type_id: u64, meta: Memory) -> Memory = |host| create::<K>(host, local_type_id);
+    700 [~90] bpf_obj_new(local_type_id: u64) -> Memory = |host| create::<K>(host, local_type_id);
+    612 [~60] bpf_obj_drop_impl(p: Memory, meta: Memory) = |host| release::<K>(host, p);
+    700 [~60] bpf_obj_drop(p: Memory) = |host| release::<K>(host, p);
+    612 [~15] bpf_refcount_acquire_impl(p: Memory, meta: Memory) -> Memory = |host| acquire::<K>(host, p);
+    700 [~15] bpf_refcount_acquire(p: Memory) -> Memory = |host| acquire::<K>(host, p);
+    612 [~120] bpf_rbtree_add_impl(root: *mut RbRoot, node: *mut RbNode, less: Less, meta: Memory, off: u64) -> i32 =
+        |host| tree_add::<K>(host, root, node, &less);
+    700 [~120] bpf_rbtree_add(root: *mut RbRoot, node: *mut RbNode, less: Less) -> i32 =
+        |host| tree_add::<K>(host, root, node, &less);
+    612 [~80] bpf_rbtree_remove(root: *mut RbRoot, node: *mut RbNode) -> *mut RbNode = |host| {
+        let graph = &mut back::<K>(host).boundary().graph;
+        if graph.remove(address(root), address(node)) { node } else { std::ptr::null_mut() }
+    };
+    612 [~15] bpf_rbtree_first(root: *mut RbRoot) -> *mut RbNode = |host| at::<K, _, _>(host, root, End::Front);
+    612 [~25] bpf_list_push_front_impl(head: *mut ListHead, node: *mut ListNode, meta: Memory, off: u64) -> i32 =
+        |host| push::<K>(host, head, node, End::Front);
+    700 [~25] bpf_list_push_front(head: *mut ListHead, node: *mut ListNode) -> i32 =
+        |host| push::<K>(host, head, node, End::Front);
+    612 [~25] bpf_list_push_back_impl(head: *mut ListHead, node: *mut ListNode, meta: Memory, off: u64) -> i32 =
+        |host| push::<K>(host, head, node, End::Back);
+    700 [~25] bpf_list_push_back(head: *mut ListHead, node: *mut ListNode) -> i32 =
+        |host| push::<K>(host, head, node, End::Back);
+    612 [~20] bpf_list_pop_front(head: *mut ListHead) -> *mut ListNode = |host| pop::<K>(host, head, End::Front);
+    612 [~20] bpf_list_pop_back(head: *mut ListHead) -> *mut ListNode = |host| pop::<K>(host, head, End::Back);
+    616 [~10] bpf_list_front(head: *mut ListHead) -> *mut ListNode = |host| at::<K, _, _>(host, head, End::Front);
+    616 [~10] bpf_list_back(head: *mut ListHead) -> *mut ListNode = |host| at::<K, _, _>(host, head, End::Back);
+    615 [~30] bpf_res_spin_lock(lock: *mut ResSpinLock) -> i32 = |host| {
+        let taken = back::<K>(host).boundary().spin_locks.take(address(lock));
+        if taken { 0 } else { EDEADLK }
+    };
+    615 [~15] bpf_res_spin_unlock(lock: *mut ResSpinLock) = |host| res_unlock::<K>(host, lock);
+    615 [~35] bpf_res_spin_lock_irqsave(lock: *mut ResSpinLock, flags: *mut u64) -> i32 = |host| {
+        let taken = back::<K>(host).boundary().spin_locks.take(address(lock));
+        if taken { 0 } else { EDEADLK }
+    };
+    615 [~20] bpf_res_spin_unlock_irqrestore(lock: *mut ResSpinLock, flags: *mut u64) = |host| res_unlock::<K>(host, lock);
+
     // One CPU runs policy code at a time, and nothing is freed under it.
     612 [~3] bpf_rcu_read_lock() = |host| ();
     612 [~3] bpf_rcu_read_unlock() = |host| ();
@@ -264,6 +305,142 @@ kfuncs! {
     612 [~3] bpf_preempt_enable() = |host| ();
     614 [~5] bpf_local_irq_save(flags: *mut u64) = |host| *flags = 1;
     614 [~5] bpf_local_irq_restore(flags: *mut u64) = |host| ();
+}
+
+const EDEADLK: i32 = -35;
+
+fn address<T>(at: *const T) -> u64 {
+    at.addr() as u64
+}
+
+fn pointer_to<T>(address: Option<u64>) -> *mut T {
+    std::ptr::with_exposed_provenance_mut(address.unwrap_or(0) as usize)
+}
+
+unsafe fn create<K: Kernel>(host: *mut Host, local_type_id: u64) -> Memory {
+    // SAFETY: called by the policy; see `back`.
+    let boundary = unsafe { back::<K>(host) }.boundary();
+    let bytes = boundary.type_bytes.get(&(local_type_id as u32)).copied();
+    pointer_to(bytes.map(|bytes| boundary.objects.create(bytes)))
+}
+
+/// What is no object is refused, as the verifier does.
+unsafe fn refuse_unless(host: *mut Host, is_object: bool, p: Memory) {
+    if !is_object {
+        // SAFETY: called by the policy.
+        unsafe { (*host).refuse(FaultKind::Outside, address(p), 0) };
+    }
+}
+
+unsafe fn release<K: Kernel>(host: *mut Host, p: Memory) {
+    // SAFETY: called by the policy; see `back`.
+    unsafe {
+        let is_object = back::<K>(host).boundary().objects.release(address(p));
+        refuse_unless(host, is_object, p);
+    }
+}
+
+unsafe fn acquire<K: Kernel>(host: *mut Host, p: Memory) -> Memory {
+    // SAFETY: called by the policy; see `back`.
+    unsafe {
+        let is_object = back::<K>(host).boundary().objects.acquire(address(p));
+        refuse_unless(host, is_object, p);
+    }
+    p
+}
+
+/// Whether a node may go into a tree or a list. One that is in one already loses the reference that came with it.
+unsafe fn is_free<K: Kernel>(host: *mut Host, node: u64) -> bool {
+    // SAFETY: called by the policy; see `back`.
+    let boundary = unsafe { back::<K>(host) }.boundary();
+    let is_somewhere = boundary.graph.is_somewhere(node);
+    if is_somewhere && let Some(object) = boundary.objects.around(node) {
+        boundary.objects.release(object);
+    }
+    !is_somewhere
+}
+
+/// Behind every node that the new one does not go before.
+unsafe fn tree_add<K: Kernel>(
+    host: *mut Host,
+    root: *mut RbRoot,
+    node: *mut RbNode,
+    less: &Less,
+) -> i32 {
+    let (root, node) = (address(root), address(node));
+    // SAFETY: called by the policy; see `back`.
+    if !unsafe { is_free::<K>(host, node) } {
+        return EINVAL;
+    }
+    // SAFETY: as above.
+    let (mut low, mut high) = (0, unsafe { back::<K>(host) }.boundary().graph.len(root));
+    while low < high {
+        let middle = usize::midpoint(low, high);
+        // SAFETY: as above.
+        let other = unsafe { back::<K>(host) }
+            .boundary()
+            .graph
+            .nth(root, middle);
+        let registers = [node, other.unwrap_or(0), 0, 0, 0];
+        // SAFETY: as above; nothing of the model is borrowed.
+        match unsafe { call_back(host, less.0, registers) } {
+            None => return EINVAL,
+            Some(goes_before) if goes_before as u8 != 0 => high = middle,
+            Some(_) => low = middle + 1,
+        }
+    }
+    // SAFETY: as above.
+    unsafe { back::<K>(host) }
+        .boundary()
+        .graph
+        .insert(root, low, node);
+    0
+}
+
+unsafe fn push<K: Kernel>(
+    host: *mut Host,
+    head: *mut ListHead,
+    node: *mut ListNode,
+    end: End,
+) -> i32 {
+    // SAFETY: called by the policy; see `back`.
+    unsafe {
+        if !is_free::<K>(host, address(node)) {
+            return EINVAL;
+        }
+        let graph = &mut back::<K>(host).boundary().graph;
+        let place = match end {
+            End::Front => 0,
+            End::Back => graph.len(address(head)),
+        };
+        graph.insert(address(head), place, address(node));
+    }
+    0
+}
+
+unsafe fn pop<K: Kernel>(host: *mut Host, head: *mut ListHead, end: End) -> *mut ListNode {
+    // SAFETY: called by the policy; see `back`.
+    let graph = &mut unsafe { back::<K>(host) }.boundary().graph;
+    pointer_to(graph.pop(address(head), end))
+}
+
+unsafe fn at<K: Kernel, R, N>(host: *mut Host, root: *mut R, end: End) -> *mut N {
+    // SAFETY: called by the policy; see `back`.
+    let graph = &unsafe { back::<K>(host) }.boundary().graph;
+    pointer_to(graph.at(address(root), end))
+}
+
+unsafe fn res_unlock<K: Kernel>(host: *mut Host, lock: *mut ResSpinLock) {
+    // SAFETY: called by the policy; see `back`.
+    unsafe {
+        if !back::<K>(host)
+            .boundary()
+            .spin_locks
+            .give_back(address(lock))
+        {
+            (*host).refuse(FaultKind::Lock, 0, 0);
+        }
+    }
 }
 
 /// The state of a `bpf_iter_num`: the number given last, and the end.

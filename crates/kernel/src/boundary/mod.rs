@@ -9,6 +9,7 @@
 //! | `access`, `area` | which memory they may touch |
 //! | `price` | what their code costs |
 //! | `maps`, `arena`, `own_masks` | their maps and timers, shared memory, and the CPU sets that they make |
+//! | `objects`, `graph`, `spin_locks` | objects that they make, trees and lists of them, and what guards these |
 //! | `view` | what they see of tasks and machine through pointers |
 //! | `world`, `inlines` | what executing code reads without a call |
 //! | `model` | what all of it asks of the model |
@@ -40,11 +41,13 @@ mod callback;
 pub mod execution;
 mod filled;
 mod format;
+mod graph;
 mod helpers;
 mod inlines;
 mod kfuncs;
 mod maps;
 pub mod model;
+mod objects;
 mod outside;
 mod own_masks;
 mod prepared;
@@ -56,13 +59,15 @@ pub mod release;
 pub mod requests;
 mod shared;
 pub mod shown;
+mod spin_locks;
 mod view;
 mod world;
 
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 
 use anyhow::Result;
-use bpf::host::{Call, Host};
+use bpf::host::{Call, FaultKind, Host};
 use bpf::image::{self, Image};
 use workload::draw::Stream;
 
@@ -79,8 +84,11 @@ use crate::consts::OPS_KEEP_BUILTIN_IDLE;
 use access::Section;
 use area::Area;
 use arena::Arena;
+use graph::Graph;
+use objects::Objects;
 use own_masks::OwnMasks;
 use requests::Requests;
+use spin_locks::SpinLocks;
 use world::{IN_INTERRUPT, World};
 
 /// One callback executes no more than this; the kernel's verifier would not let it.
@@ -95,6 +103,8 @@ pub struct Code<'a> {
     /// What lies where in that block.
     pub sections: &'a [image::Data],
     pub filled: &'a [Filled],
+    /// Sizes of types that the code makes objects of.
+    pub type_bytes: &'a BTreeMap<u32, u32>,
     /// Helpers and kfuncs, in the order of the image's.
     pub calls: Vec<Call>,
     /// Every access is checked.
@@ -120,6 +130,11 @@ pub struct Boundary {
     pub arena: Option<Arena>,
     pub requests: Requests,
     pub own_masks: OwnMasks,
+    pub objects: Objects,
+    /// Sizes of types that objects are made of, by their ids.
+    pub type_bytes: BTreeMap<u32, u32>,
+    pub graph: Graph,
+    pub spin_locks: SpinLocks,
     /// For policies that ask for random numbers.
     pub random: Stream,
 }
@@ -170,6 +185,10 @@ impl Boundary {
             arena,
             requests: Requests::default(),
             own_masks: OwnMasks::default(),
+            objects: Objects::default(),
+            type_bytes: code.type_bytes.clone(),
+            graph: Graph::default(),
+            spin_locks: SpinLocks::default(),
             random: code.random,
         })
     }
@@ -180,6 +199,8 @@ impl Boundary {
             *word = fresh;
         }
         self.own_masks = OwnMasks::default();
+        self.objects = Objects::default();
+        self.graph = Graph::default();
         self.maps = Maps::new(&image.maps, cpus);
         self.maps.fill(filled);
         if let Some(arena) = &mut self.arena {
@@ -303,7 +324,17 @@ fn run<K: Kernel>(kernel: &mut K, function: u32, registers: [u64; 5]) -> u64 {
         kernel.fault(&fault);
     }
     if outermost {
-        kernel.boundary().maps.settle();
+        let boundary = kernel.boundary();
+        boundary.maps.settle();
+        boundary.objects.settle();
+        if !boundary.spin_locks.settle() {
+            let fault = Host {
+                fault: FaultKind::Lock as u32,
+                fault_function: function,
+                ..boundary.world.host
+            };
+            kernel.fault(&fault);
+        }
     }
     kernel.charge_policy(work);
     result

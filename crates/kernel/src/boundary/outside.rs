@@ -46,6 +46,19 @@ pub unsafe fn back<'k, K: Kernel>(host: *mut Host) -> &'k mut K {
     unsafe { &mut *(*host).owner.cast::<K>() }
 }
 
+/// A function of the policy, from a helper or kfunc.
+///
+/// # Safety
+/// `host` is that of the code that called it.
+pub(super) unsafe fn call_back(host: *mut Host, callback: u64, registers: [u64; 5]) -> Option<u64> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let function = u32::try_from(callback.checked_sub(1)?).ok()?;
+        let result = (*host).invoke?(host, function, &raw const registers);
+        ((*host).fault == 0).then_some(result)
+    }
+}
+
 /// Code asked for a helper or kfunc of this price.
 #[inline]
 pub(super) unsafe fn pay(host: *mut Host, price: u64) {

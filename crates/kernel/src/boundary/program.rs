@@ -207,6 +207,7 @@ impl Program {
             data,
             sections: &self.image.data,
             filled: self.filled(),
+            type_bytes: &self.image.type_bytes,
             calls: self.calls.clone(),
             checked: self.execution != Execution::Translated,
             random,

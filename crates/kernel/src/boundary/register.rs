@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Values as registers hold them.
 
-use super::shown::Shown;
+use bpf::btf::TypeId;
+
+use super::shown::{RbNode, Shown, Types};
 
 /// A value as a register holds it.
 pub trait Register: Shown {
@@ -35,6 +37,27 @@ impl Register for bool {
     #[inline]
     fn register(self) -> u64 {
         u64::from(self)
+    }
+}
+
+/// A function of the policy that says whether one node of a tree goes before another; as code passes it.
+pub struct Less(pub u64);
+
+impl Shown for Less {
+    fn describe(types: &mut Types) -> TypeId {
+        let (less, one) = (bool::describe(types), <*mut RbNode>::describe(types));
+        let other = <*const RbNode>::describe(types);
+        let function = types.btf.prototype(less, &[("a", one), ("b", other)]);
+        types.btf.pointer(function)
+    }
+}
+
+impl Register for Less {
+    fn of(register: u64) -> Self {
+        Self(register)
+    }
+    fn register(self) -> u64 {
+        self.0
     }
 }
 

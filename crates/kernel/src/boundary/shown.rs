@@ -324,6 +324,26 @@ shown! {
         opaque: [u64; 2],
     }
 
+    "bpf_res_spin_lock": ResSpinLock {
+        val: u32,
+    }
+
+    "bpf_rb_root": RbRoot {
+        opaque: [u64; 2],
+    }
+
+    "bpf_rb_node": RbNode {
+        opaque: [u64; 4],
+    }
+
+    "bpf_list_head": ListHead {
+        opaque: [u64; 2],
+    }
+
+    "bpf_list_node": ListNode {
+        opaque: [u64; 3],
+    }
+
     "bpf_iter_scx_dsq": DsqIter {
         opaque: [u64; 6],
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A policy in Rust against a stand-in of the model, made to hold pointers across everything that could overtake them.
 
+use std::collections::BTreeMap;
+
 use bpf::host::{Call, Host};
 use bpf::image;
 
@@ -464,6 +466,7 @@ fn toy() -> Toy {
         data: &[],
         filled: &[],
         sections: &[],
+        type_bytes: &BTreeMap::new(),
         calls: table(),
         checked: false,
         random: Stream::new(1, 0, 0),

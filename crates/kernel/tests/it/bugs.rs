@@ -167,3 +167,33 @@ fn an_access_that_the_verifier_would_refuse_is_a_fault_with_file_and_line() {
         }
     }
 }
+
+#[test]
+fn a_spin_lock_is_taken_once_and_given_back() {
+    for execution in Execution::ALL {
+        let program = kernel::load(&policy_path("locks"), execution, Release::default()).unwrap();
+        for (how, place) in [
+            ("twice", "twice"),
+            ("free", "free"),
+            ("kept", "locks_enqueue"),
+        ] {
+            let outcome = kernel::simulate(
+                &free(1),
+                plan(vec![hogs(2)], for_ms(100)),
+                &program,
+                "locks",
+                &BTreeMap::from([("how".to_owned(), how.to_owned())]),
+                Options::default(),
+            )
+            .unwrap();
+            assert_eq!((outcome.status, outcome.by), (Status::Failed, "fault"));
+            let what = "a spin lock taken again, given back though free, or still held at the end";
+            assert!(
+                outcome.reason.starts_with(&format!("locks: {place} ("))
+                    && outcome.reason.ends_with(&format!("): {what}")),
+                "{execution}, {how}: {}",
+                outcome.reason
+            );
+        }
+    }
+}

@@ -15,7 +15,7 @@ mod queue;
 mod ring;
 mod store;
 mod timer;
-mod value;
+pub mod value;
 
 use std::ffi::c_void;
 
