@@ -29,6 +29,8 @@ pub struct Options {
     pub hotplug: Vec<Hotplug>,
     /// Stop a run that takes more events; 0: never.
     pub max_events: u64,
+    /// A callback of the policy that executes more is an endless loop; 0: as many as 2³².
+    pub max_callback_operations: u64,
     /// Asked now and then: is the run to be broken off?
     pub stop: Option<fn() -> bool>,
 }

@@ -89,8 +89,11 @@ impl<'a> Sim<'a> {
         let observers = Observers::new(&plan, machine, looks);
         let hardware = Hardware::new(machine, options.rt_guard, options.built_in);
         let random = plan.stream(u32::MAX, 0);
-        let boundary =
+        let mut boundary =
             Boundary::new::<Self>(loaded.program.code(&loaded.data, random), cpus, tasks.len())?;
+        if options.max_callback_operations > 0 {
+            boundary.limit_operations(options.max_callback_operations);
+        }
         Ok(Box::new(Self {
             clock: Clock::default(),
             cpus: PerCpu::filled(cpus, Cpu::new),

@@ -9,7 +9,6 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use anyhow::{Context, Result, bail};
 
 use crate::job::{Job, Verdict};
-use crate::worker::HUNG;
 
 /// A policy's object, and what it is called.
 #[derive(Clone)]
@@ -88,19 +87,12 @@ fn start(built: &Built) -> Result<Running> {
 
 /// What a child died of.
 fn death(status: ExitStatus) -> Result<Verdict> {
-    let (by, reason) = if status.code() == Some(HUNG) {
-        (
-            "endless loop",
-            "a callback of the policy does not return".to_string(),
-        )
-    } else if let Some(what) = status.signal().and_then(crash) {
-        ("crash", format!("the policy crashed ({status}): {what}"))
-    } else {
+    let Some(what) = status.signal().and_then(crash) else {
         bail!("the simulator itself ended with {status}");
     };
     Ok(Verdict {
-        by: by.to_string(),
-        reason,
+        by: "crash".to_string(),
+        reason: format!("the policy crashed ({status}): {what}"),
         ..Verdict::default()
     })
 }

@@ -85,11 +85,11 @@ pub fn write(job: &Job, told: &Told, policy: &str, dir: &Path) -> Result<PathBuf
         idle_ms,
         starvation_ms,
         share_ms,
-        hang_ms,
+        callback_mops,
     } = job.limits;
     let _ = write!(
         text,
-        "\n[limits]\nidle_ms = {idle_ms}\nstarvation_ms = {starvation_ms}\nshare_ms = {share_ms}\nhang_ms = {hang_ms}\n"
+        "\n[limits]\nidle_ms = {idle_ms}\nstarvation_ms = {starvation_ms}\nshare_ms = {share_ms}\ncallback_mops = {callback_mops}\n"
     );
     for (name, text) in [
         ("machine.toml", &job.machine),
@@ -122,7 +122,7 @@ pub fn read(file: &Path) -> Result<Job> {
         }
     }
     let limits = table.required("limits")?.table()?;
-    let ms =
+    let number =
         |key: &str| -> Result<u64> { Ok(limits.required(key)?.integer(0..=10_000_000)? as u64) };
     let job = Job {
         machine: std::fs::read_to_string(machine)?,
@@ -131,10 +131,10 @@ pub fn read(file: &Path) -> Result<Job> {
         hotplug: table.text_or("hotplug", "")?.to_string(),
         tunables,
         limits: Limits {
-            idle_ms: ms("idle_ms")?,
-            starvation_ms: ms("starvation_ms")?,
-            share_ms: ms("share_ms")?,
-            hang_ms: ms("hang_ms")?,
+            idle_ms: number("idle_ms")?,
+            starvation_ms: number("starvation_ms")?,
+            share_ms: number("share_ms")?,
+            callback_mops: number("callback_mops")?,
         },
         trace: None,
     };
@@ -171,7 +171,7 @@ mod tests {
                 idle_ms: 1,
                 starvation_ms: 2,
                 share_ms: 3,
-                hang_ms: 4,
+                callback_mops: 4,
             },
             trace: None,
         };

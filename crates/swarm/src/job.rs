@@ -25,8 +25,8 @@ pub struct Limits {
     pub idle_ms: u64,
     pub starvation_ms: u64,
     pub share_ms: u64,
-    /// CPU time for one event of the simulation, which should take microseconds.
-    pub hang_ms: u64,
+    /// Million operations that one callback may execute; it should take thousands.
+    pub callback_mops: u64,
 }
 
 /// A run of this many events is cut short; the largest cases have some hundred thousand.

@@ -4,7 +4,6 @@
 use std::fs::File;
 use std::io::{BufRead, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
 use kernel::{Execution, Options, Program, Release};
@@ -13,27 +12,6 @@ use policy::Object;
 use workload::Workload;
 
 use crate::job::{Job, MAX_EVENTS, Verdict};
-
-/// Exit status of a child whose policy does not return.
-pub const HUNG: i32 = 99;
-/// CPU time between two looks.
-const LOOK_MS: u64 = 50;
-
-static LOOKS: AtomicU64 = AtomicU64::new(0);
-static MOST_LOOKS: AtomicU64 = AtomicU64::new(u64::MAX);
-
-/// The simulation gets on: it asks now and then whether to stop.
-fn gets_on() -> bool {
-    LOOKS.store(0, Ordering::Relaxed);
-    false
-}
-
-extern "C" fn look(_signal: libc::c_int) {
-    if LOOKS.fetch_add(1, Ordering::Relaxed) >= MOST_LOOKS.load(Ordering::Relaxed) {
-        // SAFETY: the one way out of a policy's loop; allowed in a signal handler.
-        unsafe { libc::_exit(HUNG) }
-    }
-}
 
 /// Reads jobs from standard input, a line each, and answers with a line each.
 pub fn run(name: &str, object: &Path) -> Result<()> {
@@ -53,34 +31,21 @@ pub fn run(name: &str, object: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Ends with its parent, leaves no core file, hears no Ctrl-C, and looks at its own CPU time.
+/// Ends with its parent, leaves no core file, and hears no Ctrl-C.
 fn isolate() {
     let none = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    let every = libc::timeval {
-        tv_sec: 0,
-        tv_usec: LOOK_MS as libc::suseconds_t * 1_000,
-    };
-    let timer = libc::itimerval {
-        it_interval: every,
-        it_value: every,
-    };
-    // SAFETY: plain system calls on locals; the handler touches atomics only.
+    // SAFETY: plain system calls on locals.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
         libc::signal(libc::SIGINT, libc::SIG_IGN);
-        let handler = look as extern "C" fn(libc::c_int);
-        libc::signal(libc::SIGPROF, handler as libc::sighandler_t);
-        libc::setitimer(libc::ITIMER_PROF, &raw const timer, std::ptr::null_mut());
     }
 }
 
 fn one(name: &str, program: &Program, job: &Job) -> Result<Verdict> {
-    LOOKS.store(0, Ordering::Relaxed);
-    MOST_LOOKS.store(job.limits.hang_ms.div_ceil(LOOK_MS), Ordering::Relaxed);
     let machine = Machine::from_toml(&job.machine, "machine.toml")?;
     let workload = Workload::from_toml(&job.workload, "workload.toml")?;
     let load = workload.least_load(machine.cpus() as u32)?;
@@ -96,7 +61,7 @@ fn one(name: &str, program: &Program, job: &Job) -> Result<Verdict> {
         trace_at_once: true,
         hotplug: kernel::hotplug::parse(&job.hotplug, machine.cpus())?,
         max_events: MAX_EVENTS,
-        stop: Some(gets_on),
+        max_callback_operations: job.limits.callback_mops * 1_000_000,
         ..Options::default()
     };
     if let Some(path) = &job.trace {

@@ -91,7 +91,7 @@ use requests::Requests;
 use spin_locks::SpinLocks;
 use world::{IN_INTERRUPT, World};
 
-/// One callback executes no more than this; the kernel's verifier would not let it.
+/// One callback executes no more than this where nobody asks for less; the kernel's verifier would not let it.
 const MOST_INSTRUCTIONS: u64 = 1 << 32;
 
 /// What executes a policy's code, and what that code refers to.
@@ -191,6 +191,11 @@ impl Boundary {
             spin_locks: SpinLocks::default(),
             random: code.random,
         })
+    }
+
+    /// One callback executes no more than so many operations.
+    pub fn limit_operations(&mut self, most: u64) {
+        self.world.host.limit = most;
     }
 
     /// Fresh state for another load of the policy.

@@ -88,10 +88,8 @@ pub struct WorkerArgs {
 }
 
 const RUNS: u64 = 500;
-/// CPU time for one event: it should take microseconds.
-const HANG_MS: u64 = 1_000;
-/// The same while shrinking, where every candidate may hang.
-const SHRINK_HANG_MS: u64 = 300;
+/// Million operations that one callback may execute: a fraction of a second, where it should take microseconds.
+const CALLBACK_MOPS: u64 = 16;
 const SHRINK_ATTEMPTS: u32 = 1_200;
 const FOUND: u8 = 1;
 
@@ -186,7 +184,7 @@ fn limits(args: &CheckArgs) -> Limits {
         idle_ms: args.idle_ms,
         starvation_ms: args.starvation_ms,
         share_ms: args.share_ms,
-        hang_ms: HANG_MS,
+        callback_mops: CALLBACK_MOPS,
     }
 }
 
@@ -287,9 +285,7 @@ fn shrink_case(swarm: &Swarm, case: &Case, verdict: &Verdict) -> Result<(Case, u
         if signals::caught() {
             return Ok(false);
         }
-        let mut job = swarm.job(case);
-        job.limits.hang_ms = SHRINK_HANG_MS;
-        Ok(runner.run(&job)?.by == verdict.by)
+        Ok(runner.run(&swarm.job(case))?.by == verdict.by)
     };
     shrink::shrink(case.clone(), SHRINK_ATTEMPTS, shows)
 }
