@@ -13,7 +13,7 @@ from schedlab import checkout
 from tests.vm_policies.conftest import Said, run_script
 
 POLICIES = Path(__file__).parents[2] / "crates" / "kernel" / "tests" / "policies"
-FIXTURES = ["kinds", "objects", "released"]
+FIXTURES = ["kinds", "nodes", "objects", "released"]
 
 
 @pytest.fixture(scope="module")

@@ -34,6 +34,10 @@ kfuncs! {
 
     613 [113] scx_bpf_dsq_insert(p: Task, dsq_id: u64, slice: u64, enq_flags: u64) =
         |host| insert::<K>(host, p, Verdict { dsq_id, slice, vtime: 0, enq_flags });
+    619 [~113] scx_bpf_dsq_insert___v2(p: Task, dsq_id: u64, slice: u64, enq_flags: u64) -> bool = |host| {
+        insert::<K>(host, p, Verdict { dsq_id, slice, vtime: 0, enq_flags });
+        true
+    };
     613 [~123] scx_bpf_dsq_insert_vtime(p: Task, dsq_id: u64, slice: u64, vtime: u64, enq_flags: u64) =
         |host| insert::<K>(host, p, Verdict { dsq_id, slice, vtime, enq_flags: enq_flags | ENQ_PRIQ });
     619 [123] __scx_bpf_dsq_insert_vtime(p: Task, args: *mut InsertVtimeArgs) -> bool = |host| {
@@ -42,6 +46,15 @@ kfuncs! {
         true
     };
     613 [203] scx_bpf_dsq_move_to_local(dsq_id: u64) -> bool = |host| back::<K>(host).move_to_local(dsq_id);
+    701 [~203] scx_bpf_dsq_move_to_local___v2(dsq_id: u64, enq_flags: u64) -> bool = |host| {
+        let kernel = back::<K>(host);
+        if enq_flags == 0 {
+            kernel.move_to_local(dsq_id)
+        } else {
+            kernel.eject(format!("invalid enq_flags 0x{enq_flags:x}"));
+            false
+        }
+    };
     612..615 [~113] scx_bpf_dispatch(p: Task, dsq_id: u64, slice: u64, enq_flags: u64) =
         |host| insert::<K>(host, p, Verdict { dsq_id, slice, vtime: 0, enq_flags });
     612..615 [~123] scx_bpf_dispatch_vtime(p: Task, dsq_id: u64, slice: u64, vtime: u64, enq_flags: u64) =
@@ -77,6 +90,16 @@ kfuncs! {
         let allowed = (*cpus_allowed).clone();
         back::<K>(host).pick_any_cpu(&allowed, flags)
     };
+    615 [~165] scx_bpf_pick_idle_cpu_node(cpus_allowed: Mask, node: i32, flags: u64) -> i32 = |host| {
+        let allowed = (*cpus_allowed).clone();
+        back::<K>(host).pick_idle_cpu_node(&allowed, node, flags)
+    };
+    615 [~170] scx_bpf_pick_any_cpu_node(cpus_allowed: Mask, node: i32, flags: u64) -> i32 = |host| {
+        let allowed = (*cpus_allowed).clone();
+        back::<K>(host).pick_any_cpu_node(&allowed, node, flags)
+    };
+    615 [~50] scx_bpf_get_idle_cpumask_node(node: i32) -> Mask = |host| idle_of_node::<K>(host, node, false);
+    615 [~50] scx_bpf_get_idle_smtmask_node(node: i32) -> Mask = |host| idle_of_node::<K>(host, node, true);
     612 [89] scx_bpf_test_and_clear_cpu_idle(cpu: i32) -> bool = |host| back::<K>(host).test_and_clear_cpu_idle(cpu);
     612 [~4] scx_bpf_nr_cpu_ids() -> u32 = |host| (*host.cast::<World>()).nr_cpu_ids as u32;
     612 [~4] scx_bpf_get_possible_cpumask() -> Mask = |host| (*host.cast::<World>()).possible;
@@ -577,6 +600,15 @@ unsafe fn select_cpu_and<K: Kernel>(
         Some(task) => kernel.select_cpu_and(task, prev_cpu, wake_flags, &allowed, flags),
         None => EINVAL,
     }
+}
+
+/// Where there is no such node, no CPU is idle in it.
+unsafe fn idle_of_node<K: Kernel>(host: *mut Host, node: i32, smt: bool) -> Mask {
+    // SAFETY: called by the policy; see `back`.
+    let kernel = unsafe { back::<K>(host) };
+    let cpus = kernel.node_cpus(node);
+    let view = &mut kernel.boundary().view;
+    view.idle_of_node(node.max(0) as usize, &cpus.unwrap_or(mask::EMPTY), smt)
 }
 
 unsafe fn current_of<K: Kernel>(host: *mut Host, cpu: i32) -> Task {

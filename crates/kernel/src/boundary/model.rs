@@ -45,6 +45,11 @@ pub trait Kernel: Sized {
     fn select_cpu_dfl(&mut self, task: TaskId, prev_cpu: i32, wake_flags: u64) -> (i32, bool);
     fn pick_idle_cpu(&mut self, allowed: &CpuMask, flags: u64) -> i32;
     fn pick_any_cpu(&mut self, allowed: &CpuMask, flags: u64) -> i32;
+    /// Among the CPUs of a node, then, unless told otherwise, among those of others.
+    fn pick_idle_cpu_node(&mut self, allowed: &CpuMask, node: i32, flags: u64) -> i32;
+    fn pick_any_cpu_node(&mut self, allowed: &CpuMask, node: i32, flags: u64) -> i32;
+    /// The CPUs of a node; `None`, and the policy is thrown out, where it may not ask.
+    fn node_cpus(&mut self, node: i32) -> Option<CpuMask>;
     fn test_and_clear_cpu_idle(&mut self, cpu: i32) -> bool;
 
     /// The default choice among these CPUs only: a CPU that is claimed, or an error.

@@ -12,8 +12,8 @@ use crate::consts::{
     CPUPERF_ONE, DEQ_SCHED_CHANGE, DEQ_SLEEP, DISPATCH_BATCH, DISPATCH_LOOPS, DSQ_BUILTIN,
     DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_FLAG, DSQ_LOCAL_ON, ENQ_CPU_SELECTED, ENQ_HEAD, ENQ_LAST,
     ENQ_PREEMPT, ENQ_PRIQ, ENQ_REENQ, ENQ_WAKEUP, KICK_IDLE, KICK_PREEMPT, KICK_WAIT,
-    OPS_ENQ_EXITING, OPS_ENQ_LAST, OPS_KEEP_BUILTIN_IDLE, PICK_IDLE_CORE, SLICE_DFL, SLICE_INF,
-    TASK_QUEUED, WAKE_FORK, WAKE_SYNC, WAKE_TTWU,
+    OPS_ENQ_EXITING, OPS_ENQ_LAST, OPS_IDLE_PER_NODE, OPS_KEEP_BUILTIN_IDLE, PICK_IDLE_CORE,
+    PICK_IDLE_IN_NODE, SLICE_DFL, SLICE_INF, TASK_QUEUED, WAKE_FORK, WAKE_SYNC, WAKE_TTWU,
 };
 
 /// A type that goes into the model's BTF.
@@ -448,8 +448,6 @@ const LATER: &[(&str, Release)] = &[
     ("SCX_PICK_IDLE_IN_NODE", Release::of(615)),
     ("SCX_ENQ_CPU_SELECTED", Release::of(615)),
     ("SCX_SLICE_BYPASS", Release::of(619)),
-    ("SCX_OPS_ALWAYS_ENQ_IMMED", Release::of(701)),
-    ("SCX_ENQ_IMMED", Release::of(701)),
     ("SCX_DEQ_SCHED_CHANGE", Release::of(701)),
     ("SCX_EXIT_PARENT", Release::of(701)),
 ];
@@ -533,8 +531,7 @@ pub const ENUMERATIONS: &[Enumeration] = &[
             ("SCX_OPS_SWITCH_PARTIAL", 1 << 3),
             ("SCX_OPS_ENQ_MIGRATION_DISABLED", 1 << 4),
             ("SCX_OPS_ALLOW_QUEUED_WAKEUP", 1 << 5),
-            ("SCX_OPS_BUILTIN_IDLE_PER_NODE", 1 << 6),
-            ("SCX_OPS_ALWAYS_ENQ_IMMED", 1 << 7),
+            ("SCX_OPS_BUILTIN_IDLE_PER_NODE", OPS_IDLE_PER_NODE),
         ],
     },
     Enumeration {
@@ -544,7 +541,6 @@ pub const ENUMERATIONS: &[Enumeration] = &[
             ("SCX_ENQ_HEAD", ENQ_HEAD),
             ("SCX_ENQ_CPU_SELECTED", ENQ_CPU_SELECTED),
             ("SCX_ENQ_PREEMPT", ENQ_PREEMPT),
-            ("SCX_ENQ_IMMED", 1 << 33),
             ("SCX_ENQ_REENQ", ENQ_REENQ),
             ("SCX_ENQ_LAST", ENQ_LAST),
             ("SCX_ENQ_CLEAR_OPSS", 1 << 56),
@@ -579,7 +575,7 @@ pub const ENUMERATIONS: &[Enumeration] = &[
         name: "scx_pick_idle_cpu_flags",
         values: &[
             ("SCX_PICK_IDLE_CORE", PICK_IDLE_CORE),
-            ("SCX_PICK_IDLE_IN_NODE", 2),
+            ("SCX_PICK_IDLE_IN_NODE", PICK_IDLE_IN_NODE),
         ],
     },
     Enumeration {

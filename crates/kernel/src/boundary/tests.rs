@@ -148,6 +148,18 @@ impl Kernel for Toy {
         mask::first(allowed).map_or(-16, |cpu| cpu.0 as i32)
     }
 
+    fn pick_idle_cpu_node(&mut self, allowed: &CpuMask, _node: i32, flags: u64) -> i32 {
+        self.pick_idle_cpu(allowed, flags)
+    }
+
+    fn pick_any_cpu_node(&mut self, allowed: &CpuMask, _node: i32, flags: u64) -> i32 {
+        self.pick_any_cpu(allowed, flags)
+    }
+
+    fn node_cpus(&mut self, _node: i32) -> Option<CpuMask> {
+        None
+    }
+
     fn test_and_clear_cpu_idle(&mut self, cpu: i32) -> bool {
         mask::clear(&mut self.boundary.view.masks.idle, CpuId(cpu as u32));
         true

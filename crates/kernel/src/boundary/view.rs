@@ -64,6 +64,8 @@ pub struct View {
     pub masks: Shared<Masks>,
     affinity: PerTask<Option<Shared<CpuMask>>>,
     rqs: Shared<[Rq]>,
+    /// What was told of idle CPUs by nodes, as of the last question: all of them, and those of idle cores.
+    nodes: Vec<[Shared<CpuMask>; 2]>,
     root: Shared<Root>,
 }
 
@@ -98,8 +100,26 @@ impl View {
                     curr: std::ptr::null_mut(),
                 })
                 .collect(),
+            nodes: Vec::new(),
             root: Root::new(),
         }
+    }
+
+    /// The idle CPUs of a node whose CPUs these are, or of its wholly idle cores: as of this call.
+    pub fn idle_of_node(&mut self, node: usize, cpus: &CpuMask, smt: bool) -> *const CpuMask {
+        let empty = || [(); 2].map(|()| Shared::new(mask::EMPTY));
+        if self.nodes.len() <= node {
+            self.nodes.resize_with(node + 1, empty);
+        }
+        let idle = if smt {
+            &self.masks.idle_smt
+        } else {
+            &self.masks.idle
+        };
+        let idle = mask::and(idle, cpus);
+        let told = &mut self.nodes[node][usize::from(smt)];
+        **told = idle;
+        told.pointer()
     }
 
     #[inline]
@@ -152,9 +172,11 @@ impl View {
         let root = Area::of(self.root.pointer(), size_of::<Root>());
         let own = |mask: &Shared<CpuMask>| Area::of(mask.pointer(), size_of::<CpuMask>());
         let mut confined = self.affinity.iter().flatten().map(own);
+        let mut told = self.nodes.iter().flatten().map(own);
         let fixed = [masks, rqs, root];
         !write
             && (fixed.iter().any(|area| area.holds(address, bytes))
+                || told.any(|mask| mask.holds(address, bytes))
                 || confined.any(|mask| mask.holds(address, bytes)))
     }
 

@@ -2,7 +2,7 @@
 //! The built-in tracking of idle CPUs and the default choice of a CPU, as `kernel/sched/ext_idle.c` has them.
 
 use crate::boundary::Callback;
-use crate::consts::{PF_EXITING, PICK_IDLE_CORE, WAKE_SYNC};
+use crate::consts::{PF_EXITING, PICK_IDLE_CORE, PICK_IDLE_IN_NODE, WAKE_SYNC};
 use crate::ids::{CpuId, Id, TaskId};
 use crate::mask::{self, CpuMask};
 use crate::sim::Sim;
@@ -61,6 +61,22 @@ impl Sim<'_> {
     /// Claim some idle CPU of a set; with `PICK_IDLE_CORE` one of a wholly idle core. Whole cores go first anyway.
     pub(crate) fn pick_idle(&mut self, allowed: &CpuMask, flags: u64) -> Option<CpuId> {
         self.pick_idle_within(allowed, None, flags)
+    }
+
+    /// The same within a node, then, unless told to stay there, in the others in their order.
+    pub(crate) fn pick_idle_node(
+        &mut self,
+        allowed: &CpuMask,
+        node: usize,
+        flags: u64,
+    ) -> Option<CpuId> {
+        let others = (0..self.machine.domains.nodes.len()).filter(|other| *other != node);
+        let others = others.filter(|_| flags & PICK_IDLE_IN_NODE == 0);
+        let nodes: Vec<usize> = std::iter::once(node).chain(others).collect();
+        nodes.into_iter().find_map(|node| {
+            let within = self.machine.domains.nodes[node].clone();
+            self.pick_idle_within(allowed, Some(&within), flags)
+        })
     }
 
     fn pick_idle_within(

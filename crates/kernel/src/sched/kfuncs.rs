@@ -5,7 +5,10 @@ use bpf::host::{FaultKind, Host};
 
 use crate::boundary::{self, requests::Context};
 use crate::boundary::{Boundary, Callback, Kernel, Moment, Walk, Work};
-use crate::consts::{DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, EBUSY, EINVAL, ENOENT};
+use crate::consts::{
+    DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, EBUSY, EINVAL, ENOENT, OPS_IDLE_PER_NODE,
+    PICK_IDLE_IN_NODE,
+};
 use crate::end::Exit;
 use crate::ids::{CpuId, TaskId};
 use crate::mask::{self, CpuMask};
@@ -13,6 +16,10 @@ use crate::observe::Happened;
 use crate::queue::dsq::Key;
 use crate::sim::Sim;
 use crate::task::{Place, Task, Verdict, task_of_pid};
+
+/// `NUMA_NO_NODE`.
+const NO_NODE: i32 = -1;
+const EOPNOTSUPP: i32 = -95;
 
 impl Sim<'_> {
     /// Call a callback, if the policy has it; what it returned.
@@ -32,6 +39,23 @@ impl Sim<'_> {
         }
         self.eject(format!("invalid CPU {cpu}"));
         None
+    }
+
+    /// A node, where the policy asked for tracking by nodes; `NUMA_NO_NODE` is none, and no error.
+    fn existing_node(&mut self, node: i32) -> Result<usize, i32> {
+        if self.boundary.ops.flags & OPS_IDLE_PER_NODE == 0 {
+            self.eject("per-node idle tracking is disabled".to_string());
+            return Err(EOPNOTSUPP);
+        }
+        if node == NO_NODE {
+            return Err(ENOENT);
+        }
+        let found = usize::try_from(node).ok();
+        let found = found.filter(|node| *node < self.machine.topology.nodes());
+        found.ok_or_else(|| {
+            self.eject(format!("invalid node {node}"));
+            EINVAL
+        })
     }
 
     /// The built-in idle tracking is off when the policy does its own.
@@ -213,6 +237,46 @@ impl Kernel for Sim<'_> {
             return cpu.0 as i32;
         }
         self.pick_any(allowed).map_or(EBUSY, |cpu| cpu.0 as i32)
+    }
+
+    fn pick_idle_cpu_node(&mut self, allowed: &CpuMask, node: i32, flags: u64) -> i32 {
+        if !self.needs_builtin_idle() {
+            return EBUSY;
+        }
+        match self.existing_node(node) {
+            Ok(node) => self
+                .pick_idle_node(allowed, node, flags)
+                .map_or(EBUSY, |cpu| cpu.0 as i32),
+            Err(error) => error,
+        }
+    }
+
+    fn pick_any_cpu_node(&mut self, allowed: &CpuMask, node: i32, flags: u64) -> i32 {
+        let existing = match self.existing_node(node) {
+            Ok(existing) => existing,
+            Err(error) => return error,
+        };
+        if self.boundary.builtin_idle()
+            && let Some(cpu) = self.pick_idle_node(allowed, existing, flags)
+        {
+            return cpu.0 as i32;
+        }
+        let within = &self.machine.domains.nodes[existing];
+        let any = if flags & PICK_IDLE_IN_NODE == 0 {
+            self.pick_any(allowed)
+        } else {
+            let within = mask::and(allowed, within);
+            self.pick_any(&within)
+        };
+        any.map_or(EBUSY, |cpu| cpu.0 as i32)
+    }
+
+    fn node_cpus(&mut self, node: i32) -> Option<CpuMask> {
+        if !self.needs_builtin_idle() {
+            return None;
+        }
+        let node = self.existing_node(node).ok()?;
+        Some(self.machine.domains.nodes[node].clone())
     }
 
     fn test_and_clear_cpu_idle(&mut self, cpu: i32) -> bool {

@@ -110,7 +110,9 @@ fn every_policy_of_the_tree() {
 /// Maps of all kinds, walks over queues, and kicks.
 #[test]
 fn policies_that_use_what_few_use() {
-    for name in ["every", "kicks", "maps", "kinds", "objects", "released", "states"] {
+    for name in [
+        "every", "kicks", "maps", "kinds", "nodes", "objects", "released", "states",
+    ] {
         all_agree(&policy_path(name));
     }
 }

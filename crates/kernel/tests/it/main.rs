@@ -12,6 +12,7 @@ mod determinism;
 mod executions;
 mod higher_class;
 mod hotplug;
+mod nodes;
 mod queues;
 mod releases;
 mod rt;

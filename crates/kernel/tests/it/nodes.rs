@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Idle CPUs by nodes.
+
+use cell::Status;
+use kernel::Options;
+
+use crate::common::{MS, for_ms, machine_of, no_costs, plan, shape, simulate, sleepers};
+
+#[test]
+fn idle_cpus_are_found_in_the_node_first() {
+    let two_nodes = machine_of(shape(2, 1, 2, 1), no_costs());
+    // Each has a CPU of its own, and no reason to leave its node.
+    let plan = plan(vec![sleepers(4, MS, 2 * MS)], for_ms(100));
+    let outcome = simulate(&two_nodes, plan, "nodes", Options::default());
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    assert!(outcome.metrics["switches_voluntary"] > 100.0);
+}
+
+#[test]
+fn nodes_are_not_looked_at_where_the_policy_did_not_ask_for_them() {
+    let outcome = simulate(
+        &machine_of(shape(2, 1, 2, 1), no_costs()),
+        plan(vec![sleepers(4, MS, MS)], for_ms(100)),
+        "nodeless",
+        Options::default(),
+    );
+    assert_eq!(outcome.status, Status::Ejected);
+    assert_eq!(outcome.reason, "per-node idle tracking is disabled");
+}
