@@ -83,6 +83,12 @@ impl Program {
         let ops = Ops::of(&image)
             .map_err(anyhow::Error::msg)
             .with_context(|| object.name.clone())?;
+        let unknown = ops.flags & !shown::ops_flags(release);
+        ensure!(
+            unknown == 0,
+            "{}: flags of struct sched_ext_ops: {unknown:#x}, which the model of {release} has not",
+            object.name
+        );
         let offered = image.outside.iter().map(|outside| match outside {
             Outside::Helper(number) => helper(&helpers, *number),
             Outside::Kfunc(name) => kfunc(&kfuncs, name, release),

@@ -440,6 +440,17 @@ impl Enumeration {
     }
 }
 
+/// All that may be set in `flags` of `struct sched_ext_ops`.
+pub fn ops_flags(release: Release) -> u64 {
+    // `SCX_OPS_HAS_CGROUP_WEIGHT`, which has lost its meaning.
+    let without_meaning = 1 << 16;
+    let named = ENUMERATIONS
+        .iter()
+        .filter(|shown| shown.name == "scx_ops_flags");
+    let values = named.flat_map(|shown| shown.values_in(release));
+    values.fold(without_meaning, |all, (_, value)| all | value)
+}
+
 /// Values that the first release has not, with the one that brought them.
 const LATER: &[(&str, Release)] = &[
     ("SCX_OPS_ENQ_MIGRATION_DISABLED", Release::of(614)),

@@ -138,7 +138,13 @@ fn an_access_that_the_verifier_would_refuse_is_a_fault_with_file_and_line() {
     let tunables = |how: &str| BTreeMap::from([("how".to_owned(), how.to_owned())]);
     for execution in [Execution::Paranoid, Execution::Interpreted] {
         let program = kernel::load(&file, execution, Release::default()).unwrap();
-        for (how, bytes) in [("array", 8), ("constant", 8), ("task", 4), ("null", 8)] {
+        for (how, bytes) in [
+            ("array", 8),
+            ("constant", 8),
+            ("task", 4),
+            ("null", 8),
+            ("page", 8),
+        ] {
             let plan = plan(vec![hogs(2)], for_ms(100));
             let outcome = kernel::simulate(
                 &free(1),

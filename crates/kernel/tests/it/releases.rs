@@ -59,6 +59,17 @@ fn what_only_a_later_release_has_is_refused_with_that_release() {
 }
 
 #[test]
+fn a_flag_that_the_release_has_not_is_refused() {
+    let path = policy_path("flags");
+    let refused = kernel::load(&path, Execution::default(), release("6.14"));
+    assert_eq!(
+        refused.err().expect("refused").to_string(),
+        "flags: flags of struct sched_ext_ops: 0x20, which the model of 6.14 has not"
+    );
+    kernel::load(&path, Execution::default(), release("6.15")).unwrap();
+}
+
+#[test]
 fn a_release_that_the_model_does_not_know_is_refused() {
     let said = "5.4".parse::<Release>().unwrap_err();
     assert!(said.starts_with("expected one of 6.12, 6.13, "), "{said}");
