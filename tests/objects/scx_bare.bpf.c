@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A policy that was not made with scx.h. As with the headers of scx, its
  * loader tells it the kernel's constants, in variables that begin with two

@@ -45,7 +45,8 @@ def _refusals(data: dict[str, Any]) -> Iterator[str]:
         if tried["missing"]:
             yield f"{tried['file']} refers to what the model has not: {'; '.join(tried['missing'])}"
         if tried["absent"]:
-            yield f"{tried['file']} is simulated without a part of what its program sets up: {'; '.join(tried['absent'])}"
+            absent = "; ".join(tried["absent"])
+            yield f"{tried['file']} is simulated without a part of what its program sets up: {absent}"
 
 
 def _reasons(data: dict[str, Any]) -> Iterator[str]:
