@@ -113,7 +113,7 @@ mod tests {
             ),
             (
                 shard(&id, |json| json["lod"] = 4.into()),
-                "s.json: cells[0]: unknown field `lod`, expected one of `built_in`, `digests`, `load`, \
+                "s.json: cells[0]: unknown field `lod`, expected one of `api`, `built_in`, `digests`, `load`, \
                  `machine`, `params`, `place`, `repetition`, `scheduler`, `seed`, `tunables`, \
                  `workload`"
                     .into(),

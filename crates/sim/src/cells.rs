@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Instant;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use cell::{Arm, Cell, Cost, Provenance, Record, Status, quoted};
 use kernel::{Execution, Options, Outcome, Program, Release, simulate};
 use machine::Machine;
@@ -80,10 +80,11 @@ impl Cache {
     }
 }
 
-fn release(cell: &Cell) -> Result<Release> {
+/// The release whose interface a cell asks for.
+pub fn release(cell: &Cell) -> Result<Release> {
     match &cell.api {
         None => Ok(Release::default()),
-        Some(text) => text.parse().map_err(|error| anyhow!("api: {error}")),
+        Some(text) => text.parse().map_err(anyhow::Error::msg),
     }
 }
 

@@ -224,6 +224,41 @@ fn bad_input_is_one_line_and_2() {
     assert!(stderr.contains("broken.bpf.c:2:"), "{stderr}");
 }
 
+/// The shard's first cell with another interface, and its own identity.
+fn with_api(shard: &Path, api: &str) {
+    let mut json: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(shard).unwrap()).unwrap();
+    let mut cell = json["cells"][0].clone();
+    cell.as_object_mut().unwrap().remove("id");
+    let mut cell: Cell = serde_json::from_value(cell).unwrap();
+    cell.api = Some(api.to_string());
+    let id = cell.id();
+    json["cells"][0] = serde_json::to_value(&cell).unwrap();
+    json["cells"][0]["id"] = id.into();
+    std::fs::write(shard, json.to_string()).unwrap();
+}
+
+#[test]
+fn a_cell_says_which_interface_its_policy_sees() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let shard = shard(dir.path(), &[("vtime", 4, 1)]);
+    with_api(&shard, "5.4");
+    let refused = run(&shard, &out, "1");
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        said.contains("shard.json: cells[0].api: expected one of 6.12, ")
+            && said.lines().count() == 1,
+        "{said}"
+    );
+    assert_eq!(refused.status.code(), Some(2));
+    with_api(&shard, "6.12");
+    assert_eq!(run(&shard, &out, "1").status.code(), Some(0));
+    let records = records(&out);
+    assert_eq!(records[0].cell.api.as_deref(), Some("6.12"));
+    assert_eq!(records[0].status, Status::Ok);
+}
+
 #[test]
 fn the_help_names_every_guard() {
     let output = sim().args(["cell", "--help"]).output().unwrap();

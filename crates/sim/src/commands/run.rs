@@ -47,6 +47,7 @@ pub fn run(args: &RunArgs) -> Result<u8> {
             "{key}.place: expected sim, found {:?}",
             cell.place
         );
+        cells::release(cell).with_context(|| format!("{key}.api"))?;
         work.push((
             id.as_str(),
             cell,
