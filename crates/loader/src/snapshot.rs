@@ -20,6 +20,7 @@ use policy::set_up::{Bytes, Run};
 use policy::{SetUp, Snapshot, Source, snapshot};
 
 use crate::bpf_calls::{BpfCalls, Call, held};
+use crate::error::Interrupted;
 use crate::kernel::Kernel;
 use crate::program::{Program, Started};
 use crate::{held_maps, kernel_ops};
@@ -41,6 +42,9 @@ pub fn take(program: &Program) -> Result<Snapshot> {
     started.wait_until_enabled(&mut || recorder.follow(&calls))?;
     let until = Instant::now() + WATCHED;
     while Instant::now() < until {
+        if signals::caught() {
+            return Err(Interrupted(libc::SIGINT).into());
+        }
         recorder.follow(&calls)?;
     }
     // On its way out it calls, too.

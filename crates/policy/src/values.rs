@@ -19,14 +19,14 @@ pub fn read(elf: &[u8], text: &str, file: &str) -> Result<SetUp> {
     let known = globals(elf)?;
     let mut set_up = SetUp::default();
     for (name, node) in root.table()?.entries() {
-        let typed = types.find(name, |kind| matches!(kind, Kind::Variable { .. }));
+        let declared = types.find(name, |kind| matches!(kind, Kind::Variable { .. }));
         let global = known.get(name).filter(|global| {
             let of_data = [".rodata", ".data", ".bss"];
             of_data
                 .iter()
                 .any(|begin| global.section.starts_with(begin))
         });
-        let (Some(id), Some(global)) = (typed, global) else {
+        let (Some(id), Some(global)) = (declared, global) else {
             // An object has hundreds of them.
             let near = input::suggest(name, known.keys().map(String::as_str));
             let near = if near.starts_with("did") {
