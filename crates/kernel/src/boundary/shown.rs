@@ -166,6 +166,7 @@ macro_rules! shown {
         $(
             $(#[$doc])*
             #[repr(C)]
+            #[allow(clippy::pub_underscore_fields, reason = "names are the kernel's")]
             #[derive(Clone, Debug, PartialEq, Eq)]
             pub struct $rust {
                 $($(#[$field_doc])* pub $field: $type,)*

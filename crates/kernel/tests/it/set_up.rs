@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use cell::Status;
-use kernel::{Execution, Hotplug, Options};
+use kernel::{Execution, Hotplug, Options, Release};
 use policy::set_up::{Bytes, Entry, Map, Run};
 use policy::{Object, SetUp};
 
@@ -74,7 +74,8 @@ fn section(elf: &[u8], name: &str) -> Vec<u8> {
 fn run(set_up: SetUp, execution: Execution) -> Result<(Status, String, u64), String> {
     let mut object = object();
     object.set_up = Some((set_up, Some(CPUS)));
-    let program = kernel::link(&object, execution).map_err(|error| format!("{error:#}"))?;
+    let program = kernel::link(&object, execution, Release::default())
+        .map_err(|error| format!("{error:#}"))?;
     let hotplug = [(30, false), (60, true)].map(|(ms, online)| Hotplug {
         at_ns: ms * 1_000_000,
         cpu: 1,
@@ -186,7 +187,7 @@ fn what_does_not_fit_is_said() {
     }
     let mut object = object();
     object.set_up = Some((set_up(&object), Some(4)));
-    let program = kernel::link(&object, Execution::Interpreted).unwrap();
+    let program = kernel::link(&object, Execution::Interpreted, Release::default()).unwrap();
     let plan = plan(vec![sleepers(1, MS, MS)], for_ms(1));
     let tunables = BTreeMap::new();
     let error = kernel::simulate(
@@ -209,7 +210,7 @@ fn values_of_a_user_s_own_are_enough_for_some() {
     let mut object = object();
     let values = policy::values::read(&object.elf, text, "mine.toml").unwrap();
     object.set_up = Some((values, None));
-    let program = kernel::link(&object, Execution::Interpreted).unwrap();
+    let program = kernel::link(&object, Execution::Interpreted, Release::default()).unwrap();
     let plan = plan(vec![sleepers(1, MS, MS)], for_ms(1));
     let tunables = BTreeMap::new();
     let done = kernel::simulate(
