@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -25,7 +26,7 @@ from schedlab.catalogue.schedulers import DEFAULT
 from schedlab.cli.compare import execute
 from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import EJECTED, FAILED, OK, VOID, Record
-from schedlab.errors import InputError, LabError
+from schedlab.errors import InputError, LabError, PlaceError
 from schedlab.export.plain import finite
 from schedlab.places import set_up, trial
 from schedlab.report import compatibility_tables as page
@@ -69,7 +70,7 @@ def compatibility(options: argparse.Namespace) -> int:
     tried = [Tried(arm.label, _file(arm), schedulers.digest(arm.scheduler)) for arm in given]
     why_not = "asked for the simulator alone" if options.kernel == "none" else trial.why_not("vm")
     if why_not and options.kernel == "vm":
-        raise InputError(why_not)
+        raise PlaceError(why_not)
     simulated: dict[Place, float] = {}
     for arm, text, one in zip(given, [*options.files, DEFAULT], tried, strict=True):
         if arm.scheduler.is_program and not why_not:
@@ -109,7 +110,7 @@ def _snapshot(arm: Arm, one: Tried, directory: Path) -> str:
     if taken is None or taken["program"]["digest"] != one.digest:
         guest = set_up.Guest(_TIER, int(_CPUS), _MEMORY_MIB, None)
         try:
-            taken = set_up.snapshot(program, arm.tunables.get(schedulers.OPTIONS, "").split(), guest)
+            taken = set_up.snapshot(program, shlex.split(arm.tunables.get(schedulers.OPTIONS, "")), guest)
         except LabError as error:
             one.absent = [f"all of it: {_plain(str(error).splitlines()[0])}"]
             return str(program)
