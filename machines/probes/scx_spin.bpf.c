@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A probe of machines: first in, first out, and as many idle instructions at every wake-up as it is told. */
 #include <scx.h>
 
