@@ -151,7 +151,8 @@ mod tests {
 
     #[test]
     fn a_dump_is_there_where_the_policy_keeps_one() {
-        let (info, mut dump) = (raw(1024, 0, "runtime error", ""), Box::new([0; 32_768]));
+        let info = raw(1024, 0, "runtime error", "");
+        let mut dump: Box<RawDump> = vec![0; 32_768].try_into().unwrap();
         dump[..4].copy_from_slice(b"CPUs");
         let place = Place {
             info: (&info).into(),
