@@ -4,14 +4,17 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from schedlab.campaign import arms
 from schedlab.catalogue import machines, workloads
 from schedlab.errors import InputError
-from schedlab.studies import contradictions, published, score, study_file
+from schedlab.studies import calls, contradictions, published, score, study_file
 from schedlab.studies.experiments import Measured
 from schedlab.studies.published import Claim
+from schedlab.studies.score import Reproduction
 from schedlab.studies.study_file import Study
 
 WHOLE = """\
@@ -243,3 +246,57 @@ def test_a_contradicted_claim_says_where_our_runs_differ(study: Study):
     assert contradictions.contradicted(study, reproductions, found) == {
         "c": "our runs of BFS and CFS differ in no counter by 0.5 %"
     }
+
+
+def runs(bfs: list[float], cfs: list[float]) -> Measured:
+    where = ("counter", "t5600")
+    return Measured({(*where, "BFS", 3, "elapsed_s"): bfs, (*where, "CFS", 3, "elapsed_s"): cfs})
+
+
+@pytest.mark.parametrize(
+    ("bfs", "sign", "outcome"),
+    [
+        ([0.98, 0.98], 1, calls.AGREES),
+        ([0.98, 0.98], -1, calls.CONTRADICTED),
+        ([0.995, 0.995], 1, calls.NO_CALL),
+        # Two per cent on average, but these two runs cannot tell it from nothing.
+        ([0.96, 1.0], 1, calls.NO_CALL),
+        ([1.02, 1.02], 1, calls.CONTRADICTED),
+        ([1.02, 1.02], 0, calls.CONTRADICTED),
+        ([1.005, 1.005], 0, calls.AGREES),
+        ([0.5, 1.5], 0, calls.NO_CALL),
+    ],
+)
+def test_a_claim_is_called_where_the_interval_lies_beyond_one_per_cent(
+    study: Study, bfs: list[float], sign: int, outcome: str
+):
+    (found,) = score.reproduce(study, [claim(sign=sign)], runs(bfs, [1.0, 1.0]))
+    assert calls.outcome(found) == outcome
+
+
+def test_the_interval_has_students_width_of_the_paired_log_ratios(study: Study):
+    (found,) = score.reproduce(study, [claim()], runs([0.9, 1.8, 3.3], [1.0, 2.0, 3.0]))
+    logs = np.log([0.9, 0.9, 1.1])
+    ends = stats.t.interval(0.95, 2, loc=np.log(6.0 / 6.0), scale=stats.sem(logs))
+    assert [found.low, found.high] == pytest.approx(sorted(100 * (1 - np.exp(end)) for end in ends))
+    assert found.pct == pytest.approx(0)
+
+
+def test_calls_are_counted_and_bfs_against_cfs_apart(study: Study):
+    def one(bfs: float, **changes: object) -> Reproduction:
+        return score.reproduce(study, [claim(**changes)], runs([bfs, bfs], [1.0, 1.0]))[0]
+
+    found = [
+        one(0.5),
+        one(1.5),
+        one(0.999),
+        one(0.5, sign=-1, family_a="CFS", family_b="BFS"),
+        one(0.5, family_b="RR"),
+        one(0.5, scope="summary"),
+        score.reproduce(study, [claim()], Measured({}))[0],
+    ]
+    assert calls.calls(found) == calls.Calls(claims=6, called=4, right=2)
+    assert calls.calls(calls.of_bfs_and_cfs(found)) == calls.Calls(claims=5, called=3, right=1)
+    # Always BFS: right where BFS is A and A was better, and where it is B and B was.
+    assert calls.guessed(found) == calls.Calls(claims=5, called=5, right=5)
+    assert calls.calls([]).share_called is None

@@ -123,9 +123,11 @@ def _results(parser: argparse.ArgumentParser, where: argparse._ActionsContainer)
 
 
 _STUDY_EPILOG = """\
-A claim says that A was better than B at one thing. The score takes single cells, leaves
-out differences under 1 %, counts those under 3 % half, and averages within groups first;
-'ratio error' is the median of |our A/B over the published A/B, less 1|.
+A claim says that A was better than B at one thing. Those about single cells count that were
+published as 1 % or more. Ours call one where the whole 95 % interval over the seeds lies
+beyond 1 %; 'right' is the share of these. 'agreement' is an older score, which takes every
+sign however small ours is. 'ratio error' is the median of |our A/B over the published A/B,
+less 1|.
 
 Parameters of a study's workloads are calibrated on its baseline scheduler alone; the file
 in studies/ says on which cells. --calibrate finds them again and changes no file."""

@@ -16,9 +16,9 @@ from rich.console import Console
 from schedlab import atomic
 from schedlab.cli.compare import execute
 from schedlab.errors import CHECK_FAILED, InputError
-from schedlab.studies import contradictions, experiments, published, score, study_file
+from schedlab.studies import calls, contradictions, experiments, published, score, study_file
 from schedlab.studies.experiments import collect
-from schedlab.studies.score import Reproduction, Score
+from schedlab.studies.score import Reproduction
 from schedlab.studies.study_file import Study
 from schedlab.terminal import scores as terminal
 
@@ -50,21 +50,19 @@ def study(options: argparse.Namespace) -> int:
         if not options.no_report:
             pages.append(_report(one, reproductions[one.name], reasons, base))
     _show(reproductions, reasons, options)
-    _say_where(pages, reproductions, root, options)
+    _say_where(pages, root, options)
     return status
 
 
 def _report(one: Study, reproductions: list[Reproduction], reasons: dict[str, str], base: Path) -> "page.Found":
     from schedlab.report import study_page as page
 
-    found = page.found(one, reproductions, [_row(v, reasons) for v in reproductions], score.score(reproductions), base)
-    page.write([found], None, base / "report.html", shlex.join(["schedlab", *sys.argv[1:]]))
+    found = page.found(one, reproductions, [_row(v, reasons) for v in reproductions], base)
+    page.write([found], base / "report.html", shlex.join(["schedlab", *sys.argv[1:]]))
     return found
 
 
-def _say_where(
-    pages: "list[page.Found]", reproductions: dict[str, list[Reproduction]], root: Path, options: argparse.Namespace
-) -> None:
+def _say_where(pages: "list[page.Found]", root: Path, options: argparse.Namespace) -> None:
     """Writes one page for all studies beside the page of each, and says where."""
     if not pages:
         return
@@ -73,8 +71,7 @@ def _say_where(
         from schedlab.report import study_page as page
 
         path = root / "report.html"
-        total = score.score([v for found in reproductions.values() for v in found])
-        page.write(pages, total, path, shlex.join(["schedlab", *sys.argv[1:]]))
+        page.write(pages, path, shlex.join(["schedlab", *sys.argv[1:]]))
     if not options.json:
         print(f"report: {path}")
 
@@ -93,11 +90,9 @@ def _run(one: Study, base: Path, options: argparse.Namespace) -> int:
 
 def _show(reproductions: dict[str, list[Reproduction]], reasons: dict[str, str], options: argparse.Namespace) -> None:
     everything = [v for found in reproductions.values() for v in found]
-    scores = [(name, score.score(found)) for name, found in reproductions.items()]
-    if len(scores) > 1:
-        scores.append(("all", score.score(everything)))
+    rows = [*reproductions.items(), *([("all", everything)] if len(reproductions) > 1 else [])]
     if options.json:
-        print(json.dumps(_as_json(reproductions, reasons, scores), ensure_ascii=False, indent=1))
+        print(json.dumps(_as_json(reproductions, reasons, rows), ensure_ascii=False, indent=1))
         return
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 180)
     # Where there are several studies, their claims are in the report alone.
@@ -105,15 +100,31 @@ def _show(reproductions: dict[str, list[Reproduction]], reasons: dict[str, str],
         for name, found in reproductions.items():
             terminal.claims(name, found, console)
             console.print()
-    terminal.scores(scores, console)
+    terminal.scores(rows, console)
 
 
 def _as_json(
-    reproductions: dict[str, list[Reproduction]], reasons: dict[str, str], scores: list[tuple[str, Score]]
+    reproductions: dict[str, list[Reproduction]],
+    reasons: dict[str, str],
+    rows: list[tuple[str, list[Reproduction]]],
 ) -> dict[str, Any]:
     return {
-        "scores": {name: asdict(found) for name, found in scores},
+        "scores": {name: asdict(score.score(found)) for name, found in rows},
+        "calls": {name: _calls(found) for name, found in rows},
         "claims": {name: [_row(v, reasons) for v in found] for name, found in reproductions.items()},
+    }
+
+
+def _calls(reproductions: list[Reproduction]) -> dict[str, Any]:
+    """Of all claims, of BFS against CFS with the guess that BFS wins, and by what a claim is based on."""
+    by_basis = {
+        basis: [v for v in reproductions if v.claim.basis == basis] for basis in {v.claim.basis for v in reproductions}
+    }
+    return {
+        "all": asdict(calls.calls(reproductions)),
+        "bfs_against_cfs": asdict(calls.calls(calls.of_bfs_and_cfs(reproductions))),
+        "guess_that_bfs_wins": asdict(calls.guessed(reproductions)),
+        "by_basis": {basis: asdict(calls.calls(found)) for basis, found in sorted(by_basis.items())},
     }
 
 
@@ -138,6 +149,9 @@ def _row(reproduction: Reproduction, reasons: dict[str, str]) -> dict[str, Any]:
         "ours_a": reproduction.a,
         "ours_b": reproduction.b,
         "ours_pct": reproduction.pct,
+        "ours_low_pct": reproduction.low,
+        "ours_high_pct": reproduction.high,
+        "outcome": calls.outcome(reproduction),
         "agrees": reproduction.agrees,
         "ratio_error": reproduction.ratio_error,
         "why": reasons.get(claim.id, ""),

@@ -7,36 +7,52 @@ from schedlab.format.numbers import number, percent, scale
 from schedlab.report import palette
 from schedlab.report.figure import figure
 from schedlab.report.html import Markup, element, join, table
+from schedlab.studies.calls import (
+    AGREES,
+    CONTRADICTED,
+    NO_CALL,
+    UNMEASURED,
+    Calls,
+    calls,
+    guessed,
+    of_bfs_and_cfs,
+    outcome,
+)
 from schedlab.studies.published import Claim
-from schedlab.studies.score import Reproduction, Score
+from schedlab.studies.score import Reproduction, score
 
-AGREES, CONTRADICTED, UNMEASURED = "agrees", "contradicted", "not measured"
-_WORD = {True: AGREES, False: CONTRADICTED, None: UNMEASURED}
-_STYLE = {AGREES: "better", CONTRADICTED: "worse", UNMEASURED: None}
+_STYLE = {AGREES: "better", CONTRADICTED: "worse", NO_CALL: None, UNMEASURED: None}
 # Points beyond this are drawn on the picture's edge.
 _EDGE_PCT = 60.0
 
 
-def word(reproduction: Reproduction) -> str:
-    return _WORD[reproduction.agrees]
-
-
-def scores(found: Iterable[tuple[str, Score]], linked: bool) -> Markup:
+def scores(found: Iterable[tuple[str, list[Reproduction]]], linked: bool) -> Markup:
     rows: list[list[object]] = []
-    for name, score in found:
-        right, of = score.strong_and_medium
+    for name, reproductions in found:
+        everything, ours = calls(reproductions), calls(of_bfs_and_cfs(reproductions))
+        every_sign = score(reproductions)
         rows.append(
             [
                 element("a", name, href=f"#{name}") if linked and name != "all" else name,
-                "–" if score.agreement is None else f"{score.agreement * 100:.0f} %",
-                f"{right} of {of}" if of else "–",
-                "–" if score.ratio_error is None else f"{score.ratio_error * 100:.1f} %",
-                str(score.judged),
-                str(score.unmeasured),
+                str(everything.claims),
+                *_called(everything),
+                *_called(ours),
+                share(guessed(reproductions).share_right),
+                share(every_sign.agreement),
+                "–" if every_sign.ratio_error is None else f"{every_sign.ratio_error * 100:.1f} %",
             ]
         )
-    header: list[object] = ["study", "agreement", "strong and medium right", "ratio error", "claims", "not measured"]
+    header: list[object] = ["study", "claims", "called", "right of these", "BFS against CFS: called", "right of these"]
+    header += ["right if BFS always won", "every sign", "ratio error"]
     return table(header, rows, class_="scores stacked")
+
+
+def _called(found: Calls) -> tuple[str, str]:
+    return f"{found.called} ({share(found.share_called)})" if found.claims else "–", share(found.share_right)
+
+
+def share(value: float | None) -> str:
+    return "–" if value is None else f"{value * 100:.0f} %"
 
 
 def claims_table(reproductions: Iterable[Reproduction], reasons: Mapping[str, str]) -> Markup:
@@ -52,7 +68,7 @@ def claims_table(reproductions: Iterable[Reproduction], reasons: Mapping[str, st
 
 def _row(reproduction: Reproduction, reason: str) -> Markup:
     claim = reproduction.claim
-    said = word(reproduction)
+    said = outcome(reproduction)
     published = percent(claim.pct_a_over_b) if claim.pct_a_over_b is not None else _winner(claim.sign)
     ours = "–" if reproduction.pct is None else element("data", percent(reproduction.pct), value=repr(reproduction.pct))
     what = f"{claim.workload}, {claim.machine}"
@@ -104,7 +120,7 @@ def picture(reproductions: Iterable[Reproduction]) -> Markup:
         {
             "published": max(-_EDGE_PCT, min(_EDGE_PCT, v.claim.pct_a_over_b)),
             "ours": max(-_EDGE_PCT, min(_EDGE_PCT, v.pct)),
-            "verdict": word(v),
+            "verdict": outcome(v),
             "claim": v.claim.id,
             "of": f"{v.claim.workload}, {v.claim.level}",
             "pair": f"{v.claim.a} against {v.claim.b}",
@@ -116,10 +132,13 @@ def picture(reproductions: Iterable[Reproduction]) -> Markup:
     ]
     if len(points) < 2:
         return Markup("")
-    kinds = [AGREES, CONTRADICTED]
+    kinds = [AGREES, CONTRADICTED, NO_CALL]
     edge = max(5.0, *(abs(p[key]) for p in points for key in ("published", "ours")))
     cut = f"; what is beyond {_EDGE_PCT:.0f} % lies on the edge" if edge == _EDGE_PCT else ""
-    text = f": blue circles agree, orange squares are contradicted; on the dashed line: the same as published{cut}"
+    text = (
+        ": blue circles agree, orange squares are contradicted, triangles are no call; on the dashed line: the same as "
+        f"published{cut}"
+    )
     caption = join([element("b", "How much better A was than B (%)"), text])
     tooltip = {"claim": "claim", "of": "of", "pair": "", "said": "published", "found": "ours"}
     spec = _spec(points, kinds, edge)
@@ -168,13 +187,13 @@ def _spec(points: list[dict], kinds: list[str], edge: float) -> dict:
                         "field": "verdict",
                         "type": "nominal",
                         "legend": None,
-                        "scale": {"domain": kinds, "range": [palette.colour(0), palette.colour(1)]},
+                        "scale": {"domain": kinds, "range": [palette.colour(i) for i in range(len(kinds))]},
                     },
                     "shape": {
                         "field": "verdict",
                         "type": "nominal",
                         "legend": None,
-                        "scale": {"domain": kinds, "range": [palette.shape(0), palette.shape(1)]},
+                        "scale": {"domain": kinds, "range": [palette.shape(i) for i in range(len(kinds))]},
                     },
                 },
             },

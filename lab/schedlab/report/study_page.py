@@ -19,7 +19,8 @@ from schedlab.statistics.rows import Row
 from schedlab.statistics.samples import MEAN
 from schedlab.statistics.summary import Summary, summarise
 from schedlab.studies import experiments
-from schedlab.studies.score import Reproduction, Score, cells
+from schedlab.studies.calls import AGREES, CONTRADICTED, NO_CALL, UNMEASURED, calls, of_bfs_and_cfs, outcome
+from schedlab.studies.score import Reproduction, cells, score
 from schedlab.studies.study_file import Experiment, Study
 
 # Units of published/claims.csv that ours call otherwise.
@@ -33,14 +34,11 @@ class Found:
     study: Study
     reproductions: list[Reproduction]
     rows: list[dict[str, Any]]  # the same as plain data
-    score: Score
     parts: list[tuple[Experiment, str, Summary]]  # experiment, machine
 
 
-def found(
-    study: Study, reproductions: list[Reproduction], rows: list[dict[str, Any]], score: Score, base: Path
-) -> Found:
-    return Found(study, reproductions, rows, score, list(_parts(study, base)))
+def found(study: Study, reproductions: list[Reproduction], rows: list[dict[str, Any]], base: Path) -> Found:
+    return Found(study, reproductions, rows, list(_parts(study, base)))
 
 
 def _parts(study: Study, base: Path) -> Iterator[tuple[Experiment, str, Summary]]:
@@ -67,25 +65,24 @@ def _summary(experiment: Experiment, folder: Path) -> Summary:
     return summarise(planned, kept)
 
 
-def write(everything: list[Found], total: Score | None, path: Path, command: str) -> None:
-    """`total`: over all of them, where they are several."""
-    text = render(everything, total, command, whole=True)
+def write(everything: list[Found], path: Path, command: str) -> None:
+    text = render(everything, command, whole=True)
     if len(text.encode()) > MOST_BYTES:
-        text = render(everything, total, command, whole=False)
+        text = render(everything, command, whole=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     atomic.write(path, text)
 
 
-def render(everything: list[Found], total: Score | None, command: str, whole: bool) -> str:
+def render(everything: list[Found], command: str, whole: bool) -> str:
     """Not whole: the measured numbers are left to the files beside the page."""
     several = len(everything) > 1
-    scores = [(one.study.name, one.score) for one in everything]
-    if total:
-        scores.append(("all", total))
     reproductions = [v for one in everything for v in one.reproductions]
+    scores = [(one.study.name, one.reproductions) for one in everything]
+    if several:
+        scores.append(("all", reproductions))
     body = [
         element("h1", f"{len(everything)} studies, run again" if several else everything[0].study.title),
-        _lead(total or everything[0].score, reproductions),
+        _lead(reproductions),
         claims.scores(scores, several),
         _how(),
         element("div", claims.picture(reproductions), class_="charts"),
@@ -97,30 +94,31 @@ def render(everything: list[Found], total: Score | None, command: str, whole: bo
     return document(f"{title}: published claims beside ours", body)
 
 
-def _lead(score: Score, reproductions: list[Reproduction]) -> Markup:
-    counted = [v for v in reproductions if v.claim.points]
-    words = [claims.word(v) for v in counted]
-    right, of = score.strong_and_medium
+def _lead(reproductions: list[Reproduction]) -> Markup:
+    words = [outcome(v) for v in reproductions if v.claim.points]
+    called, ours = calls(reproductions), calls(of_bfs_and_cfs(reproductions))
     parts = [
-        f"Of {len(counted)} published claims that count, ours agree with {words.count(claims.AGREES)} and contradict "
-        f"{words.count(claims.CONTRADICTED)}",
-        f"; {words.count(claims.UNMEASURED)} were not measured" if claims.UNMEASURED in words else "",
+        f"Of {len(words)} published claims that count, ours agree with {words.count(AGREES)} and contradict "
+        f"{words.count(CONTRADICTED)}; on {words.count(NO_CALL)} they make no call",
+        f"; {words.count(UNMEASURED)} were not measured" if UNMEASURED in words else "",
         ". ",
     ]
-    if score.agreement is not None:
-        parts.append(f"Weighted agreement: {score.agreement * 100:.0f} %. ")
-    if of:
-        parts.append(f"Strong and medium claims right: {right} of {of}. ")
-    if score.ratio_error is not None:
-        parts.append(f"Median error of the ratio A : B: {score.ratio_error * 100:.1f} %.")
+    if called.called:
+        parts.append(f"Right of those called: {claims.share(called.share_right)}. ")
+    if ours.called:
+        parts.append(
+            f"BFS against CFS: {ours.called} of {ours.claims} called, {claims.share(ours.share_right)} of them right."
+        )
     return element("p", *parts, class_="lead")
 
 
 def _how() -> Markup:
     text = (
-        "A claim says that A was better than B at one thing. The score takes single cells, leaves out differences "
-        "under 1 %, counts those under 3 % half, and averages within groups first; what was not measured counts as not "
-        "agreed. The ratio error is the median of |our A/B over the published A/B, less 1|."
+        "A claim says that A was better than B at one thing. Those about single cells count that were published as "
+        "1 % or more. Ours call one where the whole 95 % interval over the seeds lies beyond 1 %. 'Every sign' is an "
+        "older score, which takes each sign however small ours is, counts claims under 3 % half, averages within "
+        "groups first, and takes what was not measured as wrong. The ratio error is the median of |our A/B over the "
+        "published A/B, less 1|."
     )
     return element("p", text, class_="note")
 
@@ -143,7 +141,7 @@ def _claims(one: Found, several: bool) -> Markup:
     shown = claims.claims_table(reproductions, {row["id"]: row["why"] for row in one.rows})
     if not several:
         return shown
-    words = [claims.word(v) for v in reproductions]
+    words = [outcome(v) for v in reproductions]
     counts = ", ".join(f"{words.count(word)} {word.replace('agrees', 'agree')}" for word in dict.fromkeys(words))
     return element("details", element("summary", f"{len(reproductions)} claims, scored or not: {counts}"), shown)
 
@@ -203,7 +201,8 @@ def _provenance(everything: list[Found], command: str) -> Markup:
 def _data(everything: list[Found], whole: bool) -> dict[str, Any]:
     return {
         one.study.name: {
-            "score": vars(one.score),
+            "score": vars(score(one.reproductions)),
+            "calls": vars(calls(one.reproductions)),
             "claims": one.rows,
             "experiments": [
                 {"experiment": experiment.name, "machine": machine, "summary": as_json(summary)}

@@ -28,12 +28,12 @@ class Measured:
 
     values: dict[Key, list[float]]
 
-    def mean(self, experiment: Experiment, machine: str, scheduler: str, load: int, metric: str) -> float | None:
-        """The sum of several of our metrics where the study's metric is one; None where nothing was measured."""
+    def of(self, experiment: Experiment, machine: str, scheduler: str, load: int, metric: str) -> list[float] | None:
+        """By seeds; sums of several of our metrics where the study's metric is one. None where nothing was measured."""
         parts = [self.values.get((experiment.name, machine, scheduler, load, m)) for m in experiment.metrics[metric]]
         if any(not part for part in parts):
             return None
-        return float(sum(np.mean(part) for part in parts if part))
+        return [sum(together) for together in zip(*(part for part in parts if part), strict=True)]
 
     def counter(self, experiment: Experiment, machine: str, scheduler: str, load: int, name: str) -> float | None:
         """One of our own metrics."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import stats
 
 from schedlab.catalogue.metrics import metric
 from schedlab.studies.experiments import Measured
@@ -25,12 +26,17 @@ EQUAL_PCT = 1.0
 
 @dataclass(frozen=True)
 class Reproduction:
-    """One claim beside ours. Values are means in our unit; `pct` is A's improvement over B; None: not measured."""
+    """One claim beside ours. Values are means in our unit; `pct` is A's improvement over B; None: not measured.
+
+    From `low` to `high` is its 95 % interval over the seeds, paired; both are `pct` where one run is all there is.
+    """
 
     claim: Claim
     a: float | None
     b: float | None
     pct: float | None
+    low: float | None
+    high: float | None
     unit: str = ""  # ours
 
     @property
@@ -93,17 +99,35 @@ def _reproduce(study: Study, claim: Claim, measured: Measured) -> Reproduction:
     return _reproduction(claim, [a[load] for load in shared], [b[load] for load in shared])
 
 
-def _reproduction(claim: Claim, a: list[float], b: list[float]) -> Reproduction:
-    if not a or not all(b) or not all(a):
+def _reproduction(claim: Claim, a_runs: list[list[float]], b_runs: list[list[float]]) -> Reproduction:
+    """Of the runs at each load."""
+    if not a_runs or not b_runs:
+        return Reproduction(claim, None, None, None, None, None)
+    a, b = ([float(np.mean(runs)) for runs in side] for side in (a_runs, b_runs))
+    if not all(b) or not all(a):
         # Zero on both sides is no difference; zero on one side is a difference without a ratio.
-        if a and b and sum(a) != sum(b):
-            better = sum(a) < sum(b) if claim.lower_is_better else sum(a) > sum(b)
-            return Reproduction(claim, float(np.mean(a)), float(np.mean(b)), 100.0 if better else -100.0)
-        return Reproduction(claim, *((float(np.mean(a)), float(np.mean(b)), 0.0) if a and b else (None, None, None)))
+        better = sum(a) < sum(b) if claim.lower_is_better else sum(a) > sum(b)
+        pct = (100.0 if better else -100.0) if sum(a) != sum(b) else 0.0
+        return Reproduction(claim, float(np.mean(a)), float(np.mean(b)), pct, pct, pct)
     # Over several loads: the geometric mean of the ratios.
-    ratio = float(np.exp(np.mean(np.log(np.array(a) / np.array(b)))))
-    pct = (1 - ratio if claim.lower_is_better else ratio - 1) * 100
-    return Reproduction(claim, float(np.mean(a)), float(np.mean(b)), pct)
+    log_ratio = float(np.mean(np.log(np.array(a) / np.array(b))))
+    ends = sorted(_pct(claim, log_ratio + sign * _half_width(a_runs, b_runs)) for sign in (-1, 1))
+    return Reproduction(claim, float(np.mean(a)), float(np.mean(b)), _pct(claim, log_ratio), *ends)
+
+
+def _pct(claim: Claim, log_ratio: float) -> float:
+    ratio = float(np.exp(log_ratio))
+    return (1 - ratio if claim.lower_is_better else ratio - 1) * 100
+
+
+def _half_width(a: list[list[float]], b: list[list[float]]) -> float:
+    """Of the 95 % interval of the log ratio: Student's t over the seeds, which are the same on both sides."""
+    counts = {len(runs) for runs in [*a, *b]}
+    if counts == {1} or len(counts) > 1 or not np.all(np.array(a + b) > 0):
+        return 0.0
+    (count,) = counts
+    ratios = np.mean(np.log(np.array(a) / np.array(b)), axis=0)
+    return float(stats.t.ppf(0.975, count - 1) * np.std(ratios, ddof=1) / np.sqrt(count))
 
 
 def _unit(study: Study, claim: Claim) -> str:
@@ -111,13 +135,13 @@ def _unit(study: Study, claim: Claim) -> str:
     return next((metric(experiment.metrics[claim.metric][0]).unit for experiment in about), "")
 
 
-def _values(study: Study, claim: Claim, scheduler: str, measured: Measured) -> dict[int, float]:
-    """Means by load, of the loads that the claim is about."""
-    found: dict[int, float] = {}
+def _values(study: Study, claim: Claim, scheduler: str, measured: Measured) -> dict[int, list[float]]:
+    """Runs by load, of the loads that the claim is about."""
+    found: dict[int, list[float]] = {}
     for experiment, name, load in cells(study, claim, scheduler):
-        value = measured.mean(experiment, claim.machine, name, load, claim.metric)
-        if value is not None:
-            found[load] = value
+        runs = measured.of(experiment, claim.machine, name, load, claim.metric)
+        if runs is not None:
+            found[load] = runs
     return found
 
 

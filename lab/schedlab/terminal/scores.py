@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.table import Table
 
-from schedlab.studies.score import Reproduction, Score
+from schedlab.studies import calls
+from schedlab.studies.score import Reproduction, score
 
-_MARKS = {True: "[green]agrees[/]", False: "[red]contradicted[/]", None: "[dim]not measured[/]"}
+_STYLES = {calls.AGREES: "green", calls.CONTRADICTED: "red", calls.NO_CALL: "dim", calls.UNMEASURED: "dim"}
 
 
 def claims(title: str, reproductions: Iterable[Reproduction], console: Console) -> None:
@@ -26,27 +27,45 @@ def claims(title: str, reproductions: Iterable[Reproduction], console: Console) 
         published = percent(claim.pct_a_over_b) if claim.pct_a_over_b is not None else _winner(reproduction)
         ours = percent(reproduction.pct) if reproduction.pct is not None else "–"
         texts = (claim.id, claim.machine, claim.workload, level, claim.metric, claim.a, claim.b)
-        table.add_row(*texts, published, ours, _MARKS[reproduction.agrees])
+        said = calls.outcome(reproduction)
+        table.add_row(*texts, published, ours, f"[{_STYLES[said]}]{said}[/]")
     console.print(table)
     console.print("percentages: by how much A is better than B (negative: worse)", style="dim", highlight=False)
 
 
-def scores(rows: Iterable[tuple[str, Score]], console: Console) -> None:
+def scores(rows: Iterable[tuple[str, list[Reproduction]]], console: Console) -> None:
+    """For each study what was called and is right, then the score that takes every sign."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("study")
-    for heading in ("agreement", "strong and medium", "ratio error", "claims", "not measured"):
+    for heading in ("claims", "called", "right", "BFS:CFS called", "right", "'BFS wins' right"):
         table.add_column(heading, justify="right")
-    for name, found in rows:
+    for heading in ("agreement", "strong and medium", "ratio error", "not measured"):
+        table.add_column(heading, justify="right")
+    for name, reproductions in rows:
+        found = score(reproductions)
         right, of = found.strong_and_medium
+        everything, ours = calls.calls(reproductions), calls.calls(calls.of_bfs_and_cfs(reproductions))
         table.add_row(
             name,
+            str(everything.claims),
+            *_called(everything),
+            *_called(ours),
+            _share(calls.guessed(reproductions).share_right),
             "–" if found.agreement is None else f"{found.agreement:.0%}",
             f"{right} of {of}" if of else "–",
             "–" if found.ratio_error is None else f"{found.ratio_error:.1%}",
-            str(found.judged),
             str(found.unmeasured),
         )
     console.print(table)
+
+
+def _called(found: calls.Calls) -> tuple[str, str]:
+    """How many were called, and the share of these that is right."""
+    return f"{found.called} ({_share(found.share_called)})" if found.claims else "–", _share(found.share_right)
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.0%}"
 
 
 def percent(value: float) -> str:
