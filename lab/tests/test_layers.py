@@ -22,7 +22,7 @@ report  terminal
 studies
 export  format
 statistics
-places
+places  probes
 collect
 capture  trace
 campaign

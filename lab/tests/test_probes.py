@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Probes of machines: a machine whose costs are known is found again from what it takes for them."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from schedlab import checkout
 from schedlab.catalogue import machines
-from schedlab.cli.calibrate_machine import _topology
+from schedlab.cli.machine_costs import _topology
 from schedlab.errors import LabError
 from schedlab.probes.machine_file import Description, Topology, text
 from schedlab.probes.probe import CHECKS, INSTRUCTION, PROBES, Probe
@@ -81,3 +82,15 @@ def test_this_machine_has_a_topology() -> None:
 
     found = _topology()
     assert found.sockets * found.llcs_per_socket * found.cores_per_llc * found.threads_per_core == os.cpu_count()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "calibrate machine: expected -o machines/NAME.toml"),
+        (["-o", "mine"], "-o mine: expected a file NAME.toml"),
+    ],
+)
+def test_calibrate_machine_refuses(lab: Callable, arguments: list[str], message: str) -> None:
+    result = lab("calibrate", "machine", *arguments)
+    assert (result.returncode, result.stdout, result.stderr) == (2, "", f"schedlab: {message}\n")

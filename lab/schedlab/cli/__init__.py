@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The command line. A command calls one stage after the other; no stage calls the next by itself.
 
-Imports: campaign, capture, catalogue, collect, doctor, export, places, report, sched_ext, statistics, studies,
+Imports: campaign, capture, catalogue, collect, doctor, export, places, probes, report, sched_ext, statistics, studies,
 terminal, trace, vm.
 
 program           entry point: parses, runs one command, turns errors into one line and an exit status
@@ -16,6 +16,7 @@ study             study: published studies again, their claims beside ours
 trace             trace: a simulated cell's decisions as a file
 record            record: a program's scheduling as a workload
 calibrate         calibrate: a workload's real tasks as a profile
+machine_costs     calibrate machine: what things cost on a real machine
 snapshot          snapshot: what a scheduler's program sets up as a file
 check             check: a policy on a real kernel, then in the simulator's swarm
 listing           list

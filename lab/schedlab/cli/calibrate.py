@@ -15,7 +15,7 @@ from schedlab.capture.profile import Kind, kinds
 from schedlab.capture.tracing import Guest
 from schedlab.catalogue import toml, workloads
 from schedlab.catalogue.workloads import Workload
-from schedlab.cli import calibrate_machine
+from schedlab.cli import machine_costs
 from schedlab.cli.guest import guest
 from schedlab.errors import InputError, LabError
 from schedlab.places import applications
@@ -24,8 +24,8 @@ _RUNNER = "schedlab-host"
 
 
 def calibrate(options: argparse.Namespace) -> int:
-    if options.workload == calibrate_machine.NAME:
-        return calibrate_machine.calibrate_machine(options)
+    if options.workload == machine_costs.NAME:
+        return machine_costs.measure(options)
     workload = workloads.find(options.workload)
     params = dict(_pair(text) for text in options.param)
     output = Path(options.output) if options.output else checkout.root() / "profiles" / f"{workload.name}.toml"

@@ -7,6 +7,7 @@ study_file      a study's file: experiments with our schedulers, workloads and m
 published       the published claims
 experiments     what is asked of a place for a study, and what its records gave
 calibration     finds a parameter on the study's baseline scheduler
-score           each claim beside ours, and how many agree
+score           each claim beside ours, and how many signs agree
+calls           which claims ours commit themselves on, and how many of these are right
 contradictions  why a claim is contradicted: the counters that differ most
 """

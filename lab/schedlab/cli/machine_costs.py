@@ -25,7 +25,7 @@ from schedlab.probes.solve import simulated, solve_all
 NAME = "machine"  # in the place of a workload's
 
 
-def calibrate_machine(options: argparse.Namespace) -> int:
+def measure(options: argparse.Namespace) -> int:
     if not options.output:
         raise InputError("calibrate machine: expected -o machines/NAME.toml")
     output = Path(options.output)
@@ -35,7 +35,7 @@ def calibrate_machine(options: argparse.Namespace) -> int:
     tier = None if options.on == "host" else "exact" if options.tier == "auto" else options.tier
     folder = checkout.root() / "results" / f"probes-{options.on}-{tier or ''}-{cpus}".replace("--", "-")
     probes = [probe for probe in PROBES if cpus >= probe.least_cpus]
-    measured, checks = ([_measure(probe, options, tier, cpus, folder) for probe in some] for some in (probes, CHECKS))
+    measured, checks = ([_run(probe, options, tier, cpus, folder) for probe in some] for some in (probes, CHECKS))
     machine = _described(output.stem, options.on, tier, cpus, measured[0][1])
     machine, rows = solve_all({probe: values for probe, (values, _) in zip(probes, measured, strict=True)}, machine)
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -52,7 +52,7 @@ def calibrate_machine(options: argparse.Namespace) -> int:
     return 0
 
 
-def _measure(
+def _run(
     probe: Probe, options: argparse.Namespace, tier: str | None, cpus: int, folder: Path
 ) -> tuple[list[float], Record]:
     """Its values, one a repetition. Each probe has a folder of its own, so that the same command resumes."""
