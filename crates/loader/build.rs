@@ -25,7 +25,7 @@ fn embed_schedulers() -> Result<()> {
     let mut table = String::from("pub static SCHEDULERS: &[Scheduler] = &[\n");
     for source in Source::all(&root.join("schedulers"))? {
         let object = out.join(format!("{}.bpf.o", source.name));
-        policy::build(&source, &object)?;
+        policy::build(&source, &[], &object)?;
         writeln!(
             table,
             "    Scheduler {{ name: {:?}, about: {:?}, digest: {:?}, elf: &Aligned(*include_bytes!({:?})).0 }},",

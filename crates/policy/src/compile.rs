@@ -25,12 +25,13 @@ impl std::fmt::Display for CompileError {
 impl std::error::Error for CompileError {}
 
 /// Build `source` into `out`; what is built already is copied. An error is the compiler's first complaint, in one line.
-pub fn build(source: &Source, out: &Path) -> Result<()> {
+/// Headers are looked for in `include` before those of this project.
+pub fn build(source: &Source, include: &[PathBuf], out: &Path) -> Result<()> {
     if let Some(object) = source.object()? {
         return std::fs::write(out, object).with_context(|| out.display().to_string());
     }
     let scratch = tempfile::tempdir()?;
-    let include = headers::write(scratch.path())?;
+    let own = headers::write(scratch.path())?;
     let clang = Clang::find()?;
     let mut command = clang.command();
     // Debug information names the file as the user does, wherever it was built.
@@ -47,11 +48,10 @@ pub fn build(source: &Source, out: &Path) -> Result<()> {
     ]);
     // Headers of this program are named as in the source tree, not by where they were written to.
     command.arg(format!("-ffile-prefix-map={}/=", scratch.path().display()));
+    for folder in include.iter().chain([&own, &source.dir]) {
+        command.arg("-I").arg(folder);
+    }
     let output = command
-        .arg("-I")
-        .arg(&include)
-        .arg("-I")
-        .arg(&source.dir)
         .arg(&source.file)
         .arg("-o")
         .arg(out)
@@ -81,7 +81,7 @@ pub fn build_cached(source: &Source) -> Result<PathBuf> {
     let cache = cache_dir("policies")?;
     let key = u64::from_be_bytes(hash.finalize()[..8].try_into()?);
     let file = cache.join(format!("{}-{key:016x}.bpf.o", source.name));
-    bpf::keep(&file, |fresh| build(source, fresh))?;
+    bpf::keep(&file, |fresh| build(source, &[], fresh))?;
     Ok(file)
 }
 

@@ -29,7 +29,7 @@ fn write(dir: &Path, text: &str) -> PathBuf {
 
 fn build(dir: &Path, text: &str) -> anyhow::Result<Object> {
     let out = dir.join("t.bpf.o");
-    policy::build(&Source::find(&write(dir, text))?, &out)?;
+    policy::build(&Source::find(&write(dir, text))?, &[], &out)?;
     Object::open("t", &out)
 }
 
@@ -137,4 +137,28 @@ fn objects_are_found_inside_of_programs() {
         policy::embedded::schedulers(cut).is_empty(),
         "a part of one is none"
     );
+}
+
+#[test]
+fn headers_of_others_are_found_before_ours() {
+    let dir = tempfile::tempdir().unwrap();
+    let theirs = dir.path().join("theirs");
+    std::fs::create_dir(&theirs).unwrap();
+    std::fs::write(
+        theirs.join("theirs.h"),
+        "#include <scx.h>\n#define SLICE 5\n",
+    )
+    .unwrap();
+    let text = POLICY.replace(
+        "#include <scx.h>",
+        "#include <theirs.h>\n_Static_assert(SLICE == 5, \"\");",
+    );
+    let source = Source::find(&write(dir.path(), &text)).unwrap();
+    let out = dir.path().join("t.bpf.o");
+    let error = policy::build(&source, &[], &out).unwrap_err().to_string();
+    assert!(error.contains("'theirs.h' file not found"), "{error}");
+    policy::build(&source, &[theirs.clone()], &out).unwrap();
+    // Theirs is taken where both have one.
+    std::fs::write(theirs.join("scx.h"), "#error theirs\n").unwrap();
+    assert!(policy::build(&source, &[theirs], &out).is_err());
 }

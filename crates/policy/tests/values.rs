@@ -30,7 +30,7 @@ fn object() -> Vec<u8> {
     let file = dir.path().join("scx_t.bpf.c");
     std::fs::write(&file, POLICY).unwrap();
     let out = dir.path().join("t.bpf.o");
-    policy::build(&Source::find(&file).unwrap(), &out).unwrap();
+    policy::build(&Source::find(&file).unwrap(), &[], &out).unwrap();
     Object::open("t", &out).unwrap().elf
 }
 

@@ -160,7 +160,7 @@ fn shards_are_idempotent_and_do_not_depend_on_jobs() {
 #[test]
 fn bad_input_is_one_line_and_2() {
     let dir = tempfile::tempdir().unwrap();
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 8] = [
         (
             &["cell", "--workload", "nosuch"],
             "nosuch: not found in workloads/ here or above; a path may be given",
@@ -184,6 +184,10 @@ fn bad_input_is_one_line_and_2() {
         (
             &["cell", "--workload", "latt", "--hotplug", "x"],
             "--hotplug: \"x\": expected TIMEms:-CPU or TIMEms:+CPU",
+        ),
+        (
+            &["object", "schedulers/bfs", "bfs.bpf.o", "-I", "nowhere"],
+            "-I nowhere: no such folder",
         ),
         (&["frob"], "unrecognized subcommand 'frob'"),
     ];

@@ -75,6 +75,9 @@ pub struct ObjectArgs {
     policy: String,
     /// Where the BPF object goes
     object: PathBuf,
+    /// A folder of headers that the source includes, such as vmlinux.h or those of scx
+    #[arg(short = 'I', long, value_name = "DIR")]
+    include: Vec<PathBuf>,
     /// Tunables that will be set: they are checked
     #[arg(short = 'o', long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,
@@ -102,7 +105,10 @@ pub fn worker(args: &WorkerArgs) -> Result<u8> {
 /// Builds, or copies what is built.
 pub fn object(args: &ObjectArgs) -> Result<u8> {
     let source = Source::find(&find("schedulers", &args.policy, "")?)?;
-    if build(|| policy::build(&source, &args.object))?.is_none() {
+    for folder in &args.include {
+        ensure!(folder.is_dir(), "-I {}: no such folder", folder.display());
+    }
+    if build(|| policy::build(&source, &args.include, &args.object))?.is_none() {
         return Ok(BAD_INPUT);
     }
     let manifest = Manifest::of_elf(&std::fs::read(&args.object)?)?;
