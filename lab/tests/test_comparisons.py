@@ -19,7 +19,7 @@ from schedlab.collect.records import Record
 from schedlab.collect.store import Store
 from schedlab.export import summary_tables
 from schedlab.export.plain import as_json
-from schedlab.format.sentences import WORDS
+from schedlab.format.sentences import WORDS, runs_needed
 from schedlab.statistics import design, summary, verdict
 from schedlab.statistics.rows import Row
 from schedlab.statistics.summary import Summary, summarise
@@ -226,14 +226,12 @@ def test_p_is_adjusted_over_all_cells() -> None:
     every = [c for row in summary.rows for c in row.comparisons]
     assert summary.tested == len(every) == 12
     assert [c.p_adjusted for c in every] == pytest.approx(holm([c.p for c in every]))
-    words = {c.verdict for c in every}
-    # Alone many would be claims; together they stay open, and say so.
-    assert verdict.OPEN in words
-    for c in every:
-        if c.verdict == verdict.OPEN:
-            assert c.change.interval.low > 0
-            assert c.p_adjusted >= 0.05
-    assert any(line.startswith("open:") for line in legend.lines(summary))
+    # Alone many would be claims, if any difference were one; together they are unclear, and say so.
+    alone = [c for c in every if verdict.verdict(c.change, c.better, c.p, negligible_pct=0) in verdict.CLAIMS]
+    together = [verdict.verdict(c.change, c.better, c.p_adjusted, negligible_pct=0) for c in alone]
+    assert [word == verdict.UNCLEAR for word in together] == [c.p_adjusted >= 0.05 for c in alone]
+    assert verdict.UNCLEAR in together
+    assert any(line.startswith("unclear:") for line in legend.lines(summary))
 
 
 def test_where_nothing_differs_hardly_anything_is_claimed() -> None:
@@ -312,13 +310,14 @@ def test_the_simulator_has_no_order_to_drift_over() -> None:
 # What is said
 
 
-def test_runs_to_add_are_said_where_nothing_was_found() -> None:
+def test_runs_to_add_are_said_where_nothing_is_clear() -> None:
     draw = np.random.default_rng(12)
     noisy = {"a": draw.normal(100, 3, 10).tolist(), "b": draw.normal(100, 3, 10).tolist()}
     summary = campaign(noisy).summary()
     c = summary.rows[0].against["b"]
-    assert c.verdict == verdict.SAME
+    assert c.verdict == verdict.UNCLEAR
     assert c.more_runs > 10
+    assert runs_needed(c) == f"{c.more_runs:.0f} more runs"
     (line,) = [line for line in legend.lines(summary) if line.startswith("Least certain")]
     assert line.endswith(f"to see 1 % there you need {c.more_runs:.0f} more runs.")
     sure = campaign({"a": A, "b": C}).summary()

@@ -78,6 +78,10 @@ def test_compare_refuses(lab: Callable, arguments: list[str], message: str) -> N
         (["list", "workload"], "schedlab list: unknown kind 'workload'; did you mean workloads?"),
         (["compare", "bfs", "--on", "mars"], "schedlab compare: unknown place 'mars'; known: host, sim, vm"),
         (["compare"], "schedlab compare: the following arguments are required: SCHEDULERS"),
+        (
+            ["compare", "bfs", "--negligible", "much"],
+            "schedlab compare: argument --negligible: expected per cent, from 0 and below 100, got 'much'",
+        ),
         (["compare", "bfs", "-n", "many"], "schedlab compare: argument -n/--repetitions: invalid int value: 'many'"),
     ],
 )

@@ -13,7 +13,7 @@ RESULTS = ROOT / "results" / "readme"
 def test_readmes_table_is_that_of_the_results() -> None:
     text = (ROOT / "README.md").read_text()
     assert markdown.put(text, readme.MARK, readme.table(readme.read(RESULTS))) == text
-    assert "schedlab compare bfs,cfs,eevdf" in text
+    assert "schedlab compare bfs,cfs,default" in text
 
 
 def test_the_picture_shows_every_value_of_its_measures_and_is_the_same_each_time() -> None:

@@ -280,10 +280,13 @@ def test_a_change_against_zero_is_not_a_number() -> None:
         (-4, -3, -2, "higher", verdict.WORSE),
         (2, 3, 4, "", verdict.MORE),
         (-4, -3, -2, "", verdict.LESS),
-        (-1, 3, 7, "lower", verdict.SAME),
-        (0, 3, 7, "lower", verdict.SAME),
-        (0.01, 0.05, 0.09, "lower", verdict.SAME),
-        (0.01, 0.05, 0.11, "lower", verdict.WORSE),
+        (-1, 3, 7, "lower", verdict.UNCLEAR),
+        (1, 3, 7, "lower", verdict.UNCLEAR),
+        (-7, -3, -1, "lower", verdict.UNCLEAR),
+        (-0.9, 0.1, 1, "lower", verdict.SAME),
+        (0.1, 0.5, 0.9, "lower", verdict.SAME),
+        (0.1, 0.5, 1.1, "lower", verdict.UNCLEAR),
+        (1.1, 1.2, 1.3, "lower", verdict.WORSE),
     ],
 )
 def test_verdicts(low: float, pct: float, high: float, better: str, word: str) -> None:
@@ -292,6 +295,12 @@ def test_verdicts(low: float, pct: float, high: float, better: str, word: str) -
         assert verdict.verdict(change, better) == word
     few = Change(verdict.FEWEST - 1, pct, Interval(low, high, BCA), True)
     assert verdict.verdict(few, better) == verdict.UNKNOWN
+
+
+def test_what_is_negligible_is_the_users_to_say() -> None:
+    change = Change(10, 3, Interval(2, 4, BCA), True)
+    words = [verdict.verdict(change, "lower", negligible_pct=limit) for limit in (0, 1, 2, 3, 4)]
+    assert words == [verdict.WORSE, verdict.WORSE, verdict.UNCLEAR, verdict.UNCLEAR, verdict.SAME]
 
 
 def test_no_difference_says_how_large_one_could_be() -> None:

@@ -6,6 +6,7 @@ import argparse
 from schedlab.campaign.request import DEFAULT_REPETITIONS, DEFAULT_WORKLOADS, TIERS
 from schedlab.campaign.where import PLACES
 from schedlab.cli.commands import add
+from schedlab.statistics.negligible import NEGLIGIBLE_PCT
 
 _ON = f"{', '.join(PLACES)} (default: sim)"
 
@@ -118,8 +119,29 @@ def _results(parser: argparse.ArgumentParser, where: argparse._ActionsContainer)
     out.add_argument(
         "-o", "--output", metavar="DIR", help="where they go (default: results/NAME, made from the request)"
     )
+    _negligible(out)
     out.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
     out.add_argument("--no-report", action="store_true", help="do not write report.html")
+
+
+def _negligible(out: argparse._ActionsContainer) -> None:
+    out.add_argument(
+        "--negligible",
+        metavar="PCT",
+        type=_percent,
+        default=NEGLIGIBLE_PCT,
+        help=f"differences up to so many per cent are none (default: {NEGLIGIBLE_PCT:g})",
+    )
+
+
+def _percent(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value < 100:
+        raise argparse.ArgumentTypeError(f"expected per cent, from 0 and below 100, got '{text}'")
+    return value
 
 
 _STUDY_EPILOG = """\
@@ -153,6 +175,7 @@ def _study(commands: argparse._SubParsersAction) -> None:
 def _report(commands: argparse._SubParsersAction) -> None:
     parser = add(commands, "report", "outcome.report", usage="schedlab report DIR [options]")
     parser.add_argument("directory", metavar="DIR", help="the results of 'schedlab compare'")
+    _negligible(parser)
     parser.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
 
 

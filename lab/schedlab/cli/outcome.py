@@ -17,17 +17,25 @@ from schedlab.collect.store import Store
 from schedlab.errors import CHECK_FAILED
 from schedlab.export import results, summary_tables
 from schedlab.export.plain import as_json
+from schedlab.statistics.negligible import NEGLIGIBLE_PCT
 from schedlab.statistics.summary import Summary, summarise
 from schedlab.terminal import legend, table
 
 _SHOWN_TROUBLES = 5
 
 
-def finish(manifest: Manifest, store: Store, as_json_only: bool, with_report: bool, status: int = 0) -> int:
+def finish(
+    manifest: Manifest,
+    store: Store,
+    as_json_only: bool,
+    with_report: bool,
+    status: int = 0,
+    negligible_pct: float = NEGLIGIBLE_PCT,
+) -> int:
     found, bad = store.load(cell.id for cell in manifest.cells)
     for cell_id, error in bad.items():
         _say(f"{store.path(cell_id)}: corrupt record ({error}): left out; compare runs it again")
-    summary = summarise(manifest, found)
+    summary = summarise(manifest, found, negligible_pct)
     files = [
         partial(results.write, manifest, found, store),
         partial(summary_tables.write_groups, summary, store),
@@ -77,4 +85,4 @@ def _say(text: str) -> None:
 
 def report(options: argparse.Namespace) -> int:
     directory = Path(options.directory)
-    return finish(manifest.read(directory), Store(directory), options.json, True)
+    return finish(manifest.read(directory), Store(directory), options.json, True, negligible_pct=options.negligible)

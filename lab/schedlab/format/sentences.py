@@ -5,10 +5,12 @@ import math
 from dataclasses import dataclass
 
 from schedlab.format.numbers import interval, number, p_value, percent
+from schedlab.statistics.comparison import Comparison
+from schedlab.statistics.design import MOST_RUNS
 from schedlab.statistics.estimates import Change
 from schedlab.statistics.rows import Row
 from schedlab.statistics.summary import Summary
-from schedlab.statistics.verdict import ALPHA, BETTER, LESS, MORE, NOISE, OPEN, SAME, UNKNOWN, WORSE
+from schedlab.statistics.verdict import ALPHA, BETTER, LESS, MORE, NOISE, SAME, UNCLEAR, UNKNOWN, WORSE
 
 
 @dataclass(frozen=True)
@@ -23,8 +25,8 @@ WORDS = {
     WORSE: Words("worse", "worse", "bad"),
     MORE: Words("more", "more", ""),
     LESS: Words("less", "less", ""),
-    SAME: Words("no difference", "no difference found", ""),
-    OPEN: Words("open", "open: not certain among so many comparisons", ""),
+    SAME: Words("same", "same", ""),
+    UNCLEAR: Words("unclear", "unclear", ""),
     NOISE: Words("within noise", "within what the default differs from itself", ""),
     UNKNOWN: Words("", "too few repetitions", ""),
 }
@@ -34,6 +36,18 @@ def machine_name(name: str) -> str:
     if name == "host":
         return "this machine"
     return f"a guest with {name} CPU{'s' if name != '1' else ''}" if name.isdigit() else name
+
+
+def same_within(pct: float) -> str:
+    """How far apart two can still be that are the same."""
+    return f"same within {number(pct, 1)} %"
+
+
+def runs_needed(found: Comparison) -> str:
+    """What it takes to see a difference of one per cent, beside an unclear one; empty where there are runs enough."""
+    if math.isnan(found.runs_for_1_pct) or not found.more_runs:
+        return ""
+    return f"{number(found.more_runs, 0)} more runs" if math.isfinite(found.more_runs) else f"> {MOST_RUNS:,} runs"
 
 
 def repetitions(rows: list[Row]) -> str:

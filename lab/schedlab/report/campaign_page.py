@@ -100,8 +100,8 @@ def _verdicts(summary: Summary) -> Markup:
                 (MIXED, "better at some loads and worse at others"),
                 (verdict.MORE, "more"),
                 (verdict.LESS, "less"),
-                (verdict.SAME, "no difference found"),
-                (verdict.OPEN, "open"),
+                (verdict.SAME, f"the same within {number(summary.negligible_pct, 1)} %"),
+                (verdict.UNCLEAR, "unclear"),
                 (verdict.NOISE, "within what the default differs from itself"),
                 (verdict.UNKNOWN, "too few repetitions to say"),
             )
@@ -153,7 +153,7 @@ def _cell(measure: Measure, label: str) -> Markup:
     text = element("b", WORDS[word].long if word in WORDS else "better and worse")
     span: object = join(spans, " to ")
     if word == verdict.SAME:
-        span = f"smaller than {number(measure.smaller_than_pct(label), 1)} %"
+        span = f"within {number(measure.smaller_than_pct(label), 1)} %"
     return element("td", text, where, Markup("<br>"), element("small", span), class_=tables.style(word))
 
 
@@ -206,10 +206,10 @@ def _method(summary: Summary) -> Markup:
         "± and ranges are 95 % intervals: bias-corrected and accelerated bootstrap over repetitions.",
         pairing,
         "Percentiles are those of the merged histograms of all repetitions, to 0.1 %; percentiles are never averaged.",
-        "“No difference found” does not say that there is none, but how large one could still be.",
-        f"A claim (better, worse, more, less) needs {verdict.FEWEST} repetitions, an interval that excludes zero, and "
+        f"“Same”: no difference is above {number(summary.negligible_pct, 1)} %, and so large one could still be.",
+        f"A claim (better, worse, more, less) needs {verdict.FEWEST} repetitions, an interval wholly beyond that, and "
         f"p below {verdict.ALPHA} after Holm's adjustment over all {summary.tested} comparisons of the first tables "
-        f"({summary.tested_others} of the details, for themselves). Open: only the interval excludes zero.",
+        f"({summary.tested_others} of the details, for themselves). Unclear: the interval is too wide, or p too large.",
         "Quantile tables use the (n+1)p rule.",
     ]
     reading = element("ul", *[element("li", line) for line in lines])

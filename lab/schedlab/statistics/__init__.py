@@ -16,6 +16,7 @@ oneway                independent groups: analysis of variance and all pairs
 blocks                randomised blocks: paired t, two-way analysis of variance
 multiple_comparisons  Tukey's and Dunnett's methods
 stability             noise floor of the A/A control, and drift
+negligible            how small a difference is none
 verdict               better, worse or neither, and Holm's adjustment
 comparison            all that is said about a pair of schedulers
 rows                  a line of any table, and how a group's samples become its rows

@@ -8,6 +8,7 @@ from schedlab.statistics import design
 from schedlab.statistics.blocks import paired_t
 from schedlab.statistics.effect import NO_EFFECT, Effect, hedges
 from schedlab.statistics.estimates import Change, no_change
+from schedlab.statistics.negligible import NEGLIGIBLE_PCT
 from schedlab.statistics.oneway import TUKEY_KRAMER, oneway
 from schedlab.statistics.runs import Runs
 from schedlab.statistics.verdict import FEWEST, bound_pct, verdict
@@ -36,11 +37,12 @@ class Comparison:
     p_dunnett: float = math.nan  # over all comparisons of this cell with the reference; headlines only
     p_adjusted: float = math.nan  # over all cells of the report: Holm's, within the headlines or within the rest
     floor_pct: float = 0.0  # noise floor: how far the default differed from itself
+    negligible_pct: float = NEGLIGIBLE_PCT
     note: str = ""
 
     @property
     def verdict(self) -> str:
-        return verdict(self.change, self.better, self.p_adjusted, self.floor_pct)
+        return verdict(self.change, self.better, self.p_adjusted, self.floor_pct, self.negligible_pct)
 
     @property
     def smaller_than_pct(self) -> float:

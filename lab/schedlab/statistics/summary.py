@@ -15,10 +15,11 @@ from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import EJECTED, FAILED, OK, VOID, Record
 from schedlab.statistics import design
 from schedlab.statistics.estimates import Change, changes
+from schedlab.statistics.negligible import NEGLIGIBLE_PCT
 from schedlab.statistics.rows import Row, rows_of
 from schedlab.statistics.samples import MEAN, Group, Scalars, groups
 from schedlab.statistics.stability import Noise, floors_pct, noise
-from schedlab.statistics.verdict import CLAIMS, NOISE, OPEN, SAME, UNKNOWN, holm
+from schedlab.statistics.verdict import CLAIMS, NOISE, SAME, UNCLEAR, UNKNOWN, holm
 
 # The statistics of a distribution that are shown first: the median, and the tail that people notice.
 _SHOWN = {"p50", "p99"}
@@ -28,7 +29,7 @@ _MOST_HEADLINES = 3
 
 MIXED = "mixed"
 # Where no load carries a claim: the first of these that a load has.
-_WEAKER = [OPEN, NOISE, SAME]
+_WEAKER = [UNCLEAR, NOISE, SAME]
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Summary:
     tested: int = 0  # comparisons of headlines with a p: what Holm's adjustment of each is over
     tested_others: int = 0  # the same of all other metrics and statistics
     noise: Noise | None = None  # of the A/A control, over the headlines
+    negligible_pct: float = NEGLIGIBLE_PCT
 
     @property
     def reference(self) -> str:
@@ -69,7 +71,8 @@ class Summary:
         return [row for row in self.rows if row.headline]
 
 
-def summarise(manifest: Manifest, found: dict[str, Record]) -> Summary:
+def summarise(manifest: Manifest, found: dict[str, Record], negligible_pct: float = NEGLIGIBLE_PCT) -> Summary:
+    """Differences up to `negligible_pct` are none."""
     everything = list(groups(manifest, found))
     headlines = _headlines(manifest, everything)
     planned = design.of_place(manifest.data["place"])
@@ -78,7 +81,7 @@ def summarise(manifest: Manifest, found: dict[str, Record]) -> Summary:
     )
     rows = [row for found_in_group in by_group for row in found_in_group]
     floors = floors_pct((row.measure, row.control) for row in rows)
-    rows = _revised(rows, lambda row, c: {"floor_pct": floors.get(row.measure, 0.0)})
+    rows = _revised(rows, lambda row, c: {"floor_pct": floors.get(row.measure, 0.0), "negligible_pct": negligible_pct})
     rows, tested = _adjusted(rows, True)
     rows, tested_others = _adjusted(rows, False)
     drifts, ends = _drifts(manifest, found)
@@ -93,6 +96,7 @@ def summarise(manifest: Manifest, found: dict[str, Record]) -> Summary:
         tested,
         tested_others,
         shown,
+        negligible_pct,
     )
 
 

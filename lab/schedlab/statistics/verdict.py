@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The verdict on a change.
 
-A claim needs three things: repetitions enough to trust its interval, an interval that excludes zero, and a p below 5 %
-after Holm's adjustment over all comparisons of the report. On a real kernel the change must also exceed what the
-default scheduler differs from itself.
+A claim needs three things: repetitions enough to trust its interval, an interval that lies wholly beyond what is
+negligible, and a p below 5 % after Holm's adjustment over all comparisons of the report. On a real kernel the change
+must also exceed what the default scheduler differs from itself. Two schedulers are the same where the whole interval
+lies within what is negligible. Everything else is unclear.
 """
 
 import math
@@ -12,20 +13,19 @@ import numpy as np
 
 from schedlab.statistics.bootstrap import NONE
 from schedlab.statistics.estimates import Change
+from schedlab.statistics.negligible import NEGLIGIBLE_PCT
 
 BETTER = "better"
 WORSE = "worse"
 MORE = "more"
 LESS = "less"
-SAME = "no difference found"
-OPEN = "open"
+SAME = "same"
+UNCLEAR = "unclear"
 NOISE = "within noise"
 UNKNOWN = "unknown"
 CLAIMS = {BETTER, WORSE, MORE, LESS}
 # Below this the bootstrap's interval is far too narrow to carry a claim.
 FEWEST = 5
-# A simulator shows differences that nobody could notice, and that its costs do not warrant.
-NEGLIGIBLE_PCT = 0.1
 ALPHA = 0.05
 
 
@@ -40,16 +40,24 @@ def holm(p: list[float]) -> list[float]:
     return adjusted.tolist()
 
 
-def verdict(change: Change, better: str, p_adjusted: float = math.nan, floor_pct: float = 0.0) -> str:
+def verdict(
+    change: Change,
+    better: str,
+    p_adjusted: float = math.nan,
+    floor_pct: float = 0.0,
+    negligible_pct: float = NEGLIGIBLE_PCT,
+) -> str:
     """Without a p (nothing spreads) the interval alone decides. `floor_pct`: the noise floor of the A/A control."""
     if change.interval.method == NONE or change.n < FEWEST:
         return UNKNOWN
-    if change.interval.low <= 0 <= change.interval.high or bound_pct(change) <= NEGLIGIBLE_PCT:
+    if bound_pct(change) <= negligible_pct:
         return SAME
+    if max(change.interval.low, -change.interval.high) <= negligible_pct:
+        return UNCLEAR
     if abs(change.pct) <= floor_pct:
         return NOISE
     if p_adjusted >= ALPHA:
-        return OPEN
+        return UNCLEAR
     grew = change.pct > 0
     if not better:
         return MORE if grew else LESS

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Published studies, run again: their experiments, their claims, and how well ours agree.
 
-Imports: campaign, catalogue, collect, export, format.
+Imports: campaign, catalogue, collect, export, format, statistics.
 
 study_file      a study's file: experiments with our schedulers, workloads and machines
 published       the published claims

@@ -8,9 +8,9 @@ difference here is smaller, or too uncertain, is no call: its sign would be that
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from schedlab.statistics.negligible import NEGLIGIBLE_PCT
 from schedlab.studies.score import Reproduction
 
-NEGLIGIBLE_PCT = 1.0
 AGREES, CONTRADICTED, NO_CALL, UNMEASURED = "agrees", "contradicted", "no call", "not measured"
 
 

@@ -12,7 +12,7 @@ from schedlab.statistics import design
 from schedlab.statistics.bootstrap import CONSTANT
 from schedlab.statistics.design import MOST_RUNS
 from schedlab.statistics.summary import Summary
-from schedlab.statistics.verdict import ALPHA, CLAIMS, FEWEST, NOISE, OPEN, SAME
+from schedlab.statistics.verdict import ALPHA, CLAIMS, FEWEST, NOISE, SAME, UNCLEAR
 
 _ONE_REPETITION = {design.SEEDS: "seed", design.BLOCKS: "block"}
 
@@ -49,15 +49,19 @@ def _legend(summary: Summary) -> list[str]:
     if CONSTANT in [v.interval.method for row in rows for v in row.values.values()]:
         text.append("Values without ± came out the same every time, to the digits shown.")
     words = {c.verdict for row in rows for c in row.against.values()}
-    if summary.tested and words & (CLAIMS | {OPEN, NOISE}):
+    if summary.tested and words & (CLAIMS | {UNCLEAR, NOISE}):
         methods = sorted({c.method for row in rows for c in row.against.values() if not math.isnan(c.p)})
         text.append(f"p: {', '.join(methods)}; Holm's adjustment over all {summary.tested} comparisons.")
     if any(math.isnan(c.p) and c.verdict in CLAIMS for row in rows for c in row.against.values()):
         text.append("Changes without p were the same in every repetition.")
+    negligible = f"{number(summary.negligible_pct, 1)} %"
     if SAME in words:
-        text.append("no difference: none found, and one as large as the figure is ruled out at 95 %.")
-    if OPEN in words:
-        text.append(f"open: the interval excludes zero, but p over all comparisons is not below {ALPHA}.")
+        text.append(f"same: no difference above {negligible}; one as large as the figure is ruled out at 95 %.")
+    if UNCLEAR in words:
+        text.append(
+            f"unclear: the interval reaches below {negligible}, or p over all comparisons is not below {ALPHA}; "
+            "beside it the runs to add to see 1 %."
+        )
     if NOISE in words:
         text.append("within noise: the default differs as much from itself.")
     return text
@@ -69,7 +73,7 @@ def _advice(summary: Summary) -> list[str]:
         (c, row)
         for row in summary.headlines()
         for c in row.against.values()
-        if c.verdict in (SAME, OPEN) and not math.isnan(c.runs_for_1_pct) and c.more_runs
+        if c.verdict == UNCLEAR and not math.isnan(c.runs_for_1_pct) and c.more_runs
     ]
     if not undecided:
         return []

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from schedlab.catalogue.metrics import metric, sort_key
 from schedlab.format.numbers import decimals, interval, number, p_value, percent, scale, spread
-from schedlab.format.sentences import WORDS, machine_name
+from schedlab.format.sentences import WORDS, machine_name, runs_needed, same_within
 from schedlab.statistics import verdict
 from schedlab.statistics.comparison import Comparison
 from schedlab.statistics.estimates import Change, Value
@@ -52,7 +52,7 @@ def _comparison(found: Comparison | None) -> Text:
     word = found.verdict
     words = WORDS[word]
     if word == verdict.SAME:
-        return Text(f"{words.short}, < {number(found.smaller_than_pct, 1)} %", style="dim")
+        return Text(same_within(found.smaller_than_pct), style="dim")
     style = _STYLE.get(words.tone, "")
     text = Text(percent(found.change.pct), style=style)
     text.append(interval(found.change.interval.low, found.change.interval.high), style="dim")
@@ -60,6 +60,8 @@ def _comparison(found: Comparison | None) -> Text:
         text.append(f" {p_value(found.p_adjusted)}", style="dim")
     if words.short:
         text.append(f" {words.short}", style=style or "dim")
+    if word == verdict.UNCLEAR and (runs := runs_needed(found)):
+        text.append(f", {runs}", style="dim")
     return text
 
 
