@@ -19,7 +19,8 @@ CFS = ["--idle-ms", NEVER]
         ("bfs", ["-o", "rules=424"], 150),
         ("bfs", ["-o", "rules=modern"], 150),
         # Balances now and then, so that CPUs stand idle meanwhile; its tunables can switch that off.
-        ("cfs", ["-o", "rules=2.6.31", *CFS], 150),
+        # Tasks that hop over an idle CPU go before one that stays (docs/checking.md).
+        ("cfs", ["-o", "rules=2.6.31", *CFS, "--starvation-ms", "10000"], 150),
         ("cfs", ["-o", "rules=2.6.32", *CFS], 150),
         ("cfs", ["-o", "rules=3.6", *CFS], 150),
         # The example that everybody copies: nothing is left out.
