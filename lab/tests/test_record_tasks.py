@@ -75,7 +75,7 @@ def test_who_waits_for_whom() -> None:
     ]
     assert steps(child) == [Run(5 * MS), Post(parent, True), Run(12 * MS), Post(parent, True), Run(MS)]
     assert recording.elapsed_ns == 24 * MS
-    assert (recording.voluntary, recording.involuntary, recording.interrupted) == (5, 0, 0)
+    assert (recording.voluntary, recording.involuntary, recording.interrupted) == (3, 0, 0)
     assert recording.remarks == []
 
 
@@ -100,7 +100,7 @@ def test_what_else_runs_is_left_out() -> None:
     recording = interrupted_by_a_kernel_thread().follow()
     (root,) = recording.tasks
     assert root.steps == [Run(4 * MS), Sleep(2 * MS), Run(MS)]
-    assert (recording.voluntary, recording.involuntary, recording.interrupted) == (2, 0, 1)
+    assert (recording.voluntary, recording.involuntary, recording.interrupted) == (1, 0, 1)
 
 
 def test_what_else_runs_sleeps_until_it_was_woken_by_whomever() -> None:
@@ -108,7 +108,7 @@ def test_what_else_runs_sleeps_until_it_was_woken_by_whomever() -> None:
     root, other = recording.tasks
     assert root.steps == [Run(4 * MS), Sleep(2 * MS), Run(MS)]
     assert other.steps == [Until(2 * MS), Run(MS), Until(6 * MS), Run(2 * MS)]
-    assert (recording.voluntary, recording.involuntary, recording.interrupted) == (4, 1, 0)
+    assert (recording.voluntary, recording.involuntary, recording.interrupted) == (3, 1, 0)
     other.comm = "kworker/1:2H"
     text = tomllib.loads(workload_file.text(recording, "t", "t"))
     described = {task["name"]: task for task in text["task"]}
@@ -159,7 +159,7 @@ def test_preemption_by_its_own_and_by_others() -> None:
     script.switch(4, 0, 10, "R", 99).switch(5, 0, 99, "S", 11)  # and then it was the child's turn
     script.switch(6, 0, 11, "R", 10).switch(7, 0, 10, "X", 11).switch(8, 0, 11, "Z", 0)
     recording = script.follow()
-    assert (recording.voluntary, recording.involuntary, recording.interrupted) == (2, 2, 1)
+    assert (recording.voluntary, recording.involuntary, recording.interrupted) == (0, 2, 1)
     assert [task.steps[-1] for task in recording.tasks] == [Run(3 * MS), Run(2 * MS)]
 
 

@@ -96,10 +96,13 @@ def test_the_watchdog_never_fires_beside_long_rotations(rules: str, tmp_path: Pa
 @pytest.mark.parametrize("rules", VERSIONS)
 @pytest.mark.parametrize("machine", ["desktop-4", "desktop-8-smt", "server-2x8-smt"])
 def test_affinities_and_cpus_that_come_and_go(rules: str, machine: str, tmp_path: Path) -> None:
-    """Between sockets and threads the published balance leaves CPUs idle for some ms: strict on one cache only."""
+    """Between sockets and threads the published balance leaves CPUs idle for some ms: strict on one cache only.
+
+    Tasks that move begin again in their best slots and keep expired ones waiting, until the floor of 8 s ends that.
+    """
     strict = machine == "desktop-4"
-    schedule = simulate(tmp_path, f"sd:rules={rules}", CHURN, 2, machine, "--hotplug", HOTPLUG, strict=strict)
-    assert schedule.record["metrics"]["starvation_max_us"] <= 1_500_000
+    schedule = simulate(tmp_path, f"sd:rules={rules}", CHURN, 20, machine, "--hotplug", HOTPLUG, strict=strict)
+    assert schedule.record["metrics"]["starvation_max_us"] <= 9_200_000
     assert len(schedule.tasks("hog")) == 6
 
 

@@ -211,13 +211,13 @@ class _Follower:
             else:
                 self.displaced[event.cpu] = event.prev
             return
-        self.voluntary += 1
         if event.ended:
             live.task.ended = True
             del self.live[event.prev]
             if live.task is self.task:
                 self.ended_at_ns = self.now_ns
             return
+        self.voluntary += 1
         live.blocked_at_ns = self.now_ns
         if live.early:
             self._unblock(live, live.early)

@@ -116,8 +116,9 @@ def nice(prio: int | None) -> int:
 class Recording:
     """A process tree from the start of its root until its end, with or without what else ran meanwhile.
 
-    `involuntary` counts preemptions after which another task of the tree ran, `interrupted` those by something outside
-    (a kernel thread, another program) that then gave the CPU back.
+    `voluntary` leaves out the switch that ends a task, which the task does not see. `involuntary` counts preemptions
+    after which another task of the tree ran, `interrupted` those by something outside (a kernel thread, another
+    program) that then gave the CPU back.
     """
 
     root: Task
