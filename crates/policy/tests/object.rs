@@ -157,7 +157,7 @@ fn headers_of_others_are_found_before_ours() {
     let out = dir.path().join("t.bpf.o");
     let error = policy::build(&source, &[], &out).unwrap_err().to_string();
     assert!(error.contains("'theirs.h' file not found"), "{error}");
-    policy::build(&source, &[theirs.clone()], &out).unwrap();
+    policy::build(&source, std::slice::from_ref(&theirs), &out).unwrap();
     // Theirs is taken where both have one.
     std::fs::write(theirs.join("scx.h"), "#error theirs\n").unwrap();
     assert!(policy::build(&source, &[theirs], &out).is_err());
