@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Probes of machines: a machine whose costs are known is found again from what it takes for them."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,9 +9,9 @@ import pytest
 
 from schedlab import checkout
 from schedlab.catalogue import machines
+from schedlab.catalogue.machine_file import Description, Topology, text
 from schedlab.cli.machine_costs import _topology
 from schedlab.errors import LabError
-from schedlab.probes.machine_file import Description, Topology, text
 from schedlab.probes.probe import CHECKS, INSTRUCTION, PROBES, Probe
 from schedlab.probes.solve import simulated, solve_all, with_ext
 
@@ -78,8 +79,6 @@ def test_what_is_written_is_a_machine(tmp_path: Path) -> None:
 
 
 def test_this_machine_has_a_topology() -> None:
-    import os
-
     found = _topology()
     assert found.sockets * found.llcs_per_socket * found.cores_per_llc * found.threads_per_core == os.cpu_count()
 

@@ -26,8 +26,13 @@ from schedlab.errors import InputError, unknown
 
 _TEXTS = {"on": [*PLACES], "tier": TIERS}
 _LISTS = {"schedulers": "schedulers", "workloads": "workload_names", "loads": "load", "machines": "machine_names"}
-_NUMBERS = ["repetitions", "seed_base"]
-_KEYS = [*_LISTS, *_TEXTS, *_NUMBERS, "api", "built_in", "params"]
+_PLAIN = {
+    "api": (str, "a release as a string"),
+    "built_in": (bool, "true or false"),
+    "repetitions": (int, "an integer"),
+    "seed_base": (int, "an integer"),
+}
+_KEYS = [*_LISTS, *_TEXTS, *_PLAIN, "params"]
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -47,19 +52,11 @@ def read(path: Path) -> dict[str, Any]:
             if data[key] not in allowed:
                 raise InputError(f"{path}: key '{key}': expected one of {', '.join(allowed)}, got {data[key]!r}")
             found["place" if key == "on" else key] = data[key]
-    if "api" in data:
-        if not isinstance(data["api"], str):
-            raise InputError(f"{path}: key 'api': expected a release as a string, got {data['api']!r}")
-        found["api"] = data["api"]
-    for key in _NUMBERS:
+    for key, (kind, expected) in _PLAIN.items():
         if key in data:
-            if type(data[key]) is not int:
-                raise InputError(f"{path}: key '{key}': expected an integer, got {data[key]!r}")
+            if type(data[key]) is not kind:
+                raise InputError(f"{path}: key '{key}': expected {expected}, got {data[key]!r}")
             found[key] = data[key]
-    if "built_in" in data:
-        if type(data["built_in"]) is not bool:
-            raise InputError(f"{path}: key 'built_in': expected true or false, got {data['built_in']!r}")
-        found["built_in"] = data["built_in"]
     if "params" in data:
         found["param"] = _params(path, data["params"])
     return found

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a workload's model does in the simulator, by kind of task, to be laid beside its profile."""
 
-import subprocess
 import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schedlab import checkout
+from schedlab import simulator
 from schedlab.capture import accounting, trace_file, workload_file
 from schedlab.capture.events import Switch
 from schedlab.capture.profile import Kind, kinds
@@ -17,7 +16,6 @@ from schedlab.capture.trace_file import Trace
 from schedlab.capture.workload_file import EXIT_NS
 from schedlab.catalogue import toml
 from schedlab.catalogue.schedulers import DEFAULT
-from schedlab.errors import LabError
 
 # A model agrees with its real tasks if each kind with so much of the CPU time is this near to what was measured.
 LARGE_PCT = 2
@@ -45,20 +43,13 @@ Row = tuple[str, Side | None, Side | None]
 
 def simulated(workload: Path, made: Mapping[str, Any], params: Mapping[str, str]) -> dict[str, Kind]:
     """The model's kinds of task at the profile's load, with the profile's parameters and `params` over them."""
-    runner = checkout.need_binary("schedlab-sim")
     with tempfile.TemporaryDirectory(prefix="schedlab-model-") as folder:
         # The kernel's accounts leave out how a task is taken apart at its end, so the model must not charge it either.
         exit_ns = 0 if made["method"] == accounting.METHOD else EXIT_NS
         at, out = workload_file.write_machine(Path(folder), made["cpus"], exit_ns=exit_ns), Path(folder, "trace")
-        command = [runner, "cell", "--scheduler", DEFAULT, "--workload", workload, "--load", made["load"]]
-        command += ["--machine", at, "--trace", out]
-        for name, value in {**_params(made), **params}.items():
-            command += ["--param", f"{name}={value}"]
-        done = subprocess.run(
-            [str(word) for word in command], capture_output=True, text=True, check=False, cwd=checkout.root()
-        )
-        if done.returncode:
-            raise LabError((done.stderr.strip().splitlines() or [f"{runner.name} failed"])[-1])
+        params = _params(made) | dict(params)
+        words = simulator.command(DEFAULT, workload, at, load=made["load"], params=params)
+        simulator.run([*words, "--trace", str(out)])
         return kinds(_tasks(trace_file.read(out)))
 
 

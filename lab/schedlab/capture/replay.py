@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Runs a recorded workload in the simulator and lays it beside the recording."""
 
-import json
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab import checkout
+from schedlab import simulator
 from schedlab.capture import workload_file as machines
 from schedlab.capture.tasks import Recording
 from schedlab.catalogue import toml
@@ -35,20 +33,13 @@ class Figure:
 
 def replay(recording: Recording, workload: Path, scheduler: str, machine: str | None = None) -> list[Figure]:
     """The figures of both; without a machine, one as large as that of the recording."""
-    runner = checkout.need_binary("schedlab-sim")
     if machine and toml.is_path(machine):
         machine = str(Path(machine).resolve())
     with tempfile.TemporaryDirectory(prefix="schedlab-replay-") as folder:
         if machine is None:
             notes = recording.notes
             machine = str(machines.write_machine(Path(folder), notes.get("cpus") or 1, notes.get("hz") or 250))
-        command = [str(runner), "cell", "--json", "--scheduler", scheduler, "--workload", str(workload)]
-        done = subprocess.run(
-            [*command, "--machine", machine], capture_output=True, text=True, check=False, cwd=checkout.root()
-        )
-    if done.returncode:
-        raise LabError((done.stderr.strip().splitlines() or [f"{runner.name} ended with status {done.returncode}"])[-1])
-    record = json.loads(done.stdout)
+        record = simulator.record(simulator.command(scheduler, workload, machine))
     if record["status"] != "ok":
         raise LabError(f"the replay {record['status']}: {record['reason']}")
     metrics = record["metrics"]

@@ -12,6 +12,7 @@ import textwrap
 from pathlib import Path
 
 from schedlab.capture.tasks import Affinity, Nice, Policy, Post, Recording, Run, Sleep, Start, Step, Task, Until, Wait
+from schedlab.catalogue import machine_file
 
 # Costs that the simulator adds by itself (crates/machine/src/costs.rs); recorded times contain them already.
 FORK_NS = 150_000
@@ -22,23 +23,6 @@ TIMER_SLACK_NS = 50_000
 _WIDTH = 120
 # A kernel thread of one CPU: ksoftirqd/3, kworker/3:1H. Those of unbound pools are called kworker/u8:1.
 _BOUND = re.compile(r"/(\d+)(?::|$)")
-
-
-_MACHINE = """\
-name = "recorded-on"
-title = "as many CPUs as the recording had, in one cache domain"
-source = "the recording"
-hz = {hz}
-
-[topology]
-sockets = 1
-llcs_per_socket = 1
-cores_per_llc = {cpus}
-threads_per_core = 1
-
-[costs]
-exit_ns = {exit_ns}
-"""
 
 
 def text(recording: Recording, name: str, command: str) -> str:
@@ -202,6 +186,14 @@ def _quoted(text: str) -> str:
 
 
 def write_machine(folder: Path, cpus: int | str, hz: int | str = 250, exit_ns: int = EXIT_NS) -> Path:
-    path = folder / "recorded-on.toml"
-    path.write_text(_MACHINE.format(cpus=cpus, hz=hz, exit_ns=exit_ns), encoding="utf-8")
+    machine = machine_file.Description(
+        name="recorded-on",
+        title="as many CPUs as the recording had, in one cache domain",
+        source="the recording",
+        hz=int(hz),
+        topology=machine_file.Topology(cores_per_llc=int(cpus)),
+        costs={"exit_ns": exit_ns},
+    )
+    path = folder / f"{machine.name}.toml"
+    path.write_text(machine_file.text(machine), encoding="utf-8")
     return path

@@ -3,10 +3,11 @@
 
 Imports: none.
 
-schedulers  a folder NAME with scx_NAME.bpf.c each, or a policy by its path
-workloads   a TOML file each, or rt-app's JSON
-machines    a TOML file each
-metrics     names for people, units, which way is better
-described   what schedlab-sim says of all four: how load levels count in CPUs, digests, titles
-toml        reads such a file and its keys
+schedulers    a folder NAME with scx_NAME.bpf.c each, or a policy by its path
+workloads     a TOML file each, or rt-app's JSON
+machines      a TOML file each
+machine_file  writes one
+metrics       names for people, units, which way is better
+described     what schedlab-sim says of all four: how load levels count in CPUs, digests, titles
+toml          reads such a file and its keys
 """

@@ -14,11 +14,11 @@ from rich.console import Console
 from schedlab import atomic, checkout
 from schedlab.campaign.cells import MEASURED
 from schedlab.campaign.request import request
+from schedlab.catalogue.machine_file import Description, Topology, text
 from schedlab.cli.compare import execute
 from schedlab.collect.records import Record
 from schedlab.errors import InputError, LabError
 from schedlab.export import results
-from schedlab.probes.machine_file import Description, Topology, text
 from schedlab.probes.probe import CHECKS, METRIC, PROBES, UNMEASURED, Probe
 from schedlab.probes.solve import simulated, solve_all
 

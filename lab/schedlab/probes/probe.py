@@ -20,8 +20,6 @@ INSTRUCTION = "policy_instruction_ps"
 # What it does is little, and counted.
 _TRIVIAL = "vtime"
 _SPIN = "./machines/probes/scx_spin.bpf.c"
-# These have a value for each distance between two CPUs; the probes know one.
-BY_DISTANCE = ("ipi_ns", "lock_transfer_ns", "refill_kib_ns")
 # What no probe tells apart from the rest, or has a place to tell.
 UNMEASURED = ("ipi_send_ns", "lock_hold_ns", "lock_transfer_ns", "disk_request_ns", "disk_kib_ns", "smt_speed_pct")
 

@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The cost with which the simulator takes as long for a probe as the machine did."""
 
-import json
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab import checkout
-from schedlab.catalogue import schedulers
-from schedlab.collect.records import parse
+from schedlab import simulator
+from schedlab.catalogue.machine_file import Description, text
 from schedlab.errors import LabError
-from schedlab.probes.machine_file import Description, text
 from schedlab.probes.probe import EXT_INSTRUCTIONS, INSTRUCTION, METRIC, Probe
 
 _PASSES = 6
@@ -60,9 +56,12 @@ def with_ext(machine: Description) -> Description:
 
 
 def _solve(probe: Probe, measured: Sequence[float], machine: Description) -> Found:
-    value, reached = _cost(probe, sum(measured) / len(measured), machine)
-    ends = sorted(_cost(probe, end, machine)[0] for end in {min(measured), max(measured)})
-    return Found(value, ends[0], ends[-1], reached)
+    mean = sum(measured) / len(measured)
+    # Where all runs took as long, there is one to solve.
+    costs = {target: _cost(probe, target, machine) for target in {mean, min(measured), max(measured)}}
+    value, reached = costs[mean]
+    ends = sorted((costs[min(measured)][0], costs[max(measured)][0]))
+    return Found(value, *ends, reached)
 
 
 def _cost(probe: Probe, target: float, machine: Description) -> tuple[int, float]:
@@ -87,16 +86,5 @@ def simulated(probe: Probe, machine: Description) -> float:
     with tempfile.TemporaryDirectory(prefix="schedlab-probe-") as folder:
         file = Path(folder, f"{machine.name}.toml")
         file.write_text(text(machine), encoding="utf-8")
-        name, _, tunables = probe.scheduler.partition(":")
-        path = schedulers.find(name).path or name
-        command = [str(checkout.need_binary("schedlab-sim")), "cell", "--json"]
-        command += ["--scheduler", f"{path}:{tunables}".removesuffix(":"), "--workload", str(probe.path)]
-        command += ["--machine", str(file), "--load", str(probe.load)]
-        for key, value in probe.params.items():
-            command += ["--param", f"{key}={value}"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=checkout.root())
-    if done.returncode:
-        raise LabError(f"{probe.name}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
-    data = json.loads(done.stdout)
-    record = parse(data, data["id"])
-    return record.metrics[METRIC]
+        words = simulator.command(probe.scheduler, probe.path, file, load=probe.load, params=probe.params)
+        return simulator.record(words)["metrics"][METRIC]

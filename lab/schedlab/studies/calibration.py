@@ -4,13 +4,11 @@
 Only the baseline's numbers go in: what the other schedulers then do is a prediction.
 """
 
-import json
-import subprocess
 from dataclasses import dataclass
 
 import numpy as np
 
-from schedlab import checkout
+from schedlab import simulator
 from schedlab.campaign import arms
 from schedlab.catalogue import machines, schedulers, workloads
 from schedlab.errors import LabError
@@ -57,24 +55,17 @@ def measure(experiment: Experiment, machine: str, load: int, params: dict[str, i
     wanted = experiment.calibration
     assert wanted is not None
     arm = arms.parse(experiment.schedulers[wanted.scheduler], "sim", experiment.built_in)[0]
-    command = [
-        str(checkout.need_binary("schedlab-sim")),
-        "cell",
-        "--json",
-        *("--scheduler", schedulers.written(arm.scheduler.path, arm.tunables)),
-        *(["--built-in"] if arm.built_in else []),
-        *("--workload", str(workloads.find(experiment.workload).path)),
-        *("--machine", str(machines.find(machine).path)),
-        *("--load", str(load)),
-    ]
-    for key, value in (experiment.params_on(machine) | params).items():
-        command += ["--param", f"{key}={value}"]
+    words = simulator.command(
+        schedulers.written(arm.scheduler.path, arm.tunables),
+        workloads.find(experiment.workload).path,
+        machines.find(machine).path,
+        load=load,
+        params=experiment.params_on(machine) | params,
+        built_in=arm.built_in,
+    )
     values = []
     for seed in range(1, _SEEDS + 1):
-        done = subprocess.run([*command, "--seed", str(seed)], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise LabError(f"{' '.join(command)}: {done.stderr.strip().splitlines()[-1:]}")
-        record = json.loads(done.stdout)
+        record = simulator.record([*words, "--seed", str(seed)])
         values.append(sum(_value(record, name) for name in experiment.metrics[wanted.metric]))
     return float(np.mean(values))
 

@@ -13,12 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from schedlab import checkout
+from schedlab import simulator
 from schedlab.catalogue.schedulers import written
 from schedlab.errors import LabError
-
-RUNNER = "schedlab-sim"
-
 
 _LINE = re.compile(
     r"\s*(?P<comm>.*)-(?P<pid>\d+)\s+\[(?P<cpu>\d+)\] \S+ (?P<s>\d+)\.(?P<ns>\d{9}): (?P<name>\w+): (?P<rest>.*)"
@@ -43,23 +40,17 @@ class Traced:
     api: str | None = None  # of the cell
 
     def command(self, trace: str) -> list[str]:
-        command = [
-            str(checkout.need_binary(RUNNER)),
-            "cell",
-            *("--scheduler", written(self.scheduler, self.tunables)),
-            *("--workload", str(self.workload)),
-            *("--machine", str(self.machine)),
-            *("--load", str(self.load)),
-            *("--seed", str(self.seed)),
-            *("--trace", trace),
-        ]
-        if self.built_in:
-            command.append("--built-in")
-        if self.api:
-            command += ["--api", self.api]
-        for key, value in self.params.items():
-            command += ["--param", f"{key}={value}"]
-        return command
+        words = simulator.command(
+            written(self.scheduler, self.tunables),
+            self.workload,
+            self.machine,
+            load=self.load,
+            seed=self.seed,
+            params=self.params,
+            built_in=self.built_in,
+            api=self.api,
+        )
+        return [*words, "--trace", trace]
 
 
 @contextmanager
