@@ -13,7 +13,7 @@
 //! | `view` | what they see of tasks and machine through pointers |
 //! | `world`, `inlines` | what executing code reads without a call |
 //! | `model` | what all of it asks of the model |
-//! | `prepared`, `filled` | what an object's own program set up before that
+//! | `prepared`, `filled` | what an object's own program set up before that |
 //! | `program` | a policy's object, linked against all of it and translated |
 //! | `execution` | how its code is executed |
 //! | `release` | whose interface it is |

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use cell::Status;
-use kernel::{Execution, Hotplug, Options, Release};
+use kernel::{Execution, Hotplug, Options, Outcome, Release};
 use policy::set_up::{Bytes, Entry, Map, Run};
 use policy::{Object, SetUp};
 
@@ -99,6 +99,14 @@ fn run(set_up: SetUp, execution: Execution) -> Result<(Status, String, u64), Str
     Ok((done.status, done.reason, done.trace_hash))
 }
 
+/// One task for a moment, on so many CPUs.
+fn once(object: &Object, cpus: u32) -> anyhow::Result<Outcome> {
+    let program = kernel::link(object, Execution::Interpreted, Release::default()).unwrap();
+    let plan = plan(vec![sleepers(1, MS, MS)], for_ms(1));
+    let (machine, tunables) = (costly(cpus), BTreeMap::new());
+    kernel::simulate(&machine, plan, &program, "x", &tunables, Options::default())
+}
+
 #[test]
 fn all_of_it_is_there_at_every_load_in_every_execution() {
     let runs = Execution::ALL.map(|how| run(set_up(&object()), how).unwrap());
@@ -187,19 +195,8 @@ fn what_does_not_fit_is_said() {
     }
     let mut object = object();
     object.set_up = Some((set_up(&object), Some(4)));
-    let program = kernel::link(&object, Execution::Interpreted, Release::default()).unwrap();
-    let plan = plan(vec![sleepers(1, MS, MS)], for_ms(1));
-    let tunables = BTreeMap::new();
-    let error = kernel::simulate(
-        &costly(2),
-        plan,
-        &program,
-        "x",
-        &tunables,
-        Options::default(),
-    );
     assert_eq!(
-        error.err().unwrap().to_string(),
+        once(&object, 2).err().unwrap().to_string(),
         "carried: its program set it up for 4 CPUs, and the machine has 2: take a snapshot with --cpus 2"
     );
 }
@@ -210,17 +207,9 @@ fn values_of_a_user_s_own_are_enough_for_some() {
     let mut object = object();
     let values = policy::values::read(&object.elf, text, "mine.toml").unwrap();
     object.set_up = Some((values, None));
-    let program = kernel::link(&object, Execution::Interpreted, Release::default()).unwrap();
-    let plan = plan(vec![sleepers(1, MS, MS)], for_ms(1));
-    let tunables = BTreeMap::new();
-    let done = kernel::simulate(
-        &costly(1),
-        plan,
-        &program,
-        "x",
-        &tunables,
-        Options::default(),
-    );
     // Of constants and variables it does not complain.
-    assert_eq!(done.unwrap().reason, "scx_bpf_error (maps were not filled)");
+    assert_eq!(
+        once(&object, 1).unwrap().reason,
+        "scx_bpf_error (maps were not filled)"
+    );
 }

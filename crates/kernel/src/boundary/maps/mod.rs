@@ -28,6 +28,7 @@ use super::shown::{Shown, Types};
 use crate::consts::{E2BIG, EEXIST, EINVAL, ENOENT};
 use crate::ids::{Id, TaskId};
 use hash::NO_EXIST;
+use queue::Queue;
 use ring::Ring;
 use store::{Map, Store};
 use timer::PolicyTimer;
@@ -214,16 +215,11 @@ impl Maps {
     /// # Safety
     /// The value is readable for as many bytes as the map's have.
     pub unsafe fn push(&mut self, map: MapPointer, value: *const u8, flags: u64) -> i64 {
-        let Some(Map {
-            value_bytes,
-            store: Store::Queue(queue),
-            ..
-        }) = self.index(map).map(|index| &mut self.all[index])
-        else {
+        let Some((queue, bytes)) = self.queue(map) else {
             return i64::from(EINVAL);
         };
         // SAFETY: the caller's promise.
-        let value = unsafe { std::slice::from_raw_parts(value, *value_bytes) };
+        let value = unsafe { std::slice::from_raw_parts(value, bytes) };
         queue.push(value, flags).map_or_else(i64::from, |()| 0)
     }
 
@@ -232,18 +228,13 @@ impl Maps {
     /// # Safety
     /// The value is writable for as many bytes as the map's have.
     pub unsafe fn next(&mut self, map: MapPointer, value: *mut u8, stays: bool) -> i64 {
-        let Some(Map {
-            value_bytes,
-            store: Store::Queue(queue),
-            ..
-        }) = self.index(map).map(|index| &mut self.all[index])
-        else {
+        let Some((queue, bytes)) = self.queue(map) else {
             return i64::from(EINVAL);
         };
         match queue.peek() {
             Ok(next) => {
                 // SAFETY: the caller's promise.
-                unsafe { std::ptr::copy(next.as_ptr(), value, *value_bytes) };
+                unsafe { std::ptr::copy(next.as_ptr(), value, bytes) };
                 if !stays {
                     queue.drop_next();
                 }
@@ -251,9 +242,19 @@ impl Maps {
             }
             Err(error) => {
                 // SAFETY: the caller's promise.
-                unsafe { std::ptr::write_bytes(value, 0, *value_bytes) };
+                unsafe { std::ptr::write_bytes(value, 0, bytes) };
                 i64::from(error)
             }
+        }
+    }
+
+    /// A queue or a stack, and how many bytes its values have.
+    fn queue(&mut self, map: MapPointer) -> Option<(&mut Queue, usize)> {
+        let index = self.index(map)?;
+        let map = &mut self.all[index];
+        match &mut map.store {
+            Store::Queue(queue) => Some((queue, map.value_bytes)),
+            _ => None,
         }
     }
 
