@@ -71,7 +71,10 @@ impl Sim<'_> {
         self.exit_policy();
         self.observers.flush();
         self.heed_complaint();
-        let measured = (self.observers).measured(&self.plan, self.clock.now_ns);
+        let measured = {
+            let elapsed_ns = self.clock.now_ns - self.clock.start_ns;
+            (self.observers).measured(&self.plan, elapsed_ns)
+        };
         let missing = (self.plan.promises.iter()).find(|name| !measured.has(name));
         let mut exit = self.end.exit().cloned();
         if exit.is_none()

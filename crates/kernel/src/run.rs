@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A run: the loop over events, from the start signal to the end.
 
-use std::rc::Rc;
-
 use workload::plan::{End, Start};
 
 use crate::boundary::{self, Callback};
@@ -107,7 +105,6 @@ impl Sim<'_> {
 
     /// The policy's initialisation, the tasks that exist already, and the start signal.
     fn boot(&mut self) {
-        let plan = Rc::clone(&self.plan);
         self.clock.begin_operation(CpuId(0), 0);
         self.run_programs();
         if let Some(code) = self.call(Callback::Init, [])
@@ -118,8 +115,7 @@ impl Sim<'_> {
         self.init_cgroup();
         let mut next_cpu = CpuId(0);
         for task in self.tasks.ids() {
-            let group = self.tasks[task].group as usize;
-            if plan.groups[group].start == Start::Signal && !self.end.broken_off() {
+            if self.is_there_at_boot(task) && !self.end.broken_off() {
                 self.born(task, IDLE);
                 self.place_at_boot(task, &mut next_cpu);
                 self.init_task(task, false);
@@ -150,11 +146,10 @@ impl Sim<'_> {
         if let Some(audit_ns) = self.limits.audit_ns {
             self.clock.post(audit_ns, Event::Audit);
         }
-        if let End::After { ns } = plan.end {
-            self.clock.post(ns, Event::End);
+        match self.runner {
+            Some(_) => self.set_out(),
+            None => self.begin(),
         }
-        self.schedule_lockup_looks();
-        self.script_hotplug();
         for task in self.tasks.ids() {
             if self.tasks[task].state == State::Blocked && !self.end.broken_off() {
                 let cpu = self.tasks[task].cpu;
@@ -163,7 +158,29 @@ impl Sim<'_> {
                 self.end_op();
             }
         }
-        self.check_end();
+        if self.runner.is_none() {
+            self.check_end();
+        }
+    }
+
+    /// Whether a task exists before anything runs; where there is a runner, it starts the others.
+    fn is_there_at_boot(&self, task: TaskId) -> bool {
+        let group = self.tasks[task].group as usize;
+        match &self.runner {
+            Some(runner) => runner.id == task,
+            None => self.plan.groups[group].start == Start::Signal,
+        }
+    }
+
+    /// The start signal: the workload's time counts from here.
+    pub(crate) fn begin(&mut self) {
+        let start_ns = self.clock.at_ns;
+        self.clock.start_ns = start_ns;
+        if let End::After { ns } = self.plan.end {
+            self.clock.post(start_ns + ns, Event::End);
+        }
+        self.schedule_lockup_looks();
+        self.script_hotplug();
     }
 
     /// Initial places: one task a CPU in turn, within what each may use.

@@ -10,6 +10,7 @@
 //! | `tasks`, `groups` | what the kernel knows of tasks, and who lives |
 //! | `boundary`, `loaded` | the policy, what it sees, its maps and requests |
 //! | `queues`, `futexes`, `disk` | what programs talk through and sleep on |
+//! | `runner` | the task that starts the others, on machines that have one |
 //! | `observers` | trace, metrics and checkers, which are told what happens and touch nothing |
 //! | `end` | whether and why it is over |
 //!
@@ -36,6 +37,7 @@ use crate::task::{Groups, Task, pid_of};
 use crate::world::disk::Disk;
 use crate::world::futexes::Futexes;
 use crate::world::queues::Queues;
+use crate::world::runner::Runner;
 
 pub struct Sim<'a> {
     pub(crate) machine: Hardware,
@@ -51,6 +53,7 @@ pub struct Sim<'a> {
     pub(crate) queues: Queues,
     pub(crate) futexes: Futexes,
     pub(crate) disk: Disk,
+    pub(crate) runner: Option<Runner>,
     pub(crate) observers: Observers,
     pub(crate) end: End,
 }
@@ -73,7 +76,16 @@ impl<'a> Sim<'a> {
         Self: Kernel,
     {
         let cpus = machine.cpus();
+        let plan = if machine.costs.has_runner() {
+            Runner::join(plan)
+        } else {
+            plan
+        };
         let (tasks, groups) = Groups::of(&plan);
+        let runner = machine
+            .costs
+            .has_runner()
+            .then(|| Runner::new(&plan, &groups));
         anyhow::ensure!(
             tasks.len() + 2 < MAX_SUBJECTS,
             "the workload has {} tasks; at most {} are possible",
@@ -102,9 +114,10 @@ impl<'a> Sim<'a> {
             groups,
             boundary,
             loaded,
-            queues: Queues::new(&plan, &hardware.topology),
+            queues: Queues::new(&plan, &hardware.topology, hardware.costs.warm_messages),
             futexes: Futexes::new(&plan),
             disk: Disk::default(),
+            runner,
             observers,
             end: End::default(),
             machine: hardware,

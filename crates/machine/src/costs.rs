@@ -45,6 +45,9 @@ pub struct Costs {
     pub socket_ns: u64,
     /// The same for TCP over loopback.
     pub tcp_ns: u64,
+    /// Taking or giving back a socket message's memory while a CPU has none, or all, of so many pieces at hand.
+    pub cold_message_ns: u64,
+    pub warm_messages: u64,
     /// Copying one kibibyte through a pipe or socket.
     pub copy_kib_ns: u64,
     /// Late wake-up of sleeps and timers of ordinary tasks (the kernel's timer slack).
@@ -59,11 +62,16 @@ pub struct Costs {
     pub disk_link_kib_ns: u64,
     /// The kernel's own work for one kibibyte that a task waits for the disk to have.
     pub disk_cpu_kib_ns: u64,
+    /// A fork, for the parent, and what the new process does before its program.
     pub fork_ns: u64,
+    pub child_ns: u64,
     pub exec_ns: u64,
     pub exit_ns: u64,
     /// Starting a thread instead of a process, and ending it.
     pub thread_ns: u64,
+    /// What a task of the workload takes from its birth until it waits for the start signal, where a runner forks it. 0:
+    /// there is no runner, and all tasks begin at once.
+    pub runner_task_ns: u64,
     /// One native instruction of the policy's code, or of the kernel's on its behalf.
     pub policy_instruction_ps: u64,
     /// How long a queue's lock is held for one operation: base, and per doubling of the queue's length.
@@ -100,6 +108,8 @@ impl Default for Costs {
             syscall_ns: 300,
             socket_ns: 550,
             tcp_ns: 3_000,
+            cold_message_ns: 0,
+            warm_messages: 0,
             copy_kib_ns: 10,
             timer_slack_ns: 50_000,
             disk_request_ns: 50_000,
@@ -108,9 +118,11 @@ impl Default for Costs {
             disk_link_kib_ns: 0,
             disk_cpu_kib_ns: 1_700,
             fork_ns: 150_000,
+            child_ns: 0,
             exec_ns: 500_000,
             exit_ns: 100_000,
             thread_ns: 10_000,
+            runner_task_ns: 0,
             policy_instruction_ps: 300,
             lock_hold_ns: 100,
             lock_hold_log_ns: 20,
@@ -125,6 +137,11 @@ impl Default for Costs {
 }
 
 impl Costs {
+    /// Whether tasks are started by a task, as real ones are.
+    pub fn has_runner(&self) -> bool {
+        self.runner_task_ns > 0
+    }
+
     /// Leaving the state of a core that has idled for so long: of all that pay, the deepest, as if its governor had known.
     pub fn idle_exit_after(&self, idle_ns: u64) -> u64 {
         self.idle_states

@@ -138,6 +138,7 @@ pub fn run(
     record.cost = Cost {
         wall_s: started.elapsed().as_secs_f64(),
         events: outcome.events,
+        ..Cost::default()
     };
     Ok((record, outcome))
 }

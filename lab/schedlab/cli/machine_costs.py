@@ -19,8 +19,8 @@ from schedlab.cli.compare import execute
 from schedlab.collect.records import Record
 from schedlab.errors import InputError, LabError
 from schedlab.export import results
-from schedlab.probes.probe import CHECKS, METRIC, PROBES, UNMEASURED, Probe
-from schedlab.probes.solve import simulated, solve_all
+from schedlab.probes.probe import CHECKS, ENDS, METRIC, PROBES, UNMEASURED, Probe
+from schedlab.probes.solve import simulated, solve_all, with_start
 
 NAME = "machine"  # in the place of a workload's
 
@@ -36,7 +36,8 @@ def measure(options: argparse.Namespace) -> int:
     folder = checkout.root() / "results" / f"probes-{options.on}-{tier or ''}-{cpus}".replace("--", "-")
     probes = [probe for probe in PROBES if cpus >= probe.least_cpus]
     measured, checks = ([_run(probe, options, tier, cpus, folder) for probe in some] for some in (probes, CHECKS))
-    machine = _described(output.stem, options.on, tier, cpus, measured[0][1])
+    machine = _described(output.stem, options.on, tier, cpus, measured[0][1][0])
+    machine = with_start(machine, [record.cost for record in measured[probes.index(ENDS)][1]])
     machine, rows = solve_all({probe: values for probe, (values, _) in zip(probes, measured, strict=True)}, machine)
     output.parent.mkdir(parents=True, exist_ok=True)
     atomic.write(output, text(machine))
@@ -54,8 +55,8 @@ def measure(options: argparse.Namespace) -> int:
 
 def _run(
     probe: Probe, options: argparse.Namespace, tier: str | None, cpus: int, folder: Path
-) -> tuple[list[float], Record]:
-    """Its values, one a repetition. Each probe has a folder of its own, so that the same command resumes."""
+) -> tuple[list[float], list[Record]]:
+    """Its values, one a repetition, and all its records. In a folder of its own, so that the same command resumes."""
     asked = request(
         probe.scheduler,
         workload_names=str(probe.path),
@@ -76,7 +77,7 @@ def _run(
     values = [row["value"] for row in rows if row["metric"] == METRIC and row["role"] == MEASURED]
     if len(values) < options.repetitions:
         raise LabError(f"{probe.name}: {len(values)} of {options.repetitions} runs")
-    return values, next(iter(found.values()))
+    return values, list(found.values())
 
 
 def _described(name: str, place: str, tier: str | None, cpus: int, record: Record) -> Description:

@@ -44,6 +44,7 @@ class Probe:
         return " ".join(words)
 
 
+ENDS = Probe("exit_ns", "ends", 64)
 PROBES = [
     # So many instructions that whatever else the hops cost is small beside them.
     Probe(INSTRUCTION, "ring", 3, scheduler=f"{_SPIN}:loops=50000", params={"rounds": "200"}),
@@ -51,18 +52,23 @@ PROBES = [
     Probe("copy_kib_ns", "own-queue", 1, params={"bytes": "4096"}),
     Probe("socket_ns", "own-queue", 1, params={"kind": "socket", "bytes": "100"}),
     Probe("tcp_ns", "own-queue", 1, params={"kind": "tcp", "bytes": "100"}),
+    # 4,000 messages wait, and 640.
+    Probe("cold_message_ns", "backlog", 1, params={"depth": "200"}),
+    Probe("warm_messages", "backlog", 1, params={"depth": "32"}),
     Probe("tick_ns", "work", 1),
     Probe("switch_ns", "turns", 2, scheduler=_TRIVIAL),
     Probe("wakeup_ns", "ring", 3, scheduler=_TRIVIAL),
     Probe("refill_kib_ns", "cold", 2),
     Probe("idle_exit_ns", "sleeps", 1),
-    Probe("exit_ns", "ends", 64),
-    # With what a new process does before its program.
-    Probe("fork_ns", "children", 1),
+    ENDS,
+    Probe("child_ns", "children", 1),
     Probe("exec_ns", "children", 1, params={"execs": "5"}),
     Probe("thread_ns", "threads", 1),
     Probe("ipi_ns", "across", 2, least_cpus=2),
 ]
+
+# What a task's start takes, of the runner's CPU time and of its own, the records of `ends` tell.
+START_COSTS = {"fork_ns": "runner_fork_us", "runner_task_ns": "runner_task_us"}
 
 # Which no cost is found by: how far the simulator is off there says how good the file is.
 CHECKS = [

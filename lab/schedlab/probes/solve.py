@@ -9,12 +9,12 @@ from pathlib import Path
 from schedlab import simulator
 from schedlab.catalogue.machine_file import Description, text
 from schedlab.errors import LabError
-from schedlab.probes.probe import EXT_INSTRUCTIONS, INSTRUCTION, METRIC, Probe
+from schedlab.probes.probe import EXT_INSTRUCTIONS, INSTRUCTION, METRIC, START_COSTS, Probe
 
 _PASSES = 6
 _SETTLED = 0.002
 _STEPS = 8
-_FIRST = 1_000
+_FIRST = 100
 _MOST = 1_000_000_000
 
 
@@ -48,6 +48,14 @@ def solve_all(
     return machine, found
 
 
+def with_start(machine: Description, costs: Sequence[Mapping[str, float]]) -> Description:
+    """The machine with what records of real runs have as `cost` of their tasks' start."""
+    for cost, key in START_COSTS.items():
+        mean_us = sum(of[key] for of in costs) / len(costs)
+        machine = machine.with_cost(cost, round(mean_us * 1_000), "CPU time before the start signal, a task")
+    return machine
+
+
 def with_ext(machine: Description) -> Description:
     for cost, instructions in EXT_INSTRUCTIONS.items():
         value = round(instructions * machine.costs[INSTRUCTION] / 1_000)
@@ -65,16 +73,16 @@ def _solve(probe: Probe, measured: Sequence[float], machine: Description) -> Fou
 
 
 def _cost(probe: Probe, target: float, machine: Description) -> tuple[int, float]:
-    """Time grows with a cost in proportion, but for ticks that fall elsewhere: a few steps of the secant are enough."""
+    """Time changes with a cost in proportion, but for ticks that fall elsewhere: a few steps of the secant do."""
     low, high = 0, _FIRST
     at_low = simulated(probe, machine.with_cost(probe.cost, low))
-    if at_low >= target:
-        return 0, at_low / target
     tried = {low: at_low}
     while high not in tried and len(tried) < _STEPS:
         tried[high] = simulated(probe, machine.with_cost(probe.cost, high))
         if tried[high] == tried[low]:
             raise LabError(f"{probe.name}: the simulator's time does not depend on {probe.cost}")
+        if len(tried) == 2 and (tried[high] > at_low) == (at_low >= target):
+            return 0, at_low / target
         step = (target - tried[high]) * (high - low) / (tried[high] - tried[low])
         low, high = high, min(max(round(high + step), 0), _MOST)
     best = min(tried, key=lambda value: abs(tried[value] - target))

@@ -81,6 +81,7 @@ pub fn run(ready: &Ready, plan: &Plan, calibration: Calibration) -> Result<Outco
         Said::Measured(metrics) => Ok(Outcome {
             metrics,
             histograms,
+            start: tasks::Start::default(),
         }),
         said => Err(unexpected(said)),
     }

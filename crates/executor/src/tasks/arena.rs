@@ -49,6 +49,8 @@ pub struct Slot {
     pub migrations: AtomicU64,
     /// What it used in earlier lives, if it was forked again.
     pub earlier: [AtomicU64; 5],
+    /// CPU time with which it came to the start signal; 0 where it waits for none.
+    pub start_cpu_ns: AtomicU64,
 }
 
 pub struct Arena {

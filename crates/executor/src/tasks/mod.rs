@@ -75,6 +75,16 @@ fn scratch() -> PathBuf {
 pub struct Outcome {
     pub metrics: BTreeMap<String, f64>,
     pub histograms: BTreeMap<String, Histogram>,
+    pub start: Start,
+}
+
+/// CPU time that went before the start signal, for each task that waits for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Start {
+    /// The supervisor's, to start it.
+    pub runner_ns: f64,
+    /// Its own.
+    pub task_ns: f64,
 }
 
 /// Runs the plan once.

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use anyhow::{Result, ensure};
 
-use super::Outcome;
 use super::account;
 use super::arena::{Arena, RUNNING, Slot, UNKNOWN};
+use super::{Outcome, Start};
 use cell::Histogram;
 use workload::plan::{End, Plan};
 
@@ -37,7 +37,18 @@ pub fn ended_ns(arena: &Arena, plan: &Plan, now_ns: u64) -> u64 {
     }
 }
 
-pub fn outcome(arena: &Arena, plan: &Plan, elapsed_ns: u64) -> Result<Outcome> {
+/// What the start took, of the supervisor's CPU time and of the tasks' own.
+pub fn start(arena: &Arena, runner_ns: u64) -> Start {
+    let came = (0..arena.tasks()).map(|slot| arena.slot(slot).start_cpu_ns.load(Relaxed));
+    let came: Vec<u64> = came.filter(|ns| *ns > 0).collect();
+    let tasks = came.len().max(1) as f64;
+    Start {
+        runner_ns: runner_ns as f64 / tasks,
+        task_ns: came.iter().sum::<u64>() as f64 / tasks,
+    }
+}
+
+pub fn outcome(arena: &Arena, plan: &Plan, elapsed_ns: u64, start: Start) -> Result<Outcome> {
     let ran = || {
         (0..arena.tasks())
             .map(|slot| arena.slot(slot))
@@ -106,5 +117,6 @@ pub fn outcome(arena: &Arena, plan: &Plan, elapsed_ns: u64) -> Result<Outcome> {
     Ok(Outcome {
         metrics,
         histograms,
+        start,
     })
 }

@@ -9,7 +9,7 @@ use anyhow::{Result, bail, ensure};
 use super::arena::{Arena, FORKED};
 use super::attributes::allowed_cpus;
 use super::channels::Channels;
-use super::clock::now_ns;
+use super::clock::{now_ns, thread_cpu_ns};
 use super::context::Context;
 use super::family::Family;
 use super::{ExecOptions, Outcome, account, fault, futex, image, outcome, spawn};
@@ -61,7 +61,9 @@ pub fn run(plan: &Plan, options: &ExecOptions) -> Result<Outcome> {
         context: &context,
         family: Family::new()?,
     };
+    let before_ns = thread_cpu_ns();
     spawn::start_all(&context, &watch.family)?;
+    let runner_ns = thread_cpu_ns() - before_ns;
     watch.gather()?;
     let shared = arena.shared();
     let start_ns = now_ns();
@@ -72,7 +74,8 @@ pub fn run(plan: &Plan, options: &ExecOptions) -> Result<Outcome> {
     outcome::settle_living(&arena);
     let ended_ns = outcome::ended_ns(&arena, plan, now_ns);
     drop(watch);
-    outcome::outcome(&arena, plan, ended_ns.saturating_sub(start_ns))
+    let start = outcome::start(&arena, runner_ns);
+    outcome::outcome(&arena, plan, ended_ns.saturating_sub(start_ns), start)
 }
 
 struct Watch<'a> {

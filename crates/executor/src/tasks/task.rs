@@ -152,6 +152,7 @@ impl<'a, 'env> Task<'a, 'env> {
                 futex::wait(&shared.gate, 0);
             }
             let (cpu_ns, voluntary, involuntary) = own_time();
+            slot.start_cpu_ns.store(cpu_ns, Relaxed);
             slot.begin(Usage {
                 cpu_ns,
                 voluntary,

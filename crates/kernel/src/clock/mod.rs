@@ -16,6 +16,8 @@ pub struct Clock {
     events: Events,
     /// The time of the event that is being handled.
     pub now_ns: u64,
+    /// When the start signal was given.
+    pub start_ns: u64,
     /// The operation under way: on which CPU, how far, and the run queue clock it reads.
     pub cpu: CpuId,
     pub at_ns: u64,

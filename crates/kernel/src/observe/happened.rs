@@ -40,9 +40,14 @@ pub enum Leaves {
 
 #[derive(Clone, Copy, Debug)]
 pub enum Happened<'a> {
-    /// A task comes into being, blocked.
+    /// A task comes into being, blocked. The runner's own figures are not the workload's.
     Born {
         task: TaskId,
+        measured: bool,
+    },
+    /// The start signal: what is measured begins, after so much idle time of all CPUs.
+    Begins {
+        idle_ns: u64,
     },
     /// A task has these attributes from now on; it has had so much service.
     Attributes {

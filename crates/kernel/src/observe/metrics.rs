@@ -41,6 +41,9 @@ pub struct Metrics {
     /// Service of tasks that have ended, and at the end of the others.
     served_ns: u64,
     idle_ns: u64,
+    /// When the start signal was given, and how long CPUs had been idle until then.
+    begun_ns: u64,
+    idle_before_ns: u64,
     /// Tasks' waits for the disk.
     disk_ns: u64,
     max_lag_ns: f64,
@@ -69,9 +72,23 @@ struct Account {
     wants: bool,
     dead: bool,
     real_time: bool,
+    /// It is one of the workload's.
+    measured: bool,
+    /// Service in its life when it last left a CPU, and what it had at the start signal.
+    served_ns: u64,
+    served_before_ns: u64,
 }
 
 impl Account {
+    /// Of so much service in its life, what is the workload's.
+    fn measured_ns(&self, served_ns: u64) -> u64 {
+        if self.measured {
+            served_ns - self.served_before_ns
+        } else {
+            0
+        }
+    }
+
     fn wakes(&mut self, since_ns: u64) {
         self.waits_since_ns = since_ns;
         self.from_wakeup = true;
@@ -132,6 +149,8 @@ impl Metrics {
             switched_in: 0,
             served_ns: 0,
             idle_ns: 0,
+            begun_ns: 0,
+            idle_before_ns: 0,
             disk_ns: 0,
             max_lag_ns: 0.0,
             logs: vec![Histogram::default(); plan.distributions.len()],
@@ -153,7 +172,13 @@ impl Metrics {
     #[inline(always)]
     pub fn see(&mut self, at_ns: u64, happened: Happened<'_>) {
         match happened {
-            Happened::Born { task } => self.tasks[task].dead = false,
+            Happened::Born { task, measured } => {
+                let account = &mut self.tasks[task];
+                account.dead = false;
+                account.measured = measured;
+                (account.served_ns, account.served_before_ns) = (0, 0);
+            }
+            Happened::Begins { idle_ns } => self.begin(idle_ns, at_ns),
             Happened::Attributes {
                 task,
                 policy,
@@ -173,7 +198,7 @@ impl Metrics {
                 account.waits_since_ns = at_ns;
                 account.from_wakeup = false;
                 account.waits = true;
-                self.involuntary += 1;
+                self.involuntary += u64::from(account.measured);
             }
             Happened::Started {
                 task,
@@ -189,9 +214,12 @@ impl Metrics {
                 ..
             } if prev != IDLE => {
                 self.lag(prev, served_ns, at_ns);
+                let account = &mut self.tasks[prev];
+                account.served_ns = served_ns;
+                let measured = account.measured;
                 if leaves != Leaves::Runnable {
                     // A real task counts its switches before the one that ends it.
-                    self.voluntary += u64::from(leaves == Leaves::Blocked);
+                    self.voluntary += u64::from(leaves == Leaves::Blocked && measured);
                     self.ideal.advance(at_ns);
                     self.tasks[prev].wants = false;
                     self.ideal.change(-1, -i64::from(self.tasks[prev].weight));
@@ -199,7 +227,7 @@ impl Metrics {
             }
             Happened::Died { task, served_ns } => {
                 self.tasks[task].dead = true;
-                self.served_ns += served_ns;
+                self.served_ns += self.tasks[task].measured_ns(served_ns);
             }
             Happened::Logged { metric, ns } => self.logs[metric as usize].record(ns),
             Happened::Counted { metric, by } => self.counters[metric as usize] += by,
@@ -207,6 +235,22 @@ impl Metrics {
             Happened::TaskTotal { task, served_ns } => self.total(task, served_ns, at_ns),
             Happened::CpuTotal { idle_ns, .. } => self.idle_ns += idle_ns,
             _ => {}
+        }
+    }
+
+    /// What tasks did to come to the start is not the workload's. They all wait for it now.
+    fn begin(&mut self, idle_ns: u64, at_ns: u64) {
+        self.begun_ns = at_ns;
+        self.idle_before_ns = idle_ns;
+        self.wakeup = Histogram::default();
+        self.put_back = Histogram::default();
+        self.longest_wait_ns = 0;
+        (self.voluntary, self.involuntary, self.migrations) = (0, 0, 0);
+        self.max_lag_ns = 0.0;
+        self.ideal.advance(at_ns);
+        self.ideal.useful_ns = 0;
+        for (_, account) in self.tasks.pairs_mut() {
+            account.served_before_ns = account.served_ns;
         }
     }
 
@@ -225,9 +269,12 @@ impl Metrics {
     #[inline(always)]
     fn started(&mut self, task: TaskId, served_ns: u64, moved: bool, runs_ns: u64) {
         self.switched_in += 1;
-        self.migrations += u64::from(moved);
         let account = &mut self.tasks[task];
         account.waits = false;
+        if !account.measured {
+            return;
+        }
+        self.migrations += u64::from(moved);
         let waited_ns = runs_ns.saturating_sub(account.waits_since_ns);
         self.longest_wait_ns = self.longest_wait_ns.max(waited_ns);
         if account.from_wakeup {
@@ -273,10 +320,11 @@ impl Metrics {
 
     /// The run ends with this task so.
     fn total(&mut self, task: TaskId, served_ns: u64, at_ns: u64) {
-        if !self.tasks[task].dead {
-            self.served_ns += served_ns;
+        let account = &self.tasks[task];
+        if !account.dead {
+            self.served_ns += account.measured_ns(served_ns);
         }
-        if self.tasks[task].waits {
+        if account.waits && account.measured {
             let waited = at_ns.saturating_sub(self.tasks[task].waits_since_ns);
             self.longest_wait_ns = self.longest_wait_ns.max(waited);
             self.lag(task, served_ns, at_ns);
@@ -289,11 +337,12 @@ impl Metrics {
 
     pub fn finish(&mut self, plan: &Plan, elapsed_ns: u64) -> Measured {
         let cpu_ns = self.served_ns;
-        self.ideal.advance(elapsed_ns);
+        self.ideal.advance(self.begun_ns + elapsed_ns);
+        let idle_ns = self.idle_ns - self.idle_before_ns;
         let seconds = |ns: u64| ns as f64 / 1e9;
         let there_ns = u64::from(self.ideal.cpus) * elapsed_ns;
         // Of a CPU's idle time, what a waiting task could have used.
-        let wasted_ns = (self.ideal.useful_ns + self.idle_ns).saturating_sub(there_ns);
+        let wasted_ns = (self.ideal.useful_ns + idle_ns).saturating_sub(there_ns);
         let mut metrics = BTreeMap::from([
             ("elapsed_s".to_string(), seconds(elapsed_ns)),
             ("cpu_s".to_string(), seconds(cpu_ns)),

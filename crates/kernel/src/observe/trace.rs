@@ -225,6 +225,7 @@ impl Text {
                 let change = if online { "online" } else { "offline" };
                 (cpu, format!("cpuhp: cpu={cpu} {change}"))
             }
+            Happened::Begins { .. } => (stamp.on, "tracing_mark_write: start".to_string()),
             Happened::Printed { text } => (stamp.on, format!("bpf_trace_printk: {text}")),
             Happened::Called { op } => (
                 stamp.on,

@@ -16,7 +16,8 @@ use crate::task::{Class, Place, State};
 impl Sim<'_> {
     pub(crate) fn script_hotplug(&mut self) {
         for (index, event) in self.limits.hotplug.iter().enumerate() {
-            self.clock.post(event.at_ns, Event::Hotplug(index as u32));
+            let at_ns = self.clock.start_ns + event.at_ns;
+            self.clock.post(at_ns, Event::Hotplug(index as u32));
         }
     }
 

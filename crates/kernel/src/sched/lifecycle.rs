@@ -10,6 +10,7 @@ use crate::boundary::Callback;
 use crate::boundary::shown::{CgroupInitArgs, ExitTaskArgs, InitTaskArgs};
 use crate::boundary::{Register, comm};
 use crate::consts::{PF_EXITING, SLICE_DFL, TASK_DEAD, TASK_NEW};
+use crate::cpu::work_of;
 use crate::ids::{CpuId, IDLE, TaskId};
 use crate::mask;
 use crate::observe::Happened;
@@ -58,7 +59,10 @@ impl Sim<'_> {
         task.qseq = self.tasks[id].qseq;
         (task.class, task.rt_prio) = class_of(policy);
         self.tasks[id] = task;
-        self.groups.born(self.tasks[id].group);
+        let measured = !self.is_runner(id);
+        if measured {
+            self.groups.born(self.tasks[id].group);
+        }
 
         let joins = is_forked_thread(group);
         let leader = if joins {
@@ -100,7 +104,8 @@ impl Sim<'_> {
         self.boundary.view.forget_storage(id);
         self.set_affinity_mask(id, cpus);
         self.set_priorities(id);
-        self.tell(self.clock.at_ns, Happened::Born { task: id });
+        let born = Happened::Born { task: id, measured };
+        self.tell(self.clock.at_ns, born);
     }
 
     /// Write a task's priorities where the policy reads them.
@@ -208,17 +213,25 @@ impl Sim<'_> {
     pub(crate) fn fork(&mut self, parent: TaskId, child: TaskId) {
         let plan = Rc::clone(&self.plan);
         let costs = &self.machine.costs;
-        if is_forked_thread(&plan.groups[self.tasks[child].group as usize]) {
-            self.charge(costs.thread_ns);
+        let thread = is_forked_thread(&plan.groups[self.tasks[child].group as usize]);
+        let (parent_ns, child_ns) = if thread {
+            (costs.thread_ns, 0)
         } else {
-            self.charge(costs.fork_ns);
-            self.tasks[parent].children_alive += 1;
-        }
+            (costs.fork_ns, costs.child_ns)
+        };
+        self.charge(parent_ns);
+        self.tasks[parent].children_alive += u32::from(!thread);
         self.born(child, parent);
-        self.init_task(child, true);
-        self.enable_task(child);
+        self.tasks[child].work = work_of(child_ns);
+        self.begin_life(child);
+    }
+
+    /// A task that has been forked comes under the policy and wants a CPU.
+    pub(crate) fn begin_life(&mut self, id: TaskId) {
+        self.init_task(id, true);
+        self.enable_task(id);
         if !self.end.broken_off() {
-            self.wake_new(child);
+            self.wake_new(id);
         }
     }
 

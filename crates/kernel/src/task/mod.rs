@@ -79,6 +79,8 @@ pub enum Wait {
     Condition,
     Disk,
     Child,
+    /// For the start signal.
+    Start,
 }
 
 /// A decision of `select_cpu` or enqueue to insert directly, not yet carried out.
@@ -114,6 +116,8 @@ pub struct Task {
     pub enabled: bool,
     /// It has ended and only has to leave its CPU.
     pub exiting: bool,
+    /// It is not in its program yet, or it is the runner, which has none.
+    pub at_start: bool,
     /// Since when it has waited, as the watchdog sees it.
     pub runnable_at_ns: u64,
     /// The next wait counts afresh: it ran in between.
@@ -171,6 +175,7 @@ impl Task {
             verdict: None,
             enabled: false,
             exiting: false,
+            at_start: false,
             runnable_at_ns: 0,
             reset_runnable_at: true,
             rt_prio: 0,

@@ -23,6 +23,9 @@ const ENDLESS: u32 = 1_000_000;
 impl Sim<'_> {
     /// The running task of a CPU has finished its burst: go on in its program.
     pub(crate) fn run_program(&mut self, cpu: CpuId, id: TaskId) {
+        if self.tasks[id].at_start {
+            return self.go_on_at_start(cpu, id);
+        }
         let plan = Rc::clone(&self.plan);
         let interpreter = Interpreter::new(&plan, self.tasks[id].group as usize);
         let mut actor = Actor { sim: self, cpu, id };
@@ -45,6 +48,18 @@ impl Sim<'_> {
         );
     }
 
+    /// The running task of a CPU goes to sleep until it is woken.
+    pub(super) fn block(&mut self, cpu: CpuId, id: TaskId, wait: Wait) {
+        let task = &mut self.tasks[id];
+        task.state = State::Blocked;
+        task.wait = wait;
+        self.boundary.view.task_mut(id).__state = match wait {
+            Wait::Disk => TASK_UNINTERRUPTIBLE,
+            _ => TASK_INTERRUPTIBLE,
+        };
+        self.cpus[cpu].need_resched = true;
+    }
+
     fn fail_task(&mut self, id: TaskId, what: &str) {
         let label = self.label(id);
         self.fail(format!("{label} {what}"));
@@ -54,7 +69,7 @@ impl Sim<'_> {
     /// of its own. Anything else waits for its time. Returns how much work it has then.
     pub(crate) fn look_ahead(&mut self, id: TaskId) -> u64 {
         let task = &mut self.tasks[id];
-        if task.work == 0 {
+        if task.work == 0 && !task.at_start {
             let interpreter = Interpreter::new(&self.plan, task.group as usize);
             if let Some(ns) = interpreter.take_burst(&mut task.registers) {
                 task.work = work_of(ns);
@@ -90,14 +105,7 @@ impl Actor<'_, '_> {
     }
 
     fn block(&mut self, wait: Wait) {
-        let task = self.task();
-        task.state = State::Blocked;
-        task.wait = wait;
-        self.sim.boundary.view.task_mut(self.id).__state = match wait {
-            Wait::Disk => TASK_UNINTERRUPTIBLE,
-            _ => TASK_INTERRUPTIBLE,
-        };
-        self.sim.cpus[self.cpu].need_resched = true;
+        self.sim.block(self.cpu, self.id, wait);
     }
 
     /// What a call got; without it the task waits, and tries again when it is woken.
@@ -128,7 +136,7 @@ impl World for Actor<'_, '_> {
     }
 
     fn start_ns(&self) -> u64 {
-        0
+        self.sim.clock.start_ns
     }
 
     fn out_of_range(&mut self, what: &str, index: i64, len: u32) -> String {

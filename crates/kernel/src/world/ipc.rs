@@ -23,7 +23,7 @@ impl Sim<'_> {
     ) -> Option<()> {
         let from = (id, self.tasks[id].cpu);
         let sent = (self.queues).send(&self.machine.topology, from, queue, bytes, stamp_ns)?;
-        self.charge(self.message_ns(sent.kind, bytes));
+        self.charge(self.message_ns(sent.kind, bytes, sent.cold));
         if let Some(receiver) = sent.receiver {
             self.wake(receiver, true);
         }
@@ -44,7 +44,8 @@ impl Sim<'_> {
         let to = (id, self.tasks[id].cpu);
         let received =
             (self.queues).receive(&self.machine.topology, &self.machine.costs, to, queue)?;
-        self.charge(self.message_ns(received.kind, received.bytes) + received.fetch_ns);
+        let message_ns = self.message_ns(received.kind, received.bytes, received.cold);
+        self.charge(message_ns + received.fetch_ns);
         for _ in 0..received.writers {
             if let Some(sender) = self.queues.next_sender(queue) {
                 self.wake(sender, true);
@@ -57,14 +58,15 @@ impl Sim<'_> {
     }
 
     /// What sending or receiving a message costs beyond the system call.
-    fn message_ns(&self, kind: QueueKind, bytes: u32) -> u64 {
+    fn message_ns(&self, kind: QueueKind, bytes: u32, cold: bool) -> u64 {
         let costs = &self.machine.costs;
         let kind_ns = match kind {
             QueueKind::Pipe => 0,
             QueueKind::Socket => costs.socket_ns,
             QueueKind::Tcp => costs.tcp_ns,
         };
-        kind_ns + self.copy_ns(u64::from(bytes))
+        let memory_ns = if cold { costs.cold_message_ns } else { 0 };
+        kind_ns + memory_ns + self.copy_ns(u64::from(bytes))
     }
 
     /// What the kernel takes to copy so much to or from a task's memory.

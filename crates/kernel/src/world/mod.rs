@@ -8,3 +8,5 @@ mod interrupts;
 mod ipc;
 mod message;
 pub mod queues;
+pub mod runner;
+mod slab;

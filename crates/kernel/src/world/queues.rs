@@ -11,6 +11,7 @@ use workload::interpreter::Element;
 use workload::plan::{Plan, QueueArray, QueueKind};
 
 use super::message::{Origin, Traffic};
+use super::slab::Slab;
 use crate::hardware::topology::Topology;
 use crate::ids::{CpuId, TaskId};
 
@@ -66,6 +67,8 @@ impl Queue {
 /// A message has been sent.
 pub struct Sent {
     pub kind: QueueKind,
+    /// Its memory comes from far away.
+    pub cold: bool,
     /// Who waits for it.
     pub receiver: Option<TaskId>,
     pub pollers: Vec<TaskId>,
@@ -76,6 +79,8 @@ pub struct Received {
     pub kind: QueueKind,
     pub bytes: u32,
     pub stamp_ns: u64,
+    /// Its memory goes far away.
+    pub cold: bool,
     /// What fetching it from where it was costs.
     pub fetch_ns: u64,
     /// How many of those who wait to send may try again.
@@ -87,14 +92,16 @@ pub struct Received {
 pub struct Queues {
     arrays: Vec<Vec<Queue>>,
     traffic: Traffic,
+    slab: Slab,
 }
 
 impl Queues {
-    pub fn new(plan: &Plan, topology: &Topology) -> Self {
+    pub fn new(plan: &Plan, topology: &Topology, warm_messages: u64) -> Self {
         let queues = |array: &QueueArray| (0..array.count).map(|_| Queue::new(array)).collect();
         Self {
             arrays: plan.queues.iter().map(queues).collect(),
             traffic: Traffic::new(topology),
+            slab: Slab::new(topology.places().len(), warm_messages),
         }
     }
 
@@ -125,6 +132,7 @@ impl Queues {
         });
         Some(Sent {
             kind,
+            cold: kind == QueueKind::Socket && self.slab.take(cpu),
             receiver: target.receivers.pop_front(),
             pollers: std::mem::take(&mut target.pollers),
         })
@@ -160,15 +168,21 @@ impl Queues {
             kind,
             bytes,
             stamp_ns: message.stamp_ns,
+            cold: kind == QueueKind::Socket && self.slab.give(cpu),
             fetch_ns: (self.traffic).fetch_ns(topology, costs, message.origin, cpu, kind, bytes),
             writers: source.writers(),
             receiver,
         })
     }
 
-    /// Who has waited longest to send.
+    /// Who of those that wait to send is woken next: who has waited longest for a pipe, where writers wait one behind the
+    /// other (`wait_event_interruptible_exclusive`), and who came last to a socket (`prepare_to_wait` puts it at the head).
     pub fn next_sender(&mut self, queue: Element) -> Option<TaskId> {
-        self.at(queue).senders.pop_front()
+        let queue = self.at(queue);
+        match queue.kind {
+            QueueKind::Pipe => queue.senders.pop_front(),
+            QueueKind::Socket | QueueKind::Tcp => queue.senders.pop_back(),
+        }
     }
 
     /// The offset of the first queue of the range with a message; a task that waits is noted with all of them.

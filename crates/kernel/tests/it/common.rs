@@ -59,6 +59,8 @@ pub fn no_costs() -> Costs {
         syscall_ns: 0,
         socket_ns: 0,
         tcp_ns: 0,
+        cold_message_ns: 0,
+        warm_messages: 0,
         copy_kib_ns: 0,
         timer_slack_ns: 0,
         disk_request_ns: 0,
@@ -67,9 +69,11 @@ pub fn no_costs() -> Costs {
         disk_link_kib_ns: 0,
         disk_cpu_kib_ns: 0,
         fork_ns: 0,
+        child_ns: 0,
         exec_ns: 0,
         exit_ns: 0,
         thread_ns: 0,
+        runner_task_ns: 0,
         policy_instruction_ps: 0,
         lock_hold_ns: 0,
         lock_hold_log_ns: 0,
@@ -160,13 +164,18 @@ pub fn policy_path(name: &str) -> PathBuf {
 }
 
 pub fn simulate(machine: &Machine, plan: Plan, policy: &str, options: Options) -> Outcome {
+    let (policy, rules) = match policy.split_once(":rules=") {
+        Some((policy, rules)) => (policy, Some(("rules".to_string(), rules.to_string()))),
+        None => (policy, None),
+    };
     let program = kernel::load(
         &policy_path(policy),
         Execution::default(),
         Release::default(),
     )
     .unwrap();
-    kernel::simulate(machine, plan, &program, policy, &BTreeMap::new(), options).unwrap()
+    let tunables = rules.into_iter().collect::<BTreeMap<_, _>>();
+    kernel::simulate(machine, plan, &program, policy, &tunables, options).unwrap()
 }
 
 pub fn run(machine: &Machine, plan: Plan, policy: &str) -> Outcome {

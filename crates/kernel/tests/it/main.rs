@@ -17,6 +17,7 @@ mod queues;
 mod releases;
 mod rt;
 mod rt_rules;
+mod runner;
 mod set_up;
 mod swarm;
 mod waits;

@@ -99,7 +99,7 @@ impl Checkers {
     #[inline(always)]
     pub fn see(&mut self, at_ns: u64, happened: Happened<'_>) {
         match happened {
-            Happened::Born { task } => self.born(task, at_ns),
+            Happened::Born { task, .. } => self.born(task, at_ns),
             Happened::Attributes {
                 task,
                 policy,

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The runner of a cell: the task that starts the others, as `schedlab-host` starts real ones.
+//!
+//! It forks them one after the other, looks every half millisecond whether all of them wait for the start signal, and
+//! then wakes them in turn. So no two of them are of the same age, and the first to run does so while the others still
+//! sleep: whom a policy lets preempt the runner decides how far the workload begins at once. What it does then is to
+//! sleep until the end.
+//!
+//! Threads are started in the same way; really the first thread of a process starts the others.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use workload::plan::{Draw, Group, Plan, Policy, Start};
+
+use crate::cpu::work_of;
+use crate::ids::{CpuId, IDLE, TaskId};
+use crate::observe::Happened;
+use crate::sim::Sim;
+use crate::task::{Groups, Wait};
+
+/// As the real one, which is a program of that name.
+const NAME: &str = "schedlab-host";
+/// From one look at the start to the next.
+const LOOK_NS: u64 = 500_000;
+/// How long the runner has run at most before it starts the first task.
+const BEFORE_NS: i64 = 20_000_000;
+
+pub struct Runner {
+    pub id: TaskId,
+    to_start: VecDeque<TaskId>,
+    /// Started, and not at the start yet.
+    coming: usize,
+    /// At the start, in the order in which they came.
+    waiting: VecDeque<TaskId>,
+    /// The start signal is given.
+    open: bool,
+}
+
+impl Runner {
+    /// The plan with the runner as the last of its groups.
+    pub fn join(plan: Rc<Plan>) -> Rc<Plan> {
+        let mut plan = Rc::unwrap_or_clone(plan);
+        plan.groups.push(Group {
+            name: NAME.to_string(),
+            count: 1,
+            start: Start::Signal,
+            threads: false,
+            nice: 0,
+            policy: Policy::Other,
+            slice_us: 0,
+            cpus: Vec::new(),
+            footprint_kib: 0,
+            locals: 0,
+            program: Vec::new(),
+        });
+        Rc::new(plan)
+    }
+
+    /// The runner of a plan that it has joined.
+    pub fn new(plan: &Plan, groups: &Groups) -> Self {
+        let workload = &plan.groups[..plan.groups.len() - 1];
+        let to_start = groups.first.iter().zip(workload);
+        let to_start = to_start.filter(|(_, group)| group.start == Start::Signal);
+        Self {
+            id: groups.first[workload.len()],
+            to_start: to_start
+                .flat_map(|(first, group)| (0..group.count).map(|index| TaskId(first.0 + index)))
+                .collect(),
+            coming: 0,
+            waiting: VecDeque::new(),
+            open: false,
+        }
+    }
+}
+
+impl Sim<'_> {
+    pub(crate) fn is_runner(&self, id: TaskId) -> bool {
+        self.runner.as_ref().is_some_and(|runner| runner.id == id)
+    }
+
+    /// A task that is not in its program has finished a burst.
+    pub(super) fn go_on_at_start(&mut self, cpu: CpuId, id: TaskId) {
+        let Some(runner) = &mut self.runner else {
+            unreachable!("tasks come to the start where there is a runner");
+        };
+        if runner.id == id {
+            return self.run_runner(cpu, id);
+        }
+        runner.coming -= 1;
+        runner.waiting.push_back(id);
+        self.tasks[id].at_start = false;
+        self.charge(self.machine.costs.syscall_ns);
+        self.block(cpu, id, Wait::Start);
+    }
+
+    fn run_runner(&mut self, cpu: CpuId, id: TaskId) {
+        let Some(runner) = &mut self.runner else {
+            return;
+        };
+        if let Some(task) = runner.to_start.pop_front() {
+            runner.coming += 1;
+            let last = runner.to_start.is_empty();
+            self.start_task(id, task);
+            if !last {
+                self.tasks[id].work = work_of(self.machine.costs.fork_ns);
+            }
+        } else if runner.coming > 0 {
+            self.charge(self.machine.costs.syscall_ns);
+            self.post_wakeup(id, self.clock.at_ns + LOOK_NS);
+            self.block(cpu, id, Wait::Sleep);
+        } else {
+            if !runner.open {
+                runner.open = true;
+                self.charge(self.machine.costs.syscall_ns);
+                self.begin();
+                let idle_ns = self.idle_so_far_ns();
+                self.tell(self.clock.at_ns, Happened::Begins { idle_ns });
+            }
+            self.open(cpu, id);
+        }
+    }
+
+    /// Wakes who waits. A policy's preemption is carried out between two wake-ups, as the kernel's code can be preempted
+    /// there; that of a scheduler which is built in waits until the runner leaves the kernel *(the fair class since lazy
+    /// preemption; kernels without preemption before)*.
+    fn open(&mut self, cpu: CpuId, id: TaskId) {
+        while let Some(task) = self.runner.as_mut().and_then(|it| it.waiting.pop_front()) {
+            self.wake(task, false);
+            if !self.machine.built_in {
+                return;
+            }
+        }
+        self.block(cpu, id, Wait::None);
+    }
+
+    fn start_task(&mut self, parent: TaskId, child: TaskId) {
+        self.tasks[parent].children_alive += 1;
+        self.born(child, parent);
+        let task = &mut self.tasks[child];
+        task.at_start = true;
+        task.work = work_of(self.machine.costs.runner_task_ns);
+        self.begin_life(child);
+    }
+
+    /// The machine is up, and the runner wants a CPU. It has run before: nobody knows for how long, nor where in its period
+    /// the tick is.
+    pub(crate) fn set_out(&mut self) {
+        let before = Draw::Uniform(0, BEFORE_NS);
+        let before_ns = self.plan.stream(u32::MAX, 1).draw(&before, 0, &[]);
+        if let Some(Runner { id, .. }) = self.runner {
+            let task = &mut self.tasks[id];
+            task.at_start = true;
+            task.work = work_of(before_ns + self.machine.costs.fork_ns);
+        }
+    }
+
+    /// How long all CPUs have been idle up to now.
+    fn idle_so_far_ns(&self) -> u64 {
+        let now_ns = self.clock.at_ns;
+        let of = |cpu: CpuId| match &self.cpus[cpu] {
+            idle if idle.curr == IDLE => idle.idle_ns + now_ns.saturating_sub(idle.idle_since_ns),
+            busy => busy.idle_ns,
+        };
+        self.cpus.ids().map(of).sum()
+    }
+}

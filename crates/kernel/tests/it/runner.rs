@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Tasks that a runner starts: when they are born, whom the start signal wakes in which order, and what is measured.
+
+use cell::Status;
+use kernel::{Options, Outcome};
+use machine::Machine;
+use workload::plan::{End, Inst, Plan, Since, Value};
+
+use crate::common::{MS, for_ms, free, group, plan, run, run_for, sleep_for, traced};
+
+const FORK_NS: u64 = 100_000;
+const TASK_NS: u64 = 40_000;
+
+fn with_runner(cpus: u32) -> Machine {
+    let mut machine = free(cpus);
+    machine.costs.fork_ns = FORK_NS;
+    machine.costs.runner_task_ns = TASK_NS;
+    machine
+}
+
+fn ok(outcome: Outcome) -> Outcome {
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    outcome
+}
+
+/// The times of a trace's lines with this text, and their tasks.
+fn lines(trace: &str, what: &str) -> Vec<(u64, String)> {
+    let of = |line: &str| {
+        let time = line.split_whitespace().find(|word| word.ends_with(':'))?;
+        let (seconds, rest) = time.trim_end_matches(':').split_once('.')?;
+        let ns = seconds.parse::<u64>().ok()? * 1_000_000_000 + rest.parse::<u64>().ok()?;
+        let name = line.split_once(" comm=").map_or("", |(_, rest)| rest);
+        Some((ns, name.split_whitespace().next().unwrap_or("").to_string()))
+    };
+    let lines = trace.lines().filter(|line| line.contains(what));
+    lines.filter_map(of).collect()
+}
+
+fn workers(count: u32) -> Plan {
+    plan(
+        vec![group("worker", count, vec![run_for(5 * MS)])],
+        End::All,
+    )
+}
+
+#[test]
+fn tasks_are_born_one_after_the_other() {
+    let (outcome, trace) = traced(&with_runner(8), workers(3), "fifo", Options::default());
+    ok(outcome);
+    let born = lines(&trace, "sched_wakeup_new");
+    let after: Vec<u64> = born.iter().map(|(ns, _)| ns - born[0].0).collect();
+    assert_eq!(after, [0, FORK_NS, 2 * FORK_NS]);
+    // The runner has run before, for as long as the seed says.
+    assert!((FORK_NS..FORK_NS + 20_000_000).contains(&born[0].0));
+}
+
+#[test]
+fn nothing_before_the_start_signal_is_measured() {
+    let without = ok(run(&free(1), workers(3), "fifo"));
+    let with = ok(run(&with_runner(1), workers(3), "fifo"));
+    for metric in ["elapsed_s", "cpu_s", "switches_voluntary", "migrations"] {
+        assert_eq!(with.metrics[metric], without.metrics[metric], "{metric}");
+    }
+    let waits = |outcome: &Outcome| outcome.distributions["waiting_us"].count();
+    assert_eq!(waits(&with), waits(&without));
+}
+
+#[test]
+fn the_runner_does_not_count_as_a_task_that_lives() {
+    let deciding = plan(
+        vec![
+            group("short", 1, vec![run_for(2 * MS)]),
+            group("long", 1, vec![run_for(1_000 * MS)]),
+        ],
+        End::Group(0),
+    );
+    let metrics = ok(run(&with_runner(2), deciding, "fifo")).metrics;
+    assert_eq!(metrics["elapsed_s"], 0.002);
+}
+
+#[test]
+fn time_counts_from_the_start_signal() {
+    let since_start = Inst::Log {
+        metric: 0,
+        since: Since::Start,
+        per: Value::Const(1),
+    };
+    let until = Inst::Until {
+        ns: Value::Const(20 * MS),
+    };
+    let mut timed = plan(
+        vec![group(
+            "timed",
+            1,
+            vec![until, since_start, sleep_for(1_000 * MS)],
+        )],
+        for_ms(50),
+    );
+    timed.distributions.push("since_us".to_string());
+    let outcome = ok(run(&with_runner(1), timed, "fifo"));
+    assert_eq!(outcome.metrics["elapsed_s"], 0.05);
+    let since = &outcome.distributions["since_us"];
+    assert!((19_900_000..=20_100_000).contains(&since.quantile_ns(0.5)));
+}
+
+#[test]
+fn what_preempts_the_runner_begins_before_the_next_is_woken() {
+    // Under BFS who slept keeps its deadline, and the runner has used up slices while it forked.
+    let order = |built_in| {
+        let options = Options {
+            built_in,
+            ..Options::default()
+        };
+        let mut machine = with_runner(1);
+        machine.costs.fork_ns = 10_000_000;
+        let (outcome, trace) = traced(&machine, workers(3), "bfs:rules=424", options);
+        ok(outcome);
+        let start = lines(&trace, "tracing_mark_write: start")[0].0;
+        // The runner itself is woken at the start, too.
+        let woken = lines(&trace, "sched_wakeup:").into_iter();
+        let woken = woken.filter(|(ns, name)| *ns >= start && name == "worker");
+        let woken: Vec<u64> = woken.map(|(ns, _)| ns - start).collect();
+        woken
+    };
+    // Nothing costs anything here, so that who is woken at once is so at the start signal itself.
+    assert_eq!(order(true), [0, 0, 0]);
+    let one_by_one = order(false);
+    assert_eq!(one_by_one[0], 0);
+    assert!(one_by_one[2] > 0, "{one_by_one:?}");
+}
+
+#[test]
+fn a_workload_that_waits_for_ever_is_told() {
+    let mut stuck = plan(
+        vec![group(
+            "stuck",
+            1,
+            vec![Inst::Wait {
+                sem: 0,
+                index: Value::Const(0),
+            }],
+        )],
+        End::All,
+    );
+    stuck.semaphores.push((1, 0));
+    let outcome = run(&with_runner(1), stuck, "fifo");
+    assert_eq!(outcome.status, Status::Failed);
+    assert!(
+        outcome.reason.contains("every task is blocked"),
+        "{}",
+        outcome.reason
+    );
+}
