@@ -10,6 +10,7 @@ report, terminal  the page and the tables
 studies           published studies, run again
 export, format    tables for other programs; numbers and sentences for people
 statistics        values, changes and verdicts
+decisions         the simulator and a real kernel, decision by decision
 places, probes    where cells run: sim, vm, host; what things cost on real machines
 collect           records and the results directory
 capture, trace    scheduling traces of real kernels, and of simulated cells

@@ -22,6 +22,7 @@ report  terminal
 studies
 export  format
 statistics
+decisions
 places  probes
 collect
 capture  trace

@@ -43,6 +43,7 @@ def check(name: str, result: object, checkout: Path) -> None:
         ("help-check", ["check", "--help"]),
         ("help-compatibility", ["compatibility", "--help"]),
         ("help-study", ["study", "--help"]),
+        ("help-decisions", ["decisions", "--help"]),
         ("help-trace", ["trace", "--help"]),
         ("help-list", ["list", "--help"]),
         ("help-load", ["load", "--help"]),

@@ -131,6 +131,35 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Rename:
+    """A task is called so from now on: it said so itself, or runs another program."""
+
+    at_ns: int
+    task: int
+    comm: str
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A signal is sent to a task, by its number."""
+
+    at_ns: int
+    task: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """A task is put into a queue: a DSQ by its number, with a virtual time, or the fair class's, with a deadline."""
+
+    at_ns: int
+    task: int
+    dsq: int | None  # None: of the fair class
+    slice_ns: int
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
 class Packet:
     """A task gives a packet to a network device."""
 
@@ -163,6 +192,9 @@ Event = (
     | SetAffinity
     | SetPolicy
     | Asked
+    | Rename
+    | Signal
+    | Enqueued
     | Packet
     | Softirq
 )
@@ -190,12 +222,16 @@ _CLONE = re.compile(r"pid=(\d+) comm=.* clone_flags=([0-9a-f]+) oom_score_adj=-?
 _EXEC = re.compile(r"filename=(.*) pid=(\d+) old_pid=(\d+)")
 _EXIT = re.compile(r"comm=.* pid=(\d+) prio=-?\d+(?: group_dead=\w+)?")
 _MIGRATE = re.compile(r"comm=.* pid=(\d+) prio=-?\d+ orig_cpu=\d+ dest_cpu=(\d+)")
-
+_RENAME = re.compile(r"(?:pid=(\d+) )?oldcomm=.* newcomm=(.*) oom_score_adj=-?\d+")
+_SIGNAL = re.compile(r"sig=(\d+) errno=-?\d+ code=-?\d+ comm=.* pid=(\d+) grp=\d res=\d")
 
 # Events of the probes that tracing.sh sets; the task is in the line's prefix.
 _AFFINITY = re.compile(r"\(\S+\) pid=(-?\d+) len=(\d+)((?: m\d+=0x[0-9a-f]+)+)")
 _POLICY = re.compile(r"\(\S+\) pid=(-?\d+) policy=(\d+) priority=(\d+)")
 _ASKED = re.compile(r"\(\S+\) ret=(-?\d+)")
+# Events of the probes that decisions/traced_cell.sh sets.
+_INSERT = re.compile(r"\(\S+\) pid=(\d+) dsq=(0x[0-9a-f]+) slice=(\d+) vtime=(\d+)")
+_FAIR = re.compile(r"\(.*\) pid=(\d+) slice=(\d+) deadline=(\d+)")
 _DEVICE = re.compile(r"dev=(\S+) .*")
 _VECTOR = re.compile(r"vec=(\d+) .*")
 # A flag beside the policy: children begin without it.
@@ -270,6 +306,32 @@ def _asked(prefix: Prefix, text: str) -> Event | None:
     return found and Asked(prefix.at_ns, prefix.task, int(found[1]) >= 0)
 
 
+def _rename(prefix: Prefix, text: str) -> Event | None:
+    found = _RENAME.fullmatch(text)
+    return found and Rename(prefix.at_ns, int(found[1] or prefix.task), found[2])
+
+
+def _signal(prefix: Prefix, text: str) -> Event | None:
+    found = _SIGNAL.fullmatch(text)
+    return found and Signal(prefix.at_ns, int(found[2]), int(found[1]))
+
+
+def _insert(prefix: Prefix, text: str) -> Event | None:
+    found = _INSERT.fullmatch(text)
+    if not found:
+        return None
+    task, dsq, slice_ns, vtime = (int(value, 0) for value in found.groups())
+    return Enqueued(prefix.at_ns, task, dsq, slice_ns, vtime)
+
+
+def _fair(prefix: Prefix, text: str) -> Event | None:
+    found = _FAIR.fullmatch(text)
+    if not found:
+        return None
+    task, slice_ns, deadline = map(int, found.groups())
+    return Enqueued(prefix.at_ns, task, None, slice_ns, deadline)
+
+
 def _packet(prefix: Prefix, text: str) -> Event | None:
     found = _DEVICE.fullmatch(text)
     return found and Packet(prefix.at_ns, prefix.cpu, prefix.task, found[1])
@@ -298,6 +360,10 @@ READERS: dict[str, Callable[[Prefix, str], Event | None]] = {
     "schedlab_asked": _asked,
     "schedlab_asked2": _asked,
     "schedlab_asked3": _asked,
+    "task_rename": _rename,
+    "signal_generate": _signal,
+    "schedlab_insert": _insert,
+    "schedlab_fair": _fair,
     "net_dev_queue": _packet,
     "softirq_entry": _softirq(True),
     "softirq_exit": _softirq(False),

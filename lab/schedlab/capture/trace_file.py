@@ -32,6 +32,8 @@ _LOST = re.compile(r"CPU:\s*\d+ \[LOST (?:(\d+) )?EVENTS\]|.*\bPERF_RECORD_LOST(
 _PERF_DATA = b"PERFILE2"
 _PERF_FIELDS = "comm,pid,tid,cpu,time,event,trace"
 _OWN = re.compile(r"# schedlab: (\w+)=(.*)")
+# The recorder's count of events that the trace's head does not count as lost.
+_DROPPED = "dropped"
 _INTERRUPT_FLAGS = frozenset("hHsZz")
 
 
@@ -186,6 +188,8 @@ class _Lines:
         own = _OWN.fullmatch(line)
         if own:
             self.trace.notes[own[1]] = own[2].strip()
+            if own[1] == _DROPPED:
+                self.trace.lost += int(own[2])
         entries = _ENTRIES.fullmatch(line)
         if entries:
             self.trace.lost += int(entries[2]) - int(entries[1])

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The command line. A command calls one stage after the other; no stage calls the next by itself.
 
-Imports: campaign, capture, catalogue, collect, doctor, export, places, probes, report, sched_ext, statistics, studies,
-terminal, trace, vm.
+Imports: campaign, capture, catalogue, collect, decisions, doctor, export, places, probes, report, sched_ext,
+statistics, studies, terminal, trace, vm.
 
 program           entry point: parses, runs one command, turns errors into one line and an exit status
 commands          the commands in their groups, and how --help looks
-measure_options   options of compare, run, study, report, trace
+measure_options   options of compare, run, study, report, trace, decisions
 workload_options  options of record, snapshot, calibrate
 machine_options   options of check, compatibility, list, doctor, vm, load, status, unload
 compare           compare, run: a campaign from the request to its files
@@ -14,6 +14,7 @@ outcome           the end of these, and report: from records to files and a summ
 compatibility     compatibility: other people's schedulers, simulated and on a real kernel
 study             study: published studies again, their claims beside ours
 trace             trace: a simulated cell's decisions as a file
+decisions         decisions: a cell simulated and in a real kernel, and what differs first
 record            record: a program's scheduling as a workload
 calibrate         calibrate: a workload's real tasks as a profile
 machine_costs     calibrate machine: what things cost on a real machine

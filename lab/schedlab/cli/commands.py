@@ -21,6 +21,7 @@ COMMANDS = {
         "run": "compare schedulers as a campaign file says",
         "study": "run a published study again and lay its claims beside ours",
         "report": "make tables and report again from the records in a directory",
+        "decisions": "the first decision in which the simulator and a real kernel differ",
         "trace": "write down all that one simulated cell decides, for Perfetto or as ftrace text",
     },
     "bring your own work": {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Options of the commands that measure: compare, run, study, report, trace."""
+"""Options of the commands that measure: compare, run, study, report, trace, decisions."""
 
 import argparse
 
@@ -35,6 +35,7 @@ def add_all(commands: argparse._SubParsersAction) -> None:
     _study(commands)
     _report(commands)
     _trace(commands)
+    _decisions(commands)
 
 
 def _compare(commands: argparse._SubParsersAction) -> None:
@@ -210,3 +211,59 @@ def _trace(commands: argparse._SubParsersAction) -> None:
     out.add_argument(
         "--format", choices=["perfetto", "ftrace"], metavar="FORMAT", help="perfetto or ftrace, whatever FILE ends in"
     )
+
+
+_DECISIONS_EPILOG = """\
+The cell runs in a guest with as many CPUs as the machine file has, once as it is and once
+traced, and in the simulator. Compared is who had each CPU next and how that ended; times,
+kernel threads and the runner are shown, and are no decisions of the cell.
+
+exit status: 0 all decisions agree, 1 some differ, or the trace lost events and is void
+
+examples:
+  schedlab decisions bfs -w hackbench -p fds=2 -p loops=10
+  schedlab decisions default -w latt --load 4 --keys --trace latt.trace
+  schedlab decisions default -w latt --load 4 --from latt.trace"""
+
+
+def _decisions(commands: argparse._SubParsersAction) -> None:
+    usage = "schedlab decisions SCHEDULER -w WORKLOAD [options]"
+    parser = add(commands, "decisions", "decisions.decisions", usage=usage, epilog=_DECISIONS_EPILOG)
+    parser.add_argument("scheduler", metavar="SCHEDULER", help="a scheduler, with tunables as for compare")
+    what = parser.add_argument_group("what to run")
+    what.add_argument("-w", "--workload", metavar="NAME", required=True, help="a workload, by name or file")
+    what.add_argument("--load", metavar="N", type=int, help="load level (default: the workload's least)")
+    what.add_argument("-p", "--param", metavar="K=V", action="append", help="a workload's parameter")
+    what.add_argument("--seed", metavar="S", type=int, default=1, help="of the workload's draws (default: 1)")
+    what.add_argument(
+        "--control",
+        action="store_true",
+        help="the kernel's run beside a second one of its own: what differs there no simulation can foretell",
+    )
+    where = parser.add_argument_group("where to run")
+    machine = "guest-exact-1"
+    where.add_argument("-m", "--machine", metavar="NAME", default=machine, help=f"machine (default: {machine})")
+    where.add_argument(
+        "--tier",
+        choices=TIERS,
+        default="exact",
+        metavar="TIER",
+        help="of the guest: exact (default), virtual, emulated",
+    )
+    where.add_argument(
+        "--keys",
+        action="store_true",
+        help="trace insertions into the kernel's queues, too, which takes time of its own",
+    )
+    where.add_argument(
+        "--buffer-kib", metavar="N", type=int, default=131_072, help="trace buffer for each CPU (default: 131072)"
+    )
+    where.add_argument("--limit", metavar="S", type=float, default=600.0, help="seconds for the guest (default: 600)")
+    out = parser.add_argument_group("results")
+    out.add_argument(
+        "--nth", metavar="N", type=int, default=1, help="show the Nth that differs (default: 1, the first)"
+    )
+    out.add_argument("--around", metavar="N", type=int, default=3, help="decisions shown before it (default: 3)")
+    out.add_argument("--trace", metavar="FILE", help="keep the kernel's trace, for --from")
+    out.add_argument("--from", dest="source", metavar="FILE", help="the kernel's trace of the same cell, and no guest")
+    out.add_argument("--json", action="store_true", help="print the result as JSON and nothing else")

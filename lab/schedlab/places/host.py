@@ -26,7 +26,7 @@ def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done
     # A lack of sched_ext is said before a lack of privileges, which sudo would mend.
     sysfs.read()
     sysfs.need_root("measuring on this machine")
-    objects = real_kernel.objects(engine(), campaign, store.directory / "objects")
+    objects = real_kernel.objects(engine(), campaign.arms, store.directory / "objects")
     shard = store.directory / "shard.json"
 
     def run_cells(cells: list[PlannedCell]) -> int:

@@ -7,13 +7,15 @@ the campaign. Whether it holds those of the tree as they are there is asked befo
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from schedlab import checkout
 from schedlab.campaign import cells
+from schedlab.campaign.arms import Arm
 from schedlab.campaign.matrix import Block, Campaign, PlannedCell
 from schedlab.catalogue import schedulers
+from schedlab.catalogue.schedulers import Scheduler
 from schedlab.collect import records
 from schedlab.collect.store import Store
 from schedlab.errors import InputError, PlaceError
@@ -55,14 +57,14 @@ def until_not_void(
     return status
 
 
-def objects(engine: Path, campaign: Campaign, folder: Path) -> dict[str, Path]:
+def objects(engine: Path, arms: Sequence[Arm], folder: Path) -> dict[str, Path]:
     """The objects of those policies that are not of the tree, by name, built or copied into the folder."""
-    _require_current(engine, campaign)
+    _require_current(engine, arms)
     built = {}
-    for arm in campaign.arms:
+    for arm in arms:
         scheduler = arm.scheduler
         loads_itself = scheduler.path is None or scheduler.is_program
-        if loads_itself or _of_the_tree(scheduler.origin) or scheduler.name in built:
+        if loads_itself or is_held(scheduler) or scheduler.name in built:
             continue
         folder.mkdir(parents=True, exist_ok=True)
         made = folder / f"{scheduler.name}.bpf.o"
@@ -75,19 +77,21 @@ def objects(engine: Path, campaign: Campaign, folder: Path) -> dict[str, Path]:
     return built
 
 
-def _of_the_tree(origin: Path | None) -> bool:
+def is_held(scheduler: Scheduler) -> bool:
+    """Whether the runner holds it: it is of the tree."""
+    origin = scheduler.origin
     return origin is not None and origin.resolve().parent == (checkout.root() / "schedulers").resolve()
 
 
-def _require_current(engine: Path, campaign: Campaign) -> None:
+def _require_current(engine: Path, arms: Sequence[Arm]) -> None:
     listed = subprocess.run([str(engine), "list", "--json"], capture_output=True, text=True, check=False)
     try:
         holds = {entry["name"]: entry["digest"] for entry in json.loads(listed.stdout)}
     except (ValueError, KeyError, TypeError) as error:
         raise PlaceError(f"{engine}: does not say which schedulers it holds: run 'make build'") from error
-    for arm in campaign.arms:
+    for arm in arms:
         name, folder = arm.scheduler.name, arm.scheduler.origin
-        if folder is None or not _of_the_tree(folder):
+        if not is_held(arm.scheduler):
             continue
         if name not in holds:
             raise PlaceError(f"{folder}: {name} is not built into {engine.name}: run 'make build'")

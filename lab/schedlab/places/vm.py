@@ -29,7 +29,7 @@ def engine() -> Path:
 
 
 def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done: Done, say: Say) -> int:
-    objects = real_kernel.objects(engine(), campaign, store.directory / "objects")
+    objects = real_kernel.objects(engine(), campaign.arms, store.directory / "objects")
     status = 0
     for block, cells in real_kernel.unfinished(campaign, store, todo):
 
@@ -91,7 +91,7 @@ def _files(campaign: Campaign, cells: list[PlannedCell], objects: dict[str, Path
     inside = {"/lab/guest.sh": _SCRIPT, "/lab/schedlab-host": engine()}
     schedulers = {}
     for scheduler in (arm.scheduler for arm in campaign.arms if arm.scheduler.origin):
-        place, path = _place(scheduler, objects)
+        place, path = within(scheduler, objects)
         schedulers[scheduler.name] = place
         inside[place] = path
     for workload in request.workloads:
@@ -111,7 +111,7 @@ def _files(campaign: Campaign, cells: list[PlannedCell], objects: dict[str, Path
     return {**applications.files(engine(), runs), **inside}
 
 
-def _place(scheduler: Scheduler, objects: dict[str, Path]) -> tuple[str, Path]:
+def within(scheduler: Scheduler, objects: dict[str, Path]) -> tuple[str, Path]:
     """Where a scheduler lies in the guest, and here."""
     if scheduler.name in objects:
         path = objects[scheduler.name]

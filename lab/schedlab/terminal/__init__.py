@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is seen while a campaign runs, and at its end.
 
-Imports: catalogue, format, statistics, studies.
+Imports: catalogue, decisions, format, statistics, studies.
 
-progress  the progress bar
-table     the result tables
-legend    what stands under them: how to read them, how sure they are, what is missing
-scores    a study's claims and scores
+progress   the progress bar
+table      the result tables
+legend     what stands under them: how to read them, how sure they are, what is missing
+scores     a study's claims and scores
+two_sides  two runs' decisions side by side
 """

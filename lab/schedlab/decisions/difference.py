@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Two sides' stints beside each other: where they differ, and which of these places comes first.
+
+After a difference the two meet again where their next picks agree, with as few left out as possible.
+"""
+
+from dataclasses import dataclass
+
+from schedlab.decisions.moments import Side
+from schedlab.decisions.stints import RUNS, Stint, stints
+
+# So many picks have to agree for the two to have met again; they are sought within so many.
+_MET = 3
+_WITHIN = 24
+
+
+@dataclass(frozen=True)
+class Difference:
+    """On a CPU: who had it next, or where that is the same, how the task left it. `numbers`: of the CPU's stints."""
+
+    cpu: int
+    numbers: tuple[int, int]
+    left: Stint
+    right: Stint
+
+    @property
+    def of_picks(self) -> bool:
+        return self.left.task != self.right.task
+
+    def switches(self) -> tuple[int, int]:
+        """The switches that differ, by the numbers of each side's moments."""
+        if self.of_picks:
+            return self.left.picked, self.right.picked
+        assert self.left.over is not None
+        assert self.right.over is not None
+        return self.left.over, self.right.over
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`differences`: in the order in which the left comes to them. `same`: decisions that agree, before or after one.
+
+    `alone`: stints that the other side has not.
+    """
+
+    left: Side
+    right: Side
+    stints: tuple[dict[int, list[Stint]], dict[int, list[Stint]]]  # by CPU
+    differences: list[Difference]
+    same: int
+    alone: tuple[int, int]
+
+    def agreed(self) -> int:
+        """Picks before the first difference."""
+        if not self.differences:
+            return self.same
+        at, _ = self.differences[0].switches()
+        return sum(stint.picked < at for row in self.stints[0].values() for stint in row)
+
+
+def compare(left: Side, right: Side) -> Comparison:
+    rows = stints(left), stints(right)
+    differences: list[Difference] = []
+    same, alone = 0, [0, 0]
+    for cpu in sorted(rows[0].keys() | rows[1].keys()):
+        walk = _Walk(cpu, rows[0].get(cpu, []), rows[1].get(cpu, []))
+        walk.to_the_end()
+        differences += walk.differences
+        same += walk.same
+        alone = [alone[0] + walk.alone[0], alone[1] + walk.alone[1]]
+    differences.sort(key=lambda difference: difference.switches())
+    return Comparison(left, right, rows, differences, same, (alone[0], alone[1]))
+
+
+class _Walk:
+    """Along both rows of stints of a CPU, until one of them ends."""
+
+    def __init__(self, cpu: int, left: list[Stint], right: list[Stint]) -> None:
+        self.cpu, self.left, self.right = cpu, left, right
+        self.differences: list[Difference] = []
+        self.same, self.alone = 0, [0, 0]
+
+    def to_the_end(self) -> None:
+        i = j = 0
+        told = False  # what follows comes of a difference that is counted already
+        while i < len(self.left) and j < len(self.right):
+            left, right = self.left[i], self.right[j]
+            if left.task == right.task:
+                self.same += 1
+                told = left.left != right.left and RUNS not in (left.left, right.left)
+                if told:
+                    self.differences.append(Difference(self.cpu, (i, j), left, right))
+                i, j = i + 1, j + 1
+                continue
+            if not told:
+                self.differences.append(Difference(self.cpu, (i, j), left, right))
+            skip_left, skip_right = self._until_they_meet(i, j)
+            self.alone[0] += skip_left
+            self.alone[1] += skip_right
+            i, j, told = i + skip_left, j + skip_right, False
+        self.alone[0] += len(self.left) - i
+        self.alone[1] += len(self.right) - j
+
+    def _until_they_meet(self, i: int, j: int) -> tuple[int, int]:
+        for skipped in range(1, 2 * _WITHIN):
+            for skip in range(max(0, skipped - _WITHIN), min(skipped, _WITHIN) + 1):
+                other = skipped - skip
+                if self._meet(i + skip, j + other):
+                    return skip, other
+        return 1, 1
+
+    def _meet(self, i: int, j: int) -> bool:
+        left, right = self.left[i : i + _MET], self.right[j : j + _MET]
+        return bool(left) and [stint.task for stint in left] == [stint.task for stint in right]
