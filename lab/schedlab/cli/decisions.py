@@ -39,7 +39,7 @@ def decisions(options: argparse.Namespace) -> int:
     workload = workloads.find(options.workload)
     groups = _groups(workload)
     cell = _cell(options, workload, machine)
-    traces = _read(options, cell) if options.source else _traced(options, cell)
+    traces = _traces(options, cell)
     left = from_kernel.side(traces[0], groups)
     if options.control:
         right = from_kernel.side(traces[1], groups, "the kernel again")
@@ -88,30 +88,31 @@ def _groups(workload: Workload) -> set[str]:
     return {name[:_NAME_BYTES] for name in names}
 
 
-def _traced(options: argparse.Namespace, cell: Cell) -> list[Trace]:
-    tracing = Tracing(2 if options.control else 1, options.keys, options.tier, options.buffer_kib, options.limit)
+def _traces(options: argparse.Namespace, cell: Cell) -> list[Trace]:
+    """Of as many runs of the kernel as are compared. One that lost events is void."""
+    runs = 2 if options.control else 1
+    if options.source:
+        name, lines = options.source, traced_cell.kept(Path(options.source))
+    else:
+        name, lines = "the kernel's trace", _run(options, cell, runs)
+    if len(lines) < runs:
+        raise InputError(f"{name}: expected {runs} that --trace kept, found {len(lines)}")
+    traces = [trace_file.parse(each, name, allow_lost=True) for each in lines[:runs]]
+    for trace in traces:
+        if trace.notes["cell"] != str(cell):
+            raise InputError(f"{name}: expected a trace of '{cell}', found one of '{trace.notes['cell']}'")
+        if trace.lost:
+            raise LabError(f"{name}: void, {trace.lost} events are lost: expected none, try a larger --buffer-kib")
+    return traces
+
+
+def _run(options: argparse.Namespace, cell: Cell, runs: int) -> list[list[str]]:
+    tracing = Tracing(runs, options.keys, options.tier, options.buffer_kib, options.limit)
     with tempfile.TemporaryDirectory(prefix="schedlab-decisions-") as folder:
-        runs = traced_cell.traces(cell, tracing, Path(folder))
+        lines = traced_cell.traces(cell, tracing, Path(folder))
     if options.trace:
-        atomic.write(Path(options.trace), "".join(f"{line}\n" for lines in runs for line in lines))
-    return [_whole(trace_file.parse(lines, "the kernel's trace", allow_lost=True)) for lines in runs]
-
-
-def _whole(trace: Trace) -> Trace:
-    if trace.lost:
-        raise LabError(f"{trace.name}: void, {trace.lost} events are lost: expected none, try a larger --buffer-kib")
-    return trace
-
-
-def _read(options: argparse.Namespace, cell: Cell) -> list[Trace]:
-    path = Path(options.source)
-    if options.control:
-        raise InputError("--from with --control: expected one of them")
-    trace = _whole(trace_file.read(path, allow_lost=True))
-    of = trace.notes.get("cell")
-    if of != str(cell):
-        raise InputError(f"{path}: expected a trace of '{cell}', found one of '{of or 'something else'}'")
-    return [trace]
+        atomic.write(Path(options.trace), "".join(f"{line}\n" for run in lines for line in run))
+    return lines
 
 
 def _simulated(scheduler: str, cell: Cell, machine: Machine, groups: set[str]) -> Side:

@@ -11,4 +11,5 @@ stints          which task of the cell had which CPU next, and how that ended
 waiting         who waits for a CPU at some moment, and in which queue
 difference      two sides' stints beside each other, and where they differ
 kinds           what kind of difference each is
+habits          what a side does in the same situation, however often that comes
 """

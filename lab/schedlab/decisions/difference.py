@@ -94,21 +94,21 @@ class _Walk:
                 continue
             if not told:
                 self.differences.append(Difference(self.cpu, (i, j), left, right))
-            skip_left, skip_right = self._until_they_meet(i, j)
-            self.alone[0] += skip_left
-            self.alone[1] += skip_right
-            i, j, told = i + skip_left, j + skip_right, False
-        self.alone[0] += len(self.left) - i
-        self.alone[1] += len(self.right) - j
+            i, j, told = *self._where_they_meet(i, j), False
+        self.alone = [len(self.left) - self.same, len(self.right) - self.same]
 
-    def _until_they_meet(self, i: int, j: int) -> tuple[int, int]:
-        for skipped in range(1, 2 * _WITHIN):
-            for skip in range(max(0, skipped - _WITHIN), min(skipped, _WITHIN) + 1):
-                other = skipped - skip
-                if self._meet(i + skip, j + other):
-                    return skip, other
-        return 1, 1
+    def _where_they_meet(self, i: int, j: int) -> tuple[int, int]:
+        """After these two, or at the end."""
+        while i < len(self.left) and j < len(self.right):
+            for skipped in range(2 * _WITHIN):
+                for skip in range(max(0, skipped - _WITHIN), min(skipped, _WITHIN) + 1):
+                    if self._meet(i + skip, j + skipped - skip):
+                        return i + skip, j + skipped - skip
+            i, j = i + _WITHIN, j + _WITHIN
+        return len(self.left), len(self.right)
 
     def _meet(self, i: int, j: int) -> bool:
+        """At the end of a row fewer have to agree."""
         left, right = self.left[i : i + _MET], self.right[j : j + _MET]
-        return bool(left) and [stint.task for stint in left] == [stint.task for stint in right]
+        pairs = list(zip(left, right, strict=False))
+        return bool(pairs) and all(ours.task == theirs.task for ours, theirs in pairs)

@@ -4,6 +4,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from schedlab.campaign.arms import Arm
@@ -18,6 +19,7 @@ _INSIDE = "/lab/traced_cell.sh"
 _TRACING_FAILED = 125
 _MEMORY_MIB = 1024
 _RUN = "# schedlab: run="
+_CELL = "# schedlab: cell="
 
 
 @dataclass(frozen=True)
@@ -81,9 +83,23 @@ def traces(cell: Cell, tracing: Tracing, folder: Path) -> list[list[str]]:
         raise LabError(str(error)) from error
     if result.exit_code:
         raise _failure(result.exit_code, lines, said)
-    begins = [number for number, line in enumerate(lines) if line.startswith(_RUN)]
-    head = [f"# schedlab: cell={cell}", f"# schedlab: place={result.tier} guest, QEMU {result.qemu_version}"]
-    return [head + lines[begin:end] for begin, end in zip(begins, [*begins[1:], None], strict=True)]
+    head = [f"{_CELL}{cell}", f"# schedlab: place={result.tier} guest, QEMU {result.qemu_version}"]
+    return [head + part for part in _parts(lines, _RUN)]
+
+
+def kept(path: Path) -> list[list[str]]:
+    """What `traces` returned, out of a file that has these lines."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    return _parts(lines, _CELL)
+
+
+def _parts(lines: list[str], first: str) -> list[list[str]]:
+    """Each begins with a line that begins so."""
+    begins = [number for number, line in enumerate(lines) if line.startswith(first)]
+    return [lines[begin:end] for begin, end in pairwise([*begins, len(lines)])]
 
 
 def _failure(status: int, lines: list[str], said: list[str]) -> LabError:

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from schedlab.decisions.difference import Comparison, Difference
+from schedlab.decisions.habits import habits
 from schedlab.decisions.moments import IDLE, Forked, Moment, Queued, Side, Switch, Woken
 from schedlab.decisions.stints import Stint
 from schedlab.decisions.waiting import Waiting, before
@@ -25,6 +26,7 @@ def show(comparison: Comparison, kinds: Counter[str], nth: int, around: int, con
         _one(comparison, shown, console)
         _around(comparison, shown, around, console)
     _rest(comparison, kinds, console)
+    _habits(comparison, console)
 
 
 def _one(comparison: Comparison, shown: Difference, console: Console) -> None:
@@ -132,6 +134,23 @@ def _rest(comparison: Comparison, kinds: Counter[str], console: Console) -> None
             f"in {outside} an outside task ran in between",
             highlight=False,
         )
+
+
+def _habits(comparison: Comparison, console: Console) -> None:
+    sides = comparison.left, comparison.right
+    left, right = (habits(side) for side in sides)
+    table = _table("in general", *(side.name for side in sides))
+    table.add_row("tasks of the cell that are woken while one runs", str(left.wakeups), str(right.wakeups))
+    table.add_row("  and preempt it", *(_share(each.preempting, each.wakeups) for each in (left, right)))
+    table.add_row("picks of one of several that wait", str(left.choices), str(right.choices))
+    table.add_row("  of who has waited longest", *(_share(each.of_first, each.choices) for each in (left, right)))
+    table.add_row("  of who has waited shortest", *(_share(each.of_last, each.choices) for each in (left, right)))
+    console.print()
+    console.print(table)
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part} ({part / whole:.0%})" if whole else "–"
 
 
 def _table(*columns: str) -> Table:
