@@ -141,7 +141,7 @@ def _habits(comparison: Comparison, console: Console) -> None:
     left, right = (habits(side) for side in sides)
     table = _table("in general", *(side.name for side in sides))
     table.add_row("tasks of the cell that are woken while one runs", str(left.wakeups), str(right.wakeups))
-    table.add_row("  and preempt it", *(_share(each.preempting, each.wakeups) for each in (left, right)))
+    table.add_row("  and take its CPU", *(_share(each.preempting, each.wakeups) for each in (left, right)))
     table.add_row("picks of one of several that wait", str(left.choices), str(right.choices))
     table.add_row("  of who has waited longest", *(_share(each.of_first, each.choices) for each in (left, right)))
     table.add_row("  of who has waited shortest", *(_share(each.of_last, each.choices) for each in (left, right)))
