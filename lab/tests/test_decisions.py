@@ -267,10 +267,10 @@ def test_a_kernels_trace_from_the_start_signal_to_the_end() -> None:
     found = from_kernel.side(read(KERNEL.format(dropped=0, kept=19)), {"server"})
     assert found.cell == {"server[0]", "server[1]"}
     assert found.moments == [
-        Woken(0, "server[1]", "schedlab-host", interrupt=False),
+        Woken(0, "server[1]", "schedlab-host-100", interrupt=False),
         Queued(2_000, "server[1]", "0x7", 42, 5_000_000),
-        Switch(10_000, 0, "schedlab-host", PREEMPTED, "server[1]"),
-        Switch(20_000, 0, "server[1]", EXITED, "schedlab-host"),
+        Switch(10_000, 0, "schedlab-host-100", PREEMPTED, "server[1]"),
+        Switch(20_000, 0, "server[1]", EXITED, "schedlab-host-100"),
     ]
 
 

@@ -73,7 +73,10 @@ def test_compare_refuses(lab: Callable, arguments: list[str], message: str) -> N
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["frob"], "schedlab: unknown command 'frob'; known: calibrate, check, compare, compatibility, doctor, list"),
+        (
+            ["frob"],
+            "schedlab: unknown command 'frob'; known: calibrate, check, compare, compatibility, decisions, doctor, ",
+        ),
         (["compar"], "schedlab: unknown command 'compar'; did you mean compare or compatibility?"),
         (["list", "workload"], "schedlab list: unknown kind 'workload'; did you mean workloads?"),
         (["compare", "bfs", "--on", "mars"], "schedlab compare: unknown place 'mars'; known: host, sim, vm"),

@@ -32,7 +32,7 @@ def side(trace: Trace, groups: Collection[str], name: str = "kernel") -> Side:
     ids = _tasks(trace, groups)
     if not ids:
         raise InputError(f"{trace.name}: no task of the workload is in it: expected {', '.join(sorted(groups))}")
-    reader = _Reader(ids)
+    reader = _Reader(trace, ids)
     told = [made for event in _until_killed(trace, ids) if (made := reader.moment(event)) is not None]
     found = moments.side(name, told, ids.values())
     if found is None:
@@ -64,15 +64,18 @@ def _until_killed(trace: Trace, ids: Container[int]) -> Iterator[events.Event]:
 
 
 class _Reader:
-    def __init__(self, ids: dict[int, str]) -> None:
-        self.names = dict(ids) | {_SWAPPER: IDLE}
+    def __init__(self, trace: Trace, ids: dict[int, str]) -> None:
         self.ids = ids
+        self.names = {_SWAPPER: IDLE}
+        # Several outside tasks may have the same name.
+        for event in trace.events:
+            if isinstance(event, events.Switch):
+                self.names.setdefault(event.next, f"{event.next_comm}-{event.next}")
+        self.names |= ids
 
     def moment(self, event: events.Event) -> Moment | None:
         match event:
             case events.Switch():
-                if event.next not in self.ids and event.next != _SWAPPER:
-                    self.names[event.next] = event.next_comm
                 left = PREEMPTED if event.preempted else EXITED if event.ended else SLEPT
                 return Switch(event.at_ns, event.cpu, self._name(event.prev), left, self._name(event.next))
             case events.Waking():
@@ -86,7 +89,7 @@ class _Reader:
         return None
 
     def _name(self, pid: int) -> str:
-        return self.names.get(pid, f"task {pid}")
+        return self.names.get(pid, f"task-{pid}")
 
 
 def _queue(event: events.Enqueued) -> tuple[str, int | None]:

@@ -2,8 +2,8 @@
 """What happened, in the same terms whether the simulator or a kernel tells it.
 
 Tasks of the cell are called by their group's name and their number in it, `client[2]`; the third that task 2 forked of
-a group is `[2.2]`. So they are the same in every run, which process ids are not. All others are outside tasks, by their
-names: kernel threads, the runner.
+a group is `[2.2]`. So they are the same in every run, which process ids are not. All others are outside tasks:
+kernel threads, the runner, by names that end in their process ids.
 """
 
 from collections import Counter

@@ -12,8 +12,9 @@ from schedlab.decisions.moments import IDLE, Forked, Moment, Queued, Side, Switc
 from schedlab.decisions.stints import Stint
 from schedlab.decisions.waiting import Waiting, before
 
-# More waiting tasks than that are counted.
+# More waiting tasks, and moments between two decisions, are counted.
 _MOST_WAITING = 12
+_MOST_MOMENTS = 16
 _AFTER = 2
 
 
@@ -114,7 +115,10 @@ def _block(side: Side, row: list[Stint], number: int) -> list[str]:
     begin = 0 if number == 0 else row[number].picked
     end = row[number + 1].picked if number + 1 < len(row) else row[number].over
     moments = side.moments[begin : None if end is None else end + (number + 1 == len(row))]
-    return [f"{_ms(moment.at_ns):>13} {_text(moment)}" for moment in moments]
+    lines = [f"{_ms(moment.at_ns):>13} {_text(moment)}" for moment in moments]
+    more = len(lines) - _MOST_MOMENTS
+    # What led to the next decision stands at the end.
+    return [lines[0], f"{'…':>13} {more} more", *lines[more + 1 :]] if more > 1 else lines
 
 
 def _rest(comparison: Comparison, kinds: Counter[str], console: Console) -> None:
