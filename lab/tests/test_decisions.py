@@ -170,6 +170,25 @@ def test_after_a_difference_the_two_meet_again() -> None:
     assert found.differences[0].numbers == (3, 3)
 
 
+def test_the_two_meet_in_the_same_round() -> None:
+    """Right's first round is like left's second, which comes a millisecond later."""
+
+    def rounds(first: list[str]) -> Side:
+        times_ns = [*range(0, 3_000, 1_000), *range(1_000_000, 1_003_000, 1_000)]
+        turns = list(zip(times_ns, [*first, A, B, C], strict=True))
+        return side(
+            *((task,) for task in CELL),
+            *(
+                each
+                for at_ns, task in turns
+                for each in (Switch(at_ns, 0, IDLE, PREEMPTED, task), Switch(at_ns, 0, task, SLEPT, IDLE))
+            ),
+        )
+
+    found = against(rounds([C, B, A]), rounds([A, B, C]))
+    assert (len(found.differences), found.same, found.alone) == (1, 3, (3, 3))
+
+
 def test_each_cpu_has_its_decisions_and_the_earliest_difference_is_the_first() -> None:
     def run(of_cpu_0: str, of_cpu_1: str) -> Side:
         return side(
@@ -284,28 +303,33 @@ def test_what_a_trace_lost_is_counted(dropped: int, kept: int, lost: int) -> Non
     assert read(KERNEL.format(dropped=dropped, kept=kept)).lost == lost
 
 
+IDS = {"swapper": 0, "parent": 1000, "child": 1001, "runner": 1002}
+
+
+def line(time_ns: int, rest: str) -> str:
+    return f"  x-1 [000] ..... 0.{time_ns:09d}: {rest}"
+
+
+def switch(time_ns: int, prev: str, state: str, after: str) -> str:
+    before = f"prev_comm={prev} prev_pid={IDS[prev]} prev_prio=120 prev_state={state}"
+    return line(time_ns, f"sched_switch: {before} ==> next_comm={after} next_pid={IDS[after]} next_prio=120")
+
+
+def woken(time_ns: int, name: str, new: str = "") -> str:
+    return line(time_ns, f"sched_wakeup{new}: comm={name} pid={IDS[name]} prio=120 target_cpu=000")
+
+
 def test_the_simulators_trace_with_a_task_that_is_forked_twice() -> None:
-    def line(time_ns: int, rest: str) -> str:
-        return f"  x-1 [000] ..... 0.{time_ns:09d}: {rest}"
-
-    def switch(time_ns: int, prev: str, state: str, after: str) -> str:
-        ids = {"swapper": 0, "parent": 1000, "child": 1001}
-        sides = (
-            f"{side}_comm={name} {side}_pid={ids[name]} {side}_prio=120"
-            for side, name in (("prev", prev), ("next", after))
-        )
-        return line(time_ns, f"sched_switch: {next(sides)} prev_state={state} ==> {next(sides)}")
-
     text = [
-        line(5, "sched_wakeup: comm=parent pid=1000 prio=120 target_cpu=000"),
+        woken(5, "parent"),
         line(6, "scx_insert: comm=parent pid=1000 prio=120 dsq=0x7 slice_ns=5 vtime=3"),
         switch(7, "swapper", "R", "parent"),
         # Dated after the switch that it led to.
         line(8, "scx_insert: comm=parent pid=1000 prio=120 dsq=local cpu=0 slice_ns=5"),
-        line(9, "sched_wakeup_new: comm=child pid=1001 prio=120 target_cpu=000"),
+        woken(9, "child", "_new"),
         switch(10, "parent", "S", "child"),
         switch(11, "child", "X", "parent"),
-        line(12, "sched_wakeup_new: comm=child pid=1001 prio=120 target_cpu=000"),
+        woken(12, "child", "_new"),
         switch(13, "parent", "R+", "child"),
     ]
     found = from_simulator.side(simulated.events(text), {"parent", "child"})
@@ -320,6 +344,21 @@ def test_the_simulators_trace_with_a_task_that_is_forked_twice() -> None:
         Forked(7, "child[0.1]", "parent[0]"),
         Switch(8, 0, "parent[0]", PREEMPTED, "child[0.1]"),
     ]
+
+
+def test_a_simulated_task_that_starts_the_others_is_outside() -> None:
+    text = [
+        woken(1, "runner"),
+        switch(2, "swapper", "R", "runner"),
+        woken(3, "parent", "_new"),
+        switch(4, "runner", "R", "parent"),
+        switch(5, "parent", "S", "runner"),
+        woken(6, "parent"),
+        switch(7, "runner", "S", "parent"),
+    ]
+    found = from_simulator.side(simulated.events(text), {"parent"})
+    assert found.cell == {"parent[0]"}
+    assert found.moments == [Woken(0, "parent[0]", "runner"), Switch(1, 0, "runner", SLEPT, "parent[0]")]
 
 
 CELL_OF_TRACE = "bfs latt load=1 seed=1 cpus=4"

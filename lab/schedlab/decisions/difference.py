@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Two sides' stints beside each other: where they differ, and which of these places comes first.
 
-After a difference the two meet again where their next picks agree, with as few left out as possible.
+After a difference the two meet again where their next picks agree. What comes in turns agrees at many places, of which
+that one is taken where few stints are left out and neither side gains much time: a stint for the time that one takes.
 """
 
 from dataclasses import dataclass
+from itertools import product
 
 from schedlab.decisions.moments import Side
 from schedlab.decisions.stints import RUNS, Stint, stints
@@ -63,7 +65,7 @@ def compare(left: Side, right: Side) -> Comparison:
     differences: list[Difference] = []
     same, alone = 0, [0, 0]
     for cpu in sorted(rows[0].keys() | rows[1].keys()):
-        walk = _Walk(cpu, rows[0].get(cpu, []), rows[1].get(cpu, []))
+        walk = _Walk(cpu, (left, right), rows[0].get(cpu, []), rows[1].get(cpu, []))
         walk.to_the_end()
         differences += walk.differences
         same += walk.same
@@ -75,8 +77,11 @@ def compare(left: Side, right: Side) -> Comparison:
 class _Walk:
     """Along both rows of stints of a CPU, until one of them ends."""
 
-    def __init__(self, cpu: int, left: list[Stint], right: list[Stint]) -> None:
+    def __init__(self, cpu: int, sides: tuple[Side, Side], left: list[Stint], right: list[Stint]) -> None:
         self.cpu, self.left, self.right = cpu, left, right
+        self.times_ns = [
+            [side.moments[stint.picked].at_ns for stint in row] for side, row in zip(sides, (left, right), strict=True)
+        ]
         self.differences: list[Difference] = []
         self.same, self.alone = 0, [0, 0]
 
@@ -99,13 +104,20 @@ class _Walk:
 
     def _where_they_meet(self, i: int, j: int) -> tuple[int, int]:
         """After these two, or at the end."""
+        begin = i, j
         while i < len(self.left) and j < len(self.right):
-            for skipped in range(2 * _WITHIN):
-                for skip in range(max(0, skipped - _WITHIN), min(skipped, _WITHIN) + 1):
-                    if self._meet(i + skip, j + skipped - skip):
-                        return i + skip, j + skipped - skip
+            near = product(range(i, i + _WITHIN), range(j, j + _WITHIN))
+            found = [at for at in near if self._meet(*at)]
+            if found:
+                return min(found, key=lambda at: self._lost_ns(begin, at))
             i, j = i + _WITHIN, j + _WITHIN
         return len(self.left), len(self.right)
+
+    def _lost_ns(self, begin: tuple[int, int], end: tuple[int, int]) -> int:
+        """The stints left out, and by how much one side takes longer than the other from here to there, as time."""
+        left, right = (times[at] - times[since] for times, since, at in zip(self.times_ns, begin, end, strict=True))
+        pace_ns = sum(times[-1] for times in self.times_ns) // (len(self.left) + len(self.right))
+        return abs(left - right) + pace_ns * (sum(end) - sum(begin))
 
     def _meet(self, i: int, j: int) -> bool:
         """At the end of a row fewer have to agree."""

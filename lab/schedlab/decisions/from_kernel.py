@@ -66,12 +66,9 @@ def _until_killed(trace: Trace, ids: Container[int]) -> Iterator[events.Event]:
 class _Reader:
     def __init__(self, trace: Trace, ids: dict[int, str]) -> None:
         self.ids = ids
-        self.names = {_SWAPPER: IDLE}
-        # Several outside tasks may have the same name.
-        for event in trace.events:
-            if isinstance(event, events.Switch):
-                self.names.setdefault(event.next, f"{event.next_comm}-{event.next}")
-        self.names |= ids
+        # Several outside tasks may have the same name, and one may have another first.
+        switches = (event for event in trace.events if isinstance(event, events.Switch))
+        self.names = {event.next: f"{event.next_comm}-{event.next}" for event in switches} | {_SWAPPER: IDLE} | ids
 
     def moment(self, event: events.Event) -> Moment | None:
         match event:
