@@ -171,21 +171,18 @@ def test_after_a_difference_the_two_meet_again() -> None:
 
 
 def test_the_two_meet_in_the_same_round() -> None:
-    """Right's first round is like left's second, which comes a millisecond later."""
+    """Right's first round is like left's second, which comes a millisecond later, but for how it ends."""
 
-    def rounds(first: list[str]) -> Side:
-        times_ns = [*range(0, 3_000, 1_000), *range(1_000_000, 1_003_000, 1_000)]
-        turns = list(zip(times_ns, [*first, A, B, C], strict=True))
-        return side(
-            *((task,) for task in CELL),
-            *(
-                each
-                for at_ns, task in turns
-                for each in (Switch(at_ns, 0, IDLE, PREEMPTED, task), Switch(at_ns, 0, task, SLEPT, IDLE))
-            ),
-        )
+    def rounds(first: list[str], last_left: str) -> Side:
+        told: list[Moment] = []
+        for begin_ns, tasks, ends in ((0, first, last_left), (1_000_000, [A, B, C], SLEPT)):
+            for number, task in enumerate(tasks):
+                at_ns = begin_ns + 1_000 * number
+                left = ends if number == 2 else SLEPT
+                told += [Switch(at_ns, 0, IDLE, PREEMPTED, task), Switch(at_ns, 0, task, left, IDLE)]
+        return side((A,), (B,), (C,), *told)
 
-    found = against(rounds([C, B, A]), rounds([A, B, C]))
+    found = against(rounds([C, B, A], SLEPT), rounds([A, B, C], EXITED))
     assert (len(found.differences), found.same, found.alone) == (1, 3, (3, 3))
 
 
