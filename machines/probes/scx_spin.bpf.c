@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A probe of machines: first in, first out, and as many idle instructions at every wake-up as it is told. */
+/* A probe of machines: first in, first out; at every wake-up as many idle instructions as it is told, and a kick. */
 #include <scx.h>
 
 #define SHARED 0
 
 TUNABLE(u32, loops, 0, 0, 100000, "", "loops at each wake-up that do nothing");
+TUNABLE(u32, kicks, 0, 0, 1, "", "kicks of the task's CPU at each wake-up");
 
 void BPF_STRUCT_OPS(spin_enqueue, struct task_struct *p, u64 enq_flags)
 {
@@ -13,6 +14,8 @@ void BPF_STRUCT_OPS(spin_enqueue, struct task_struct *p, u64 enq_flags)
 	for (i = 0; i < loops; i++)
 		asm volatile("");
 	scx_bpf_dsq_insert(p, SHARED, SCX_SLICE_DFL, enq_flags);
+	if (kicks)
+		scx_bpf_kick_cpu(scx_bpf_task_cpu(p), 0);
 }
 
 void BPF_STRUCT_OPS(spin_dispatch, s32 cpu, struct task_struct *prev)

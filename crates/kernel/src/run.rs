@@ -146,10 +146,10 @@ impl Sim<'_> {
         if let Some(audit_ns) = self.limits.audit_ns {
             self.clock.post(audit_ns, Event::Audit);
         }
-        match self.runner {
-            Some(_) => self.set_out(),
-            None => self.begin(),
+        if self.runner.is_some() {
+            return self.set_out();
         }
+        self.begin();
         for task in self.tasks.ids() {
             if self.tasks[task].state == State::Blocked && !self.end.broken_off() {
                 let cpu = self.tasks[task].cpu;
@@ -158,9 +158,7 @@ impl Sim<'_> {
                 self.end_op();
             }
         }
-        if self.runner.is_none() {
-            self.check_end();
-        }
+        self.check_end();
     }
 
     /// Whether a task exists before anything runs; where there is a runner, it starts the others.

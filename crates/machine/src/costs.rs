@@ -29,6 +29,8 @@ pub struct Costs {
     /// What sched_ext's own code adds to a switch and to a wake-up, where the scheduler is a BPF policy.
     pub ext_switch_ns: u64,
     pub ext_wakeup_ns: u64,
+    /// The interrupt in which a CPU carries out the kicks that a policy asked of it.
+    pub kick_ns: u64,
     /// What sending an inter-processor interrupt costs its sender.
     pub ipi_send_ns: u64,
     /// From sending an interrupt until the other CPU handles it, by [`Distance`].
@@ -100,6 +102,7 @@ impl Default for Costs {
             wakeup_ns: 200,
             ext_switch_ns: 180,
             ext_wakeup_ns: 60,
+            kick_ns: 250,
             ipi_send_ns: 100,
             ipi_ns: [200, 500, 600, 800, 1_200],
             idle_exit_ns: 2_000,

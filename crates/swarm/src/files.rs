@@ -8,11 +8,12 @@ use crate::case::{Action, Case, Group, Kind, Shape};
 const LICENCE: &str = "# SPDX-License-Identifier: GPL-2.0-or-later\n";
 
 /// Every cost of a machine file, for machines where nothing costs anything.
-const COSTS: [&str; 21] = [
+const COSTS: [&str; 22] = [
     "switch_ns",
     "wakeup_ns",
     "ext_switch_ns",
     "ext_wakeup_ns",
+    "kick_ns",
     "ipi_send_ns",
     "idle_exit_ns",
     "tick_ns",

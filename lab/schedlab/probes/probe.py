@@ -58,6 +58,7 @@ PROBES = [
     Probe("tick_ns", "work", 1),
     Probe("switch_ns", "turns", 2, scheduler=_TRIVIAL),
     Probe("wakeup_ns", "ring", 3, scheduler=_TRIVIAL),
+    Probe("kick_ns", "ring", 3, scheduler=f"{_SPIN}:kicks=1"),
     Probe("refill_kib_ns", "cold", 2),
     Probe("idle_exit_ns", "sleeps", 1),
     ENDS,

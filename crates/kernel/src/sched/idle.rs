@@ -18,6 +18,14 @@ impl Sim<'_> {
         }
     }
 
+    /// When a policy is loaded, the kernel marks every CPU idle, and each is right from when it goes idle or comes back
+    /// from it (`reset_idle_masks`). The CPU of who loaded it is busy all that time, and stays marked.
+    pub(crate) fn mark_loader_idle(&mut self, cpu: CpuId) {
+        if self.boundary.builtin_idle() {
+            self.set_idle_bit(cpu, true);
+        }
+    }
+
     fn set_idle_bit(&mut self, cpu: CpuId, idle: bool) {
         let masks = &mut *self.boundary.view.masks;
         if idle {

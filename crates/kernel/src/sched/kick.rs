@@ -32,6 +32,8 @@ impl Sim<'_> {
     }
 
     pub(crate) fn flush_kicks(&mut self) {
+        // The CPU carries them out in an interrupt of its own (`kick_cpus_irq_workfn`).
+        self.charge(self.machine.costs.kick_ns);
         let mut pending = std::mem::take(&mut self.boundary.requests.kicks);
         for (cpu, kick) in pending.drain(..) {
             if !self.cpus[cpu].online {

@@ -59,7 +59,7 @@ impl Sim<'_> {
         task.qseq = self.tasks[id].qseq;
         (task.class, task.rt_prio) = class_of(policy);
         self.tasks[id] = task;
-        let measured = !self.is_runner(id);
+        let measured = !self.is_outside(id);
         if measured {
             self.groups.born(self.tasks[id].group);
         }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The runner of a cell: the task that starts the others, as `schedlab-host` starts real ones.
 //!
-//! It forks them one after the other, looks every half millisecond whether all of them wait for the start signal, and
-//! then wakes them in turn. So no two of them are of the same age, and the first to run does so while the others still
-//! sleep: whom a policy lets preempt the runner decides how far the workload begins at once. What it does then is to
-//! sleep until the end.
+//! It forks a guardian, which sleeps until the end, and then the tasks, one after the other; it looks every half
+//! millisecond whether all of them wait for the start signal, and then wakes them in turn. So no two of them are of the
+//! same age, and the first to run does so while the others still sleep: whom a policy lets preempt the runner decides how
+//! far the workload begins at once. What it does then is to sleep until the end.
+//!
+//! A policy is loaded just before, so that the runner begins with what the policy gives a new task. Under a scheduler
+//! that is built in it has run for a while. Where the tick is in its period when it begins nobody knows.
 //!
 //! Threads are started in the same way; really the first thread of a process starts the others.
 
@@ -23,11 +26,12 @@ use crate::task::{Groups, Wait};
 const NAME: &str = "schedlab-host";
 /// From one look at the start to the next.
 const LOOK_NS: u64 = 500_000;
-/// How long the runner has run at most before it starts the first task.
+/// How long a runner has run at most where no policy was loaded for it.
 const BEFORE_NS: i64 = 20_000_000;
 
 pub struct Runner {
     pub id: TaskId,
+    pub guardian: TaskId,
     to_start: VecDeque<TaskId>,
     /// Started, and not at the start yet.
     coming: usize,
@@ -43,7 +47,8 @@ impl Runner {
         let mut plan = Rc::unwrap_or_clone(plan);
         plan.groups.push(Group {
             name: NAME.to_string(),
-            count: 1,
+            // And the guardian.
+            count: 2,
             start: Start::Signal,
             threads: false,
             nice: 0,
@@ -62,11 +67,14 @@ impl Runner {
         let workload = &plan.groups[..plan.groups.len() - 1];
         let to_start = groups.first.iter().zip(workload);
         let to_start = to_start.filter(|(_, group)| group.start == Start::Signal);
+        let id = groups.first[workload.len()];
+        let guardian = TaskId(id.0 + 1);
+        let tasks = to_start
+            .flat_map(|(first, group)| (0..group.count).map(|index| TaskId(first.0 + index)));
         Self {
-            id: groups.first[workload.len()],
-            to_start: to_start
-                .flat_map(|(first, group)| (0..group.count).map(|index| TaskId(first.0 + index)))
-                .collect(),
+            id,
+            guardian,
+            to_start: std::iter::once(guardian).chain(tasks).collect(),
             coming: 0,
             waiting: VecDeque::new(),
             open: false,
@@ -75,8 +83,10 @@ impl Runner {
 }
 
 impl Sim<'_> {
-    pub(crate) fn is_runner(&self, id: TaskId) -> bool {
-        self.runner.as_ref().is_some_and(|runner| runner.id == id)
+    /// Whether a task is one of the runner's own, and none of the workload.
+    pub(crate) fn is_outside(&self, id: TaskId) -> bool {
+        let own = |runner: &Runner| id == runner.id || id == runner.guardian;
+        self.runner.as_ref().is_some_and(own)
     }
 
     /// A task that is not in its program has finished a burst.
@@ -86,6 +96,9 @@ impl Sim<'_> {
         };
         if runner.id == id {
             return self.run_runner(cpu, id);
+        }
+        if id == runner.guardian {
+            return self.block(cpu, id, Wait::None);
         }
         runner.coming -= 1;
         runner.waiting.push_back(id);
@@ -99,8 +112,11 @@ impl Sim<'_> {
             return;
         };
         if let Some(task) = runner.to_start.pop_front() {
-            runner.coming += 1;
-            let last = runner.to_start.is_empty();
+            runner.coming += usize::from(task != runner.guardian);
+            let (first, last) = (task == runner.guardian, runner.to_start.is_empty());
+            if first && !self.machine.built_in {
+                self.mark_loader_idle(cpu);
+            }
             self.start_task(id, task);
             if !last {
                 self.tasks[id].work = work_of(self.machine.costs.fork_ns);
@@ -135,24 +151,33 @@ impl Sim<'_> {
     }
 
     fn start_task(&mut self, parent: TaskId, child: TaskId) {
+        let costs = &self.machine.costs;
+        let own_ns = if self.is_outside(child) {
+            costs.child_ns
+        } else {
+            costs.runner_task_ns
+        };
         self.tasks[parent].children_alive += 1;
         self.born(child, parent);
         let task = &mut self.tasks[child];
         task.at_start = true;
-        task.work = work_of(self.machine.costs.runner_task_ns);
+        task.work = work_of(own_ns);
         self.begin_life(child);
     }
 
-    /// The machine is up, and the runner wants a CPU. It has run before: nobody knows for how long, nor where in its period
-    /// the tick is.
+    /// The machine is up, and the runner will want a CPU.
     pub(crate) fn set_out(&mut self) {
-        let before = Draw::Uniform(0, BEFORE_NS);
-        let before_ns = self.plan.stream(u32::MAX, 1).draw(&before, 0, &[]);
-        if let Some(Runner { id, .. }) = self.runner {
-            let task = &mut self.tasks[id];
-            task.at_start = true;
-            task.work = work_of(before_ns + self.machine.costs.fork_ns);
-        }
+        let Some(Runner { id, .. }) = self.runner else {
+            return;
+        };
+        let mut stream = self.plan.stream(u32::MAX, 1);
+        let mut draw_ns = |most_ns: i64| stream.draw(&Draw::Uniform(0, most_ns), 0, &[]);
+        let phase_ns = draw_ns(self.machine.tick_ns.cast_signed() - 1);
+        let before_ns = draw_ns(BEFORE_NS) * u64::from(self.machine.built_in);
+        let task = &mut self.tasks[id];
+        task.at_start = true;
+        task.work = work_of(before_ns + self.machine.costs.fork_ns);
+        self.post_wakeup(id, phase_ns);
     }
 
     /// How long all CPUs have been idle up to now.

@@ -51,6 +51,7 @@ pub fn no_costs() -> Costs {
         wakeup_ns: 0,
         ext_switch_ns: 0,
         ext_wakeup_ns: 0,
+        kick_ns: 0,
         ipi_send_ns: 0,
         ipi_ns: [0; 5],
         idle_exit_ns: 0,
