@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Numbers of the sched_ext interface, as Linux 7.2 has them; a policy's are relocated to these.
+//! Numbers of the sched_ext interface, as Linux 7.2 has them. A policy's are relocated to these, or to those
+//! of the release that it is shown (`boundary/enumerations.rs`).
 
 pub const DSQ_BUILTIN: u64 = 1 << 63;
 pub const DSQ_LOCAL_FLAG: u64 = 1 << 62;

@@ -149,9 +149,6 @@ kfuncs! {
         let message = printed(fmt.cast(), 1_024, &numbers_at(data, data_sz));
         back::<K>(host).eject(format!("unregistered from BPF (exit code {exit_code:#x}: {message})"));
     };
-    // Callbacks that describe the policy's state in a dump are never called.
-    612 [~1000] scx_bpf_dump_bstr(fmt: *mut c_char, data: *mut u64, data_sz: u32) = |host| ();
-
     // Nobody asks for a dump, so no callback runs that may say something in it.
     612 [~1000] scx_bpf_dump_bstr(fmt: *mut c_char, data: *mut u64, data_sz: u32) =
         |host| back::<K>(host).eject("scx_bpf_dump() must only be called from ops.dump() and friends".to_string());
@@ -493,9 +490,10 @@ unsafe fn number_next(it: *mut NumIter) -> *mut i32 {
     }
 }
 
-unsafe fn insert<K: Kernel>(host: *mut Host, p: Task, verdict: Verdict) {
+unsafe fn insert<K: Kernel>(host: *mut Host, p: Task, mut verdict: Verdict) {
     // SAFETY: called by the policy; see `back`.
     let kernel = unsafe { back::<K>(host) };
+    verdict.enq_flags = kernel.boundary().enq_flags.meant(verdict.enq_flags);
     match kernel.boundary().view.task_of(p) {
         Some(task) => kernel.insert(task, verdict),
         None => kernel.eject("called on a task that does not exist".to_string()),
@@ -561,7 +559,9 @@ unsafe fn move_walked<K: Kernel>(
         words[0] &= !(HAS_SLICE | HAS_VTIME);
         (back::<K>(host), walk)
     };
-    let task = kernel.boundary().view.task_of(p);
+    let boundary = kernel.boundary();
+    let task = boundary.view.task_of(p);
+    let enq_flags = boundary.enq_flags.meant(enq_flags);
     kernel.move_walked(task.zip(walk), dsq_id, enq_flags)
 }
 

@@ -4,6 +4,7 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `shown` | the structures that policies see, with their BTF |
+//! | `enumerations` | the constants that they see |
 //! | `callback` | the members of `struct sched_ext_ops` |
 //! | `outside`, `register`, `helpers`, `kfuncs`, `format` | what policies may call |
 //! | `access`, `area` | which memory they may touch |
@@ -16,7 +17,7 @@
 //! | `prepared`, `filled` | what an object's own program set up before that |
 //! | `program` | a policy's object, linked against all of it and translated |
 //! | `execution` | how its code is executed |
-//! | `release` | whose interface it is |
+//! | `release`, `enq_flags` | whose interface it is, and flags that have other bits there |
 //! | `refused` | why an object cannot be linked |
 //!
 //! The model enters the policy with [`call`]; the policy comes back through the table of helpers and kfuncs,
@@ -38,6 +39,8 @@ mod access;
 mod area;
 mod arena;
 mod callback;
+mod enq_flags;
+mod enumerations;
 pub mod execution;
 mod filled;
 mod format;
@@ -84,9 +87,11 @@ use crate::consts::OPS_KEEP_BUILTIN_IDLE;
 use access::Section;
 use area::Area;
 use arena::Arena;
+use enq_flags::EnqFlags;
 use graph::Graph;
 use objects::Objects;
 use own_masks::OwnMasks;
+use release::Release;
 use requests::Requests;
 use spin_locks::SpinLocks;
 use world::{IN_INTERRUPT, World};
@@ -105,6 +110,8 @@ pub struct Code<'a> {
     pub filled: &'a [Filled],
     /// Sizes of types that the code makes objects of.
     pub type_bytes: &'a BTreeMap<u32, u32>,
+    /// Whose interface the code sees.
+    pub release: Release,
     /// Helpers and kfuncs, in the order of the image's.
     pub calls: Vec<Call>,
     /// Every access is checked.
@@ -119,6 +126,7 @@ pub struct Boundary {
     lent: Vec<Area>,
     checked: bool,
     pub ops: Ops,
+    pub enq_flags: EnqFlags,
     world: Shared<World>,
     data: Shared<[u64]>,
     sections: Vec<Section>,
@@ -175,6 +183,7 @@ impl Boundary {
             lent: Vec::new(),
             checked: code.checked,
             ops: code.ops,
+            enq_flags: EnqFlags::of(code.release),
             world,
             sections: Section::all(data_start.cast(), code.sections),
             data,

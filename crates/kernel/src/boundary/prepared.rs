@@ -7,10 +7,10 @@ use bpf::image::Image;
 use policy::set_up::Bytes;
 use policy::{Object, SetUp};
 
+use super::enumerations;
 use super::filled::{Entry, Filled};
 use super::maps;
 use super::release::Release;
-use super::shown;
 
 #[derive(Default)]
 pub struct Prepared {
@@ -45,7 +45,9 @@ pub fn preset(object: &Object, set_up: &SetUp, release: Release) -> Result<Prese
         if let Some(place) = section.and_then(|section| global.slice(section))
             && is_constant
         {
-            let value = shown::constant(&name, release).unwrap_or(0).to_le_bytes();
+            let value = enumerations::constant(&name, release)
+                .unwrap_or(0)
+                .to_le_bytes();
             let count = place.len().min(value.len());
             place[..count].copy_from_slice(&value[..count]);
         }

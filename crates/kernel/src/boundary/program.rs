@@ -19,10 +19,10 @@ use super::prepared::{self, Prepared, Run, preset};
 use super::refused::Refused;
 use super::release::Release;
 use super::shown::{
-    self, AtomicInt, CgroupInitArgs, CpuAcquireArgs, CpuMask, CpuReleaseArgs, ExitInfo,
-    ExitTaskArgs, InitTaskArgs, PerfEventValue, Shown, Types,
+    AtomicInt, CgroupInitArgs, CpuAcquireArgs, CpuMask, CpuReleaseArgs, ExitInfo, ExitTaskArgs,
+    InitTaskArgs, PerfEventValue, Shown, Types,
 };
-use super::{Code, Filled, Ops, helpers, inlines, kfuncs, maps};
+use super::{Code, Filled, Ops, enumerations, helpers, inlines, kfuncs, maps};
 
 /// A policy that can run. It holds no state: what runs it has its own data and maps.
 pub struct Program {
@@ -83,7 +83,7 @@ impl Program {
         let ops = Ops::of(&image)
             .map_err(anyhow::Error::msg)
             .with_context(|| object.name.clone())?;
-        let unknown = ops.flags & !shown::ops_flags(release);
+        let unknown = ops.flags & !enumerations::ops_flags(release);
         ensure!(
             unknown == 0,
             "{}: flags of struct sched_ext_ops: {unknown:#x}, which the model of {release} has not",
@@ -148,7 +148,7 @@ impl Program {
             return Ok(data);
         }
         for global in &self.image.globals {
-            if let Some(value) = shown::constant(&global.name, self.release) {
+            if let Some(value) = enumerations::constant(&global.name, self.release) {
                 self.tell(&mut data, &global.name, &value.to_le_bytes())?;
             }
         }
@@ -214,6 +214,7 @@ impl Program {
             sections: &self.image.data,
             filled: self.filled(),
             type_bytes: &self.image.type_bytes,
+            release: self.release,
             calls: self.calls.clone(),
             checked: self.execution != Execution::Translated,
             random,
@@ -268,7 +269,7 @@ fn btf(kfuncs: &[Kfunc], release: Release) -> Btf {
     CpuAcquireArgs::describe(&mut types);
     CpuReleaseArgs::describe(&mut types);
     AtomicInt::describe(&mut types);
-    for enumeration in shown::ENUMERATIONS {
+    for enumeration in enumerations::ENUMERATIONS {
         types.enumeration(enumeration);
     }
     for kfunc in kfuncs.iter().filter(|kfunc| kfunc.is_in(release)) {

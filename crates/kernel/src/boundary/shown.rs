@@ -7,14 +7,8 @@ use std::ffi::{c_char, c_void};
 
 use bpf::btf::{Builder, TypeId};
 
+use super::enumerations::{EXIT_KINDS, Enumeration, PREEMPT_REASONS};
 use super::release::Release;
-use crate::consts::{
-    CPUPERF_ONE, DEQ_SCHED_CHANGE, DEQ_SLEEP, DISPATCH_BATCH, DISPATCH_LOOPS, DSQ_BUILTIN,
-    DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_FLAG, DSQ_LOCAL_ON, ENQ_CPU_SELECTED, ENQ_HEAD, ENQ_LAST,
-    ENQ_PREEMPT, ENQ_PRIQ, ENQ_REENQ, ENQ_WAKEUP, KICK_IDLE, KICK_PREEMPT, KICK_WAIT,
-    OPS_ENQ_EXITING, OPS_ENQ_LAST, OPS_IDLE_PER_NODE, OPS_KEEP_BUILTIN_IDLE, PICK_IDLE_CORE,
-    PICK_IDLE_IN_NODE, SLICE_DFL, SLICE_INF, TASK_QUEUED, WAKE_FORK, WAKE_SYNC, WAKE_TTWU,
-};
 
 /// A type that goes into the model's BTF.
 pub trait Shown {
@@ -405,16 +399,6 @@ impl Shown for PreemptReason {
     }
 }
 
-const PREEMPT_REASONS: Enumeration = Enumeration {
-    name: "scx_cpu_preempt_reason",
-    values: &[
-        ("SCX_CPU_PREEMPT_RT", 0),
-        ("SCX_CPU_PREEMPT_DL", 1),
-        ("SCX_CPU_PREEMPT_STOP", 2),
-        ("SCX_CPU_PREEMPT_UNKNOWN", 3),
-    ],
-};
-
 /// `enum scx_exit_kind`.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -427,185 +411,8 @@ impl ExitKind {
     pub const ERROR: Self = Self(1_024);
 }
 
-/// An enumeration's name and its values, as the kernel of the model has them.
-pub struct Enumeration {
-    pub name: &'static str,
-    values: &'static [(&'static str, u64)],
-}
-
-impl Enumeration {
-    pub fn values_in(&self, release: Release) -> impl Iterator<Item = (&'static str, u64)> {
-        let since = |name| LATER.iter().find(|(later, _)| *later == name);
-        (self.values.iter().copied())
-            .filter(move |(name, _)| since(*name).is_none_or(|(_, since)| *since <= release))
-    }
-}
-
-/// All that may be set in `flags` of `struct sched_ext_ops`.
-pub fn ops_flags(release: Release) -> u64 {
-    // `SCX_OPS_HAS_CGROUP_WEIGHT`, which has lost its meaning.
-    let without_meaning = 1 << 16;
-    let named = ENUMERATIONS
-        .iter()
-        .filter(|shown| shown.name == "scx_ops_flags");
-    let values = named.flat_map(|shown| shown.values_in(release));
-    values.fold(without_meaning, |all, (_, value)| all | value)
-}
-
-/// Values that the first release has not, with the one that brought them.
-const LATER: &[(&str, Release)] = &[
-    ("SCX_OPS_ENQ_MIGRATION_DISABLED", Release::of(614)),
-    ("SCX_OPS_ALLOW_QUEUED_WAKEUP", Release::of(615)),
-    ("SCX_OPS_BUILTIN_IDLE_PER_NODE", Release::of(615)),
-    ("SCX_PICK_IDLE_IN_NODE", Release::of(615)),
-    ("SCX_ENQ_CPU_SELECTED", Release::of(615)),
-    ("SCX_SLICE_BYPASS", Release::of(619)),
-    ("SCX_DEQ_SCHED_CHANGE", Release::of(701)),
-    ("SCX_EXIT_PARENT", Release::of(701)),
-];
-
 impl Shown for ExitKind {
     fn describe(types: &mut Types) -> TypeId {
         types.enumeration(&EXIT_KINDS)
     }
 }
-
-const EXIT_KINDS: Enumeration = Enumeration {
-    name: "scx_exit_kind",
-    values: &[
-        ("SCX_EXIT_NONE", 0),
-        ("SCX_EXIT_DONE", 1),
-        ("SCX_EXIT_UNREG", 64),
-        ("SCX_EXIT_UNREG_BPF", 65),
-        ("SCX_EXIT_UNREG_KERN", 66),
-        ("SCX_EXIT_SYSRQ", 67),
-        ("SCX_EXIT_PARENT", 68),
-        ("SCX_EXIT_ERROR", 1_024),
-        ("SCX_EXIT_ERROR_BPF", 1_025),
-        ("SCX_EXIT_ERROR_STALL", 1_026),
-    ],
-};
-
-/// What scx's loaders tell every policy: `__SCX_NAME` is the kernel's constant `SCX_NAME`, 0 where it has none.
-pub fn constant(global: &str, release: Release) -> Option<u64> {
-    let name = global
-        .strip_prefix("__")
-        .filter(|name| name.starts_with("SCX_"))?;
-    let mut values = ENUMERATIONS
-        .iter()
-        .flat_map(|shown| shown.values_in(release));
-    values
-        .find(|(known, _)| *known == name)
-        .map(|(_, value)| value)
-}
-
-/// Constants of the interface. Some have other values in other releases; these are the last one's, which is what a policy
-/// is told for every release, because the model goes by them.
-pub const ENUMERATIONS: &[Enumeration] = &[
-    Enumeration {
-        name: "scx_public_consts",
-        values: &[
-            ("SCX_OPS_NAME_LEN", 128),
-            ("SCX_SLICE_DFL", SLICE_DFL),
-            ("SCX_SLICE_BYPASS", 5_000_000),
-            ("SCX_SLICE_INF", SLICE_INF),
-        ],
-    },
-    Enumeration {
-        name: "scx_consts",
-        values: &[
-            ("SCX_DSP_DFL_MAX_BATCH", DISPATCH_BATCH as u64),
-            ("SCX_DSP_MAX_LOOPS", DISPATCH_LOOPS as u64),
-            ("SCX_EXIT_BT_LEN", 64),
-            ("SCX_EXIT_MSG_LEN", 1_024),
-            ("SCX_EXIT_DUMP_DFL_LEN", 32_768),
-            ("SCX_CPUPERF_ONE", CPUPERF_ONE as u64),
-        ],
-    },
-    Enumeration {
-        name: "scx_dsq_id_flags",
-        values: &[
-            ("SCX_DSQ_FLAG_BUILTIN", DSQ_BUILTIN),
-            ("SCX_DSQ_FLAG_LOCAL_ON", DSQ_LOCAL_FLAG),
-            ("SCX_DSQ_INVALID", DSQ_BUILTIN),
-            ("SCX_DSQ_GLOBAL", DSQ_GLOBAL),
-            ("SCX_DSQ_LOCAL", DSQ_LOCAL),
-            ("SCX_DSQ_LOCAL_ON", DSQ_LOCAL_ON),
-            ("SCX_DSQ_LOCAL_CPU_MASK", 0xffff_ffff),
-        ],
-    },
-    Enumeration {
-        name: "scx_ops_flags",
-        values: &[
-            ("SCX_OPS_KEEP_BUILTIN_IDLE", OPS_KEEP_BUILTIN_IDLE),
-            ("SCX_OPS_ENQ_LAST", OPS_ENQ_LAST),
-            ("SCX_OPS_ENQ_EXITING", OPS_ENQ_EXITING),
-            ("SCX_OPS_SWITCH_PARTIAL", 1 << 3),
-            ("SCX_OPS_ENQ_MIGRATION_DISABLED", 1 << 4),
-            ("SCX_OPS_ALLOW_QUEUED_WAKEUP", 1 << 5),
-            ("SCX_OPS_BUILTIN_IDLE_PER_NODE", OPS_IDLE_PER_NODE),
-        ],
-    },
-    Enumeration {
-        name: "scx_enq_flags",
-        values: &[
-            ("SCX_ENQ_WAKEUP", ENQ_WAKEUP),
-            ("SCX_ENQ_HEAD", ENQ_HEAD),
-            ("SCX_ENQ_CPU_SELECTED", ENQ_CPU_SELECTED),
-            ("SCX_ENQ_PREEMPT", ENQ_PREEMPT),
-            ("SCX_ENQ_REENQ", ENQ_REENQ),
-            ("SCX_ENQ_LAST", ENQ_LAST),
-            ("SCX_ENQ_CLEAR_OPSS", 1 << 56),
-            ("SCX_ENQ_DSQ_PRIQ", ENQ_PRIQ),
-        ],
-    },
-    Enumeration {
-        name: "scx_deq_flags",
-        values: &[
-            ("SCX_DEQ_SLEEP", DEQ_SLEEP),
-            ("SCX_DEQ_CORE_SCHED_EXEC", 1 << 32),
-            ("SCX_DEQ_SCHED_CHANGE", DEQ_SCHED_CHANGE),
-        ],
-    },
-    Enumeration {
-        name: "scx_wake_flags",
-        values: &[
-            ("SCX_WAKE_FORK", WAKE_FORK),
-            ("SCX_WAKE_TTWU", WAKE_TTWU),
-            ("SCX_WAKE_SYNC", WAKE_SYNC),
-        ],
-    },
-    Enumeration {
-        name: "scx_kick_flags",
-        values: &[
-            ("SCX_KICK_IDLE", KICK_IDLE),
-            ("SCX_KICK_PREEMPT", KICK_PREEMPT),
-            ("SCX_KICK_WAIT", KICK_WAIT),
-        ],
-    },
-    Enumeration {
-        name: "scx_pick_idle_cpu_flags",
-        values: &[
-            ("SCX_PICK_IDLE_CORE", PICK_IDLE_CORE),
-            ("SCX_PICK_IDLE_IN_NODE", PICK_IDLE_IN_NODE),
-        ],
-    },
-    Enumeration {
-        name: "scx_ent_flags",
-        values: &[
-            ("SCX_TASK_QUEUED", TASK_QUEUED as u64),
-            ("SCX_TASK_RESET_RUNNABLE_AT", 4),
-            ("SCX_TASK_DEQD_FOR_SLEEP", 8),
-            ("SCX_TASK_STATE_SHIFT", 8),
-            ("SCX_TASK_STATE_BITS", 3),
-            ("SCX_TASK_STATE_MASK", 0x700),
-        ],
-    },
-    Enumeration {
-        name: "scx_exit_code",
-        values: &[
-            ("SCX_ECODE_RSN_HOTPLUG", 1 << 32),
-            ("SCX_ECODE_ACT_RESTART", 1 << 48),
-        ],
-    },
-];

@@ -10,6 +10,7 @@ use workload::draw::Stream;
 
 use super::maps::{Handle, kind};
 use super::register::Register;
+use super::release::Release;
 use super::shown::{DsqIter, ExitInfo, ExitKind, TaskStruct, Timer};
 use super::world::World;
 use super::{Boundary, Callback, Code, Kernel, Moment, Ops, Walk, Work, helpers, kfuncs};
@@ -479,6 +480,7 @@ fn toy() -> Toy {
         filled: &[],
         sections: &[],
         type_bytes: &BTreeMap::new(),
+        release: Release::LAST,
         calls: table(),
         checked: false,
         random: Stream::new(1, 0, 0),

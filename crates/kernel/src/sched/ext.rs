@@ -31,9 +31,10 @@ impl Sim<'_> {
             task.reset_runnable_at = false;
         }
         self.boundary.view.task_mut(id).scx.flags |= TASK_QUEUED;
+        let shown_flags = self.boundary.enq_flags.shown(enq_flags);
         self.call(
             Callback::Runnable,
-            [self.boundary.view.address(id), enq_flags],
+            [self.boundary.view.address(id), shown_flags],
         );
         self.do_enqueue(cpu, id, enq_flags);
     }
@@ -59,9 +60,10 @@ impl Sim<'_> {
         let task = &mut self.tasks[id];
         task.qseq = task.qseq.wrapping_add(1);
         self.boundary.requests.context = Context::Enqueue(id);
+        let shown_flags = self.boundary.enq_flags.shown(enq_flags);
         self.call(
             Callback::Enqueue,
-            [self.boundary.view.address(id), enq_flags],
+            [self.boundary.view.address(id), shown_flags],
         );
         self.boundary.requests.context = Context::Other;
         let task = &mut self.tasks[id];

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 
 use kernel::{Execution, Options, Release};
 use policy::Source;
+use workload::plan::End;
 
-use crate::common::{for_ms, free, hogs, plan, policy_path};
+use crate::common::{
+    MS, for_ms, free, group, hogs, plan, policy_path, run_for, sleepers, switches, traced,
+};
 
 fn release(text: &str) -> Release {
     text.parse().unwrap()
@@ -36,6 +39,36 @@ fn a_policy_sees_the_names_types_and_constants_of_the_release() {
     assert_eq!(said_under("6.15"), said("6.15: 0 older, 4 newer"));
     assert_eq!(said_under("6.19"), said("6.19: 0 older, 6 newer"));
     assert_eq!(said_under("7.2"), said("7.2: 0 older, 6 newer"));
+}
+
+#[test]
+fn flags_mean_the_same_whatever_bits_a_release_has_for_them() {
+    let hash_under = |release: Release| {
+        let program = kernel::load(&policy_path("heads"), Execution::default(), release).unwrap();
+        let plan = plan(vec![sleepers(5, 3 * MS, MS)], for_ms(200));
+        let options = Options::default();
+        let ran = kernel::simulate(&free(2), plan, &program, "heads", &BTreeMap::new(), options);
+        let outcome = ran.unwrap();
+        assert_eq!(
+            outcome.status,
+            cell::Status::Ok,
+            "{release}: {}",
+            outcome.reason
+        );
+        outcome.trace_hash
+    };
+    for release in Release::ALL {
+        assert_eq!(hash_under(release), hash_under(Release::LAST), "{release}");
+    }
+    let once = group("a", 4, vec![run_for(MS)]);
+    let (_, text) = traced(
+        &free(1),
+        plan(vec![once], End::All),
+        "heads",
+        Options::default(),
+    );
+    let order: Vec<String> = switches(&text, 0).into_iter().map(|(_, who)| who).collect();
+    assert_eq!(order, ["a-1000", "a-1003", "a-1002", "a-1001", "swapper-0"]);
 }
 
 #[test]
