@@ -61,7 +61,7 @@ def record(cell_id: str, cell: dict) -> dict:
 def trace() -> Iterator[str]:
     """Two CPUs and three tasks that take turns of 5 ms from 10 ms on; who does not run waits."""
     tasks = ["first", "second", "third"]
-    yield "# tracer: nop\n#\n"
+    yield f"# tracer: nop\n# {' '.join(sys.argv[1:])}\n"
     for at, name in enumerate(tasks):
         about = f"comm={name} pid={1000 + at} prio=120"
         yield f"          <idle>-0       [000] ..... 0.010000000: sched_wakeup: {about} target_cpu=000\n"

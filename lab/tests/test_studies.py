@@ -11,7 +11,7 @@ from scipy import stats
 from schedlab.campaign import arms
 from schedlab.catalogue import machines, workloads
 from schedlab.errors import InputError
-from schedlab.studies import calls, contradictions, published, score, study_file
+from schedlab.studies import calls, contradictions, experiments, published, score, study_file
 from schedlab.studies.experiments import Measured
 from schedlab.studies.published import Claim
 from schedlab.studies.score import Reproduction
@@ -110,6 +110,17 @@ def test_a_wrong_file_is_one_line_with_file_and_key(tmp_path: Path, change: tupl
 
 def test_loads_count_in_cpus(study: Study):
     assert study.experiments[0].loads_on("t5600") == [1, 3]
+
+
+def test_a_study_is_asked_for_under_one_release(study: Study, tmp_path: Path):
+    def asked(place: str, api: str | None) -> set[str | None]:
+        parts = experiments.parts(study, tmp_path, place, None, None, api, 1)
+        return {part.request.api for part in parts}
+
+    assert asked("sim", "6.12") == {"6.12"}
+    assert asked("sim", None) == {None}
+    with pytest.raises(InputError, match="--api 6.12: only the simulator"):
+        asked("vm", "6.12")
 
 
 def claim(**changes: object) -> Claim:

@@ -81,10 +81,17 @@ def test_decisions_carry_slice_and_deadline(packets: list[TracePacket]) -> None:
 def test_text_is_what_the_simulator_wrote(lab: Callable, checkout: Path) -> None:
     assert lab("trace", "bfs", "-w", "latt", "-o", "out.data", "--format", "ftrace").returncode == 0
     text = (checkout / "out.data").read_text()
-    assert text.startswith("# tracer: nop\n#\n")
+    assert text.startswith("# tracer: nop\n#")
     events = list(simulated.events(text.splitlines()))
     assert len(events) == len(text.splitlines()) - 2
     assert list(checkout.glob(".out*")) == []
+
+
+def test_the_simulator_is_told_what_was_asked_for(lab: Callable, checkout: Path) -> None:
+    asked = ["--load", "7", "--seed", "3", "--api", "6.12"]
+    assert lab("trace", "bfs", "-w", "latt", "-o", "out.txt", *asked).returncode == 0
+    told = (checkout / "out.txt").read_text().splitlines()[1]
+    assert " ".join(asked) in told
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ def test_the_compilers_words_come_as_they_are(tmp_path: Path) -> None:
         ([SOUND, "-o", "slice=1"], "schedlab-sim: sound: unknown tunable 'slice'; it has slice_us"),
         ([SOUND, "--each", "slice_us"], "schedlab-sim: --each slice_us: expected the name of a choice"),
         ([SOUND, "--replay", "no.toml"], "schedlab-sim: no.toml: "),
+        ([SOUND, "--api", "5.4"], "schedlab-sim: invalid value '5.4' for '--api <RELEASE>': expected one of 6.12, "),
         ([SOUND, "--runs", "0"], "schedlab-sim: invalid value '0' for '--runs <RUNS>'"),
     ],
     ids=lambda value: None if isinstance(value, list) else value[:40],
@@ -70,6 +71,17 @@ def test_memory_that_is_not_the_policys_is_a_finding(old: str, new: str, tmp_pat
     assert finding["by"] == "fault"
     assert f"{policy.name}:{line}" in finding["what"]
     assert finding["size"]["tasks"] <= 3
+
+
+def test_a_finding_keeps_the_release_whose_interface_the_policy_saw(tmp_path: Path) -> None:
+    policy = changed(tmp_path, "s32 cpu = scx_bpf_task_cpu(p);", """s32 cpu = scx_bpf_task_cpu(p);
+	if (!ksym_exists(scx_bpf_now___v1))
+		scx_bpf_error("there is no scx_bpf_now");""")
+    assert check(policy, "--runs", "5").status == 0
+    finding = check(policy, "--runs", "5", "--api", "6.12", "-C", tmp_path / "out").finding
+    assert "there is no scx_bpf_now" in finding["what"]
+    assert 'api = "6.12"' in Path(finding["case"]).read_text(encoding="utf-8")
+    assert "there is no scx_bpf_now" in check(policy, "--replay", finding["case"]).finding["what"]
 
 
 def test_every_choice_gets_its_own_swarm(tmp_path: Path) -> None:

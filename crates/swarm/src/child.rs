@@ -7,14 +7,16 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, bail};
+use kernel::Release;
 
 use crate::job::{Job, Verdict};
 
-/// A policy's object, and what it is called.
+/// A policy's object, what it is called, and whose interface it sees.
 #[derive(Clone)]
 pub struct Built {
     pub name: String,
     pub object: PathBuf,
+    pub release: Release,
 }
 
 pub struct Runner {
@@ -73,6 +75,7 @@ fn start(built: &Built) -> Result<Running> {
         .arg("check-worker")
         .arg(&built.name)
         .arg(&built.object)
+        .arg(built.release.to_string())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use input::Node;
+use kernel::Release;
 use machine::Machine;
 use workload::Workload;
 
@@ -61,7 +62,7 @@ pub fn tell(built: &Built, job: &Job, dir: &Path) -> Result<Told> {
 }
 
 /// Writes what runs it again; returns the file that `--replay` takes.
-pub fn write(job: &Job, told: &Told, policy: &str, dir: &Path) -> Result<PathBuf> {
+pub fn write(job: &Job, told: &Told, built: &Built, policy: &str, dir: &Path) -> Result<PathBuf> {
     let file = dir.join("case.toml");
     let mut text = String::from("# SPDX-License-Identifier: GPL-2.0-or-later\n");
     let _ = writeln!(
@@ -77,6 +78,7 @@ pub fn write(job: &Job, told: &Told, policy: &str, dir: &Path) -> Result<PathBuf
         job.seed
     );
     let _ = writeln!(text, "hotplug = {}", literal(&job.hotplug));
+    let _ = writeln!(text, "api = {}", literal(&built.release.to_string()));
     text.push_str("\n[tunables]\n");
     for (name, value) in &job.tunables {
         let _ = writeln!(text, "{name} = {}", literal(value));
@@ -102,8 +104,8 @@ pub fn write(job: &Job, told: &Told, policy: &str, dir: &Path) -> Result<PathBuf
     Ok(file)
 }
 
-/// A case that was written, or made by hand. The error names file, line and key.
-pub fn read(file: &Path) -> Result<Job> {
+/// A case that was written, or made by hand, and the release that it is for. The error names file, line and key.
+pub fn read(file: &Path) -> Result<(Job, Release)> {
     let text = input::read(file, "a case of schedlab check")?;
     let root = Node::parse(&text, &file.display().to_string())?;
     let table = root.table()?;
@@ -138,9 +140,13 @@ pub fn read(file: &Path) -> Result<Job> {
         },
         trace: None,
     };
+    let release = match table.optional("api") {
+        None => Release::default(),
+        Some(node) => (node.text()?.parse()).map_err(|error: String| node.error(&error))?,
+    };
     limits.finish()?;
     table.finish()?;
-    Ok(job)
+    Ok((job, release))
 }
 
 fn literal(text: &str) -> String {
@@ -180,14 +186,23 @@ mod tests {
             reason: "\"quoted\"\nand broken".into(),
             last: Vec::new(),
         };
-        let file = write(&job, &told, "p.bpf.c", dir.path()).unwrap();
-        let again = read(&file).unwrap();
+        let built = Built {
+            name: "p".into(),
+            object: "p.bpf.o".into(),
+            release: "6.12".parse().unwrap(),
+        };
+        let file = write(&job, &told, &built, "p.bpf.c", dir.path()).unwrap();
+        let (again, release) = read(&file).unwrap();
         assert_eq!(format!("{again:?}"), format!("{job:?}"));
-        let text = std::fs::read_to_string(&file)
-            .unwrap()
-            .replace("seed", "sead");
-        std::fs::write(&file, text).unwrap();
-        let error = read(&file).unwrap_err().to_string();
+        assert_eq!(release, built.release);
+        let text = std::fs::read_to_string(&file).unwrap();
+        let said_of = |from: &str, to: &str| {
+            std::fs::write(&file, text.replace(from, to)).unwrap();
+            read(&file).unwrap_err().to_string()
+        };
+        let error = said_of("seed", "sead");
         assert!(error.contains("seed: expected this key"), "{error}");
+        let error = said_of("6.12", "5.4");
+        assert!(error.contains("api: expected one of 6.12, "), "{error}");
     }
 }

@@ -14,13 +14,9 @@ use workload::Workload;
 use crate::job::{Job, MAX_EVENTS, Verdict};
 
 /// Reads jobs from standard input, a line each, and answers with a line each.
-pub fn run(name: &str, object: &Path) -> Result<()> {
+pub fn run(name: &str, object: &Path, release: Release) -> Result<()> {
     isolate();
-    let program = kernel::link(
-        &Object::open(name, object)?,
-        Execution::Paranoid,
-        Release::default(),
-    )?;
+    let program = kernel::link(&Object::open(name, object)?, Execution::Paranoid, release)?;
     for line in std::io::stdin().lock().lines() {
         let job: Job = serde_json::from_str(&line?).context("a job")?;
         let verdict = one(name, &program, &job)?;

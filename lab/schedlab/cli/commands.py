@@ -105,6 +105,14 @@ def add(commands: argparse._SubParsersAction, name: str, function: str, **more: 
     return parser
 
 
+def add_api(where: argparse._ActionsContainer) -> None:
+    where.add_argument(
+        "--api",
+        metavar="RELEASE",
+        help="the kernel release whose interface simulated policies see: 6.12 to 7.2 (default: 7.2)",
+    )
+
+
 def _lazy(module: str, function: str) -> Callable[[argparse.Namespace], int]:
     """--help must not wait for NumPy and rich."""
 

@@ -7,7 +7,7 @@ They are check, compatibility, list, doctor, vm, load, status and unload.
 import argparse
 
 from schedlab.campaign.request import TIERS
-from schedlab.cli.commands import add
+from schedlab.cli.commands import add, add_api
 
 # Where a policy may be tried on a real kernel.
 _KERNELS = ("auto", "vm", "host", "none")
@@ -47,6 +47,7 @@ def _check(commands: argparse._SubParsersAction) -> None:
     amount.add_argument("--runs", metavar="N", type=int, help="how many random cases (default: 500)")
     amount.add_argument("--time-s", metavar="S", type=int, help="as many as fit into so many seconds")
     what.add_argument("-j", "--jobs", metavar="N", type=int, help="cases at once (default: one per CPU)")
+    add_api(what)
     what.add_argument("--replay", metavar="FILE", help="run this case.toml again, and nothing else")
     bounds = parser.add_argument_group("what is a finding")
     bounds.add_argument("--idle-ms", metavar="MS", type=int, help="a CPU idle so long beside a task (default: 100)")

@@ -5,7 +5,7 @@ import argparse
 
 from schedlab.campaign.request import DEFAULT_REPETITIONS, DEFAULT_WORKLOADS, TIERS
 from schedlab.campaign.where import PLACES
-from schedlab.cli.commands import add
+from schedlab.cli.commands import add, add_api
 from schedlab.statistics.negligible import NEGLIGIBLE_PCT
 
 _ON = f"{', '.join(PLACES)} (default: sim)"
@@ -83,11 +83,7 @@ def _compare(commands: argparse._SubParsersAction) -> None:
         help="of the virtual machine: exact (default: counted instructions, repeatable to the byte), "
         "virtual (KVM) or emulated (fast emulation)",
     )
-    where.add_argument(
-        "--api",
-        metavar="RELEASE",
-        help="the kernel release whose interface simulated policies see: 6.12 to 7.2 (default: 7.2)",
-    )
+    add_api(where)
     _results(parser, where)
 
 
@@ -166,6 +162,7 @@ def _study(commands: argparse._SubParsersAction) -> None:
     where.add_argument("--on", choices=[*PLACES], default="sim", metavar="PLACE", help=_ON)
     where.add_argument("-m", "--machines", metavar="CPUS", help="CPUs of the guest, instead of the study's machines")
     where.add_argument("--tier", choices=TIERS, default=None, metavar="TIER", help="of the virtual machine")
+    add_api(where)
     where.add_argument("-j", "--jobs", metavar="N", type=int, help="simulated cells at once (default: one per CPU)")
     out = parser.add_argument_group("results")
     out.add_argument("-o", "--output", metavar="DIR", help="where they go (default: results/studies/PLACE)")
@@ -206,6 +203,7 @@ def _trace(commands: argparse._SubParsersAction) -> None:
     machine = PLACES["sim"].default_machine
     what.add_argument("-m", "--machine", metavar="NAME", default=machine, help=f"machine (default: {machine})")
     what.add_argument("--seed", metavar="S", type=int, default=1, help="of the workload's draws (default: 1)")
+    add_api(what)
     out = parser.add_argument_group("results")
     out.add_argument("-o", "--output", metavar="FILE", required=True, help="where it goes")
     out.add_argument(

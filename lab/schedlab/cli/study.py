@@ -80,7 +80,8 @@ def _run(one: Study, base: Path, options: argparse.Namespace) -> int:
     """The worst status of its comparisons; one that fails does not keep the others from running."""
     status = 0
     console = Console(stderr=True, quiet=options.json)
-    parts = list(experiments.parts(one, base, options.on, options.machines, options.tier, options.repetitions))
+    asked = (options.on, options.machines, options.tier, options.api, options.repetitions)
+    parts = list(experiments.parts(one, base, *asked))
     for number, part in enumerate(parts, 1):
         console.print(f"{one.name} {number}/{len(parts)}: {part.experiment.name} on {part.machine}", highlight=False)
         with execute(part.request, part.directory, options.jobs, console, not options.no_report) as (_, _, ended):

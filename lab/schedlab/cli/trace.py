@@ -72,4 +72,5 @@ def _traced(options: argparse.Namespace) -> simulated.Traced:
         tunables=found[0].tunables,
         params=given,
         built_in=found[0].built_in,
+        api=options.api,
     )

@@ -88,8 +88,10 @@ class Part:
     directory: Path
 
 
-def parts(study: Study, base: Path, place: str, cpus: str | None, tier: str | None, n: int | None) -> Iterator[Part]:
-    """`cpus` and `tier` are the guest's. A real kernel runs on the machine at hand, whatever machine the study used."""
+def parts(
+    study: Study, base: Path, place: str, cpus: str | None, tier: str | None, api: str | None, n: int | None
+) -> Iterator[Part]:
+    """`cpus` and `tier` are the guest's, `api` the simulator's. A real kernel runs on the machine at hand, whatever machine the study used."""
     for experiment in study.experiments:
         for machine in experiment.machines:
             params = experiment.params_on(machine)
@@ -106,6 +108,7 @@ def parts(study: Study, base: Path, place: str, cpus: str | None, tier: str | No
                     repetitions=n or experiment.repetitions,
                     param=[f"{key}={value}" for key, value in params.items()],
                     built_in=built_in(experiment, place),
+                    api=api,
                 ),
                 directory(base, experiment, machine),
             )

@@ -57,7 +57,7 @@ pub struct CellArgs {
     ))]
     execute: Execution,
     /// Which release of the kernel the policy sees: 6.12 to 7.2 (default: 7.2)
-    #[arg(long, value_name = "RELEASE", value_parser = release)]
+    #[arg(long, value_name = "RELEASE")]
     api: Option<Release>,
     /// Print the record instead of a summary
     #[arg(long)]
@@ -151,8 +151,4 @@ pub fn run(args: &CellArgs) -> Result<u8> {
 
 fn execution(name: &str) -> Result<Execution, String> {
     Execution::named(name).ok_or_else(|| format!("expected {}", Execution::names()))
-}
-
-fn release(text: &str) -> Result<Release, String> {
-    text.parse()
 }

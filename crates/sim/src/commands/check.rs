@@ -46,11 +46,14 @@ pub struct CheckArgs {
     /// Cases at a time; default: one a CPU of this machine
     #[arg(long, short, value_parser = clap::value_parser!(u32).range(1..))]
     jobs: Option<u32>,
+    /// Which release of the kernel the policy sees: 6.12 to 7.2 (default: 7.2)
+    #[arg(long, value_name = "RELEASE")]
+    api: Option<Release>,
     /// Where a finding goes [default: results/check/NAME]
     #[arg(long, short = 'C', value_name = "DIR")]
     directory: Option<PathBuf>,
     /// Run this case again, and nothing else
-    #[arg(long, value_name = "CASE.toml", conflicts_with_all = ["set", "each", "seed", "runs", "time_s"])]
+    #[arg(long, value_name = "CASE.toml", conflicts_with_all = ["set", "each", "seed", "runs", "time_s", "api"])]
     replay: Option<PathBuf>,
     /// A CPU may stand idle so long beside a task that waits and may use it
     #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000))]
@@ -83,11 +86,12 @@ pub struct ObjectArgs {
     set: Vec<String>,
 }
 
-/// A policy's name and its object.
+/// A policy's name and its object, and whose interface it sees.
 #[derive(Args)]
 pub struct WorkerArgs {
     name: String,
     object: PathBuf,
+    release: Release,
 }
 
 const RUNS: u64 = 500;
@@ -98,7 +102,7 @@ const FOUND: u8 = 1;
 
 /// The child that runs a policy's cases.
 pub fn worker(args: &WorkerArgs) -> Result<u8> {
-    swarm::worker::run(&args.name, &args.object)?;
+    swarm::worker::run(&args.name, &args.object, args.release)?;
     Ok(0)
 }
 
@@ -123,21 +127,27 @@ pub fn run(args: &CheckArgs) -> Result<u8> {
     let Some(object) = build(|| policy::build_cached(&source))? else {
         return Ok(BAD_INPUT);
     };
+    let case = args.replay.as_deref().map(finding::read).transpose()?;
+    let release = match &case {
+        Some((_, release)) => *release,
+        None => args.api.unwrap_or_default(),
+    };
     let built = Object::open(&source.name, &object)?;
     // What the model has not is said here, before a case would.
-    kernel::link(&built, Execution::Paranoid, Release::default())?;
+    kernel::link(&built, Execution::Paranoid, release)?;
     let manifest = built.manifest;
     let built = Built {
         name: source.name.clone(),
         object,
+        release,
     };
     signals::catch();
     let dir = args
         .directory
         .clone()
         .unwrap_or_else(|| Path::new("results/check").join(&source.name));
-    if let Some(file) = &args.replay {
-        return replay(args, &built, &manifest, file);
+    if let (Some(file), Some((job, _))) = (&args.replay, &case) {
+        return replay(args, &built, &manifest, file, job);
     }
     let fixed = assignments("-o", &args.set)?;
     for (name, value) in &fixed {
@@ -257,7 +267,7 @@ fn one(args: &CheckArgs, swarm: &Swarm, dir: &Path) -> Result<u8> {
     let (small, tried) = shrink_case(swarm, &case, &verdict)?;
     let job = swarm.job(&small);
     let told = finding::tell(swarm.built, &job, dir)?;
-    let file = finding::write(&job, &told, &args.policy, dir)?;
+    let file = finding::write(&job, &told, swarm.built, &args.policy, dir)?;
     let line = format!(
         "schedlab check {} --replay {}",
         quoted(&args.policy),
@@ -296,15 +306,20 @@ fn shrink_case(swarm: &Swarm, case: &Case, verdict: &Verdict) -> Result<(Case, u
     shrink::shrink(case.clone(), SHRINK_ATTEMPTS, shows)
 }
 
-fn replay(args: &CheckArgs, built: &Built, manifest: &Manifest, file: &Path) -> Result<u8> {
-    let job: Job = finding::read(file)?;
+fn replay(
+    args: &CheckArgs,
+    built: &Built,
+    manifest: &Manifest,
+    file: &Path,
+    job: &Job,
+) -> Result<u8> {
     for (name, value) in &job.tunables {
         manifest
             .setting(&built.name, name, value)
             .with_context(|| file.display().to_string())?;
     }
     let dir = file.parent().unwrap_or(Path::new("."));
-    let told = finding::tell(built, &job, dir)?;
+    let told = finding::tell(built, job, dir)?;
     let text = if told.verdict.found() {
         format!(
             "{}: found again by {}\n{}",
