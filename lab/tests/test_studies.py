@@ -119,7 +119,7 @@ def test_a_study_is_asked_for_under_one_release(study: Study, tmp_path: Path):
 
     assert asked("sim", "6.12") == {"6.12"}
     assert asked("sim", None) == {None}
-    with pytest.raises(InputError, match="--api 6.12: only the simulator"):
+    with pytest.raises(InputError, match=r"--api 6\.12: only the simulator"):
         asked("vm", "6.12")
 
 

@@ -16,7 +16,19 @@ from schedlab.places import trial
 
 _RUNNER = "schedlab-sim"
 # Options that are passed on to the simulator unchanged.
-_PASSED_ON = ("each", "seed", "runs", "time_s", "jobs", "directory", "idle_ms", "starvation_ms", "share_ms", "pause_us", "api")
+_PASSED_ON = (
+    "each",
+    "seed",
+    "runs",
+    "time_s",
+    "jobs",
+    "directory",
+    "idle_ms",
+    "starvation_ms",
+    "share_ms",
+    "pause_us",
+    "api",
+)
 
 
 def check(options: argparse.Namespace) -> int:

@@ -91,7 +91,10 @@ class Part:
 def parts(
     study: Study, base: Path, place: str, cpus: str | None, tier: str | None, api: str | None, n: int | None
 ) -> Iterator[Part]:
-    """`cpus` and `tier` are the guest's, `api` the simulator's. A real kernel runs on the machine at hand, whatever machine the study used."""
+    """`cpus` and `tier` are the guest's, `api` the simulator's.
+
+    A real kernel runs on the machine at hand, whatever machine the study used.
+    """
     for experiment in study.experiments:
         for machine in experiment.machines:
             params = experiment.params_on(machine)
