@@ -74,9 +74,13 @@ def test_memory_that_is_not_the_policys_is_a_finding(old: str, new: str, tmp_pat
 
 
 def test_a_finding_keeps_the_release_whose_interface_the_policy_saw(tmp_path: Path) -> None:
-    policy = changed(tmp_path, "s32 cpu = scx_bpf_task_cpu(p);", """s32 cpu = scx_bpf_task_cpu(p);
+    policy = changed(
+        tmp_path,
+        "s32 cpu = scx_bpf_task_cpu(p);",
+        """s32 cpu = scx_bpf_task_cpu(p);
 	if (!ksym_exists(scx_bpf_now___v1))
-		scx_bpf_error("there is no scx_bpf_now");""")
+		scx_bpf_error("there is no scx_bpf_now");""",
+    )
     assert check(policy, "--runs", "5").status == 0
     finding = check(policy, "--runs", "5", "--api", "6.12", "-C", tmp_path / "out").finding
     assert "there is no scx_bpf_now" in finding["what"]

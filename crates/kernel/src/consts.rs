@@ -38,6 +38,9 @@ pub const ENQ_INTERNAL: u64 = 0xff << 56;
 /// Internal: by virtual time.
 pub const ENQ_PRIQ: u64 = 1 << 57;
 
+/// What is taken out of a queue and enqueued again: whatever is there.
+pub const REENQ_ANY: u64 = 1;
+
 pub const DEQ_SLEEP: u64 = 1;
 pub const DEQ_SCHED_CHANGE: u64 = 1 << 33;
 

@@ -55,5 +55,5 @@ pub use observe::Bounds;
 pub use options::{INTERRUPTED, Options};
 pub use outcome::Outcome;
 pub use queue::dsq;
-pub use simulate::{link, load, simulate};
+pub use simulate::{calls, link, load, simulate};
 pub use task::pid_of;

@@ -6,13 +6,14 @@ use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::Result;
+use bpf::image::Outside;
 use machine::Machine;
 use policy::topology::Place;
 use policy::{Object, TopologyGlobals};
 use workload::plan::Plan;
 
 use crate::boundary::execution::Execution;
-use crate::boundary::program::Program;
+use crate::boundary::program::{self, Program};
 use crate::boundary::release::Release;
 use crate::options::Options;
 use crate::outcome::Outcome;
@@ -31,6 +32,11 @@ fn globals(machine: &Machine) -> Result<TopologyGlobals> {
         })
         .collect();
     TopologyGlobals::new(&places, machine.hz)
+}
+
+/// What policies may call that see this release: as an image names it, and by its name.
+pub fn calls(release: Release) -> Vec<(Outside, &'static str)> {
+    program::calls::<Sim>(release)
 }
 
 /// A policy's object, ready to run in simulations, which show it the interface of this release.

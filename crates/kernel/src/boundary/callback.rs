@@ -55,6 +55,44 @@ callbacks! {
     "cgroup_exit" = CgroupExit,
 }
 
+/// Whose run queue the kernel has locked while it calls a callback.
+pub enum Locks {
+    Nothing,
+    /// That of the CPU that is the first argument.
+    Cpu,
+    /// That of the CPU of the task that is the first argument.
+    CpuOfTask,
+}
+
+impl Callback {
+    pub fn locks(self) -> Locks {
+        match self {
+            Self::Dispatch | Self::UpdateIdle | Self::CpuAcquire | Self::CpuRelease => Locks::Cpu,
+            Self::Enqueue
+            | Self::Dequeue
+            | Self::Tick
+            | Self::Runnable
+            | Self::Running
+            | Self::Stopping
+            | Self::Quiescent
+            | Self::Yield
+            | Self::SetWeight
+            | Self::SetCpumask
+            | Self::Enable
+            | Self::Disable
+            | Self::ExitTask => Locks::CpuOfTask,
+            Self::SelectCpu
+            | Self::InitTask
+            | Self::CpuOnline
+            | Self::CpuOffline
+            | Self::Init
+            | Self::Exit
+            | Self::CgroupInit
+            | Self::CgroupExit => Locks::Nothing,
+        }
+    }
+}
+
 /// Callbacks that the kernel has, since which release, and that a policy may have, for occasions that do not arise here: nobody asks for a
 /// dump, siblings may run whatever they like beside each other (no core scheduling), and there is one cgroup, whose weight
 /// and bandwidth nobody sets and which no task leaves.

@@ -7,7 +7,8 @@ use crate::consts::{
     DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_FLAG, DSQ_LOCAL_ON, ENQ_CPU_SELECTED, ENQ_HEAD, ENQ_LAST,
     ENQ_PREEMPT, ENQ_PRIQ, ENQ_REENQ, ENQ_WAKEUP, KICK_IDLE, KICK_PREEMPT, KICK_WAIT,
     OPS_ENQ_EXITING, OPS_ENQ_LAST, OPS_IDLE_PER_NODE, OPS_KEEP_BUILTIN_IDLE, PICK_IDLE_CORE,
-    PICK_IDLE_IN_NODE, SLICE_DFL, SLICE_INF, TASK_QUEUED, WAKE_FORK, WAKE_SYNC, WAKE_TTWU,
+    PICK_IDLE_IN_NODE, REENQ_ANY, SLICE_DFL, SLICE_INF, TASK_QUEUED, WAKE_FORK, WAKE_SYNC,
+    WAKE_TTWU,
 };
 
 /// An enumeration's name and its values, as the kernel of the model has them.
@@ -64,6 +65,7 @@ const LATER: &[(&str, Release)] = &[
     ("SCX_SLICE_BYPASS", Release::of(619)),
     ("SCX_DEQ_SCHED_CHANGE", Release::of(701)),
     ("SCX_EXIT_PARENT", Release::of(701)),
+    ("SCX_REENQ_ANY", Release::of(701)),
 ];
 
 /// Values that the last release has no more, with the first that had not.
@@ -188,6 +190,10 @@ pub const ENUMERATIONS: &[Enumeration] = &[
         ],
     },
     Enumeration {
+        name: "scx_reenq_flags",
+        values: &[("SCX_REENQ_ANY", REENQ_ANY)],
+    },
+    Enumeration {
         name: "scx_wake_flags",
         values: &[
             ("SCX_WAKE_FORK", WAKE_FORK),
@@ -268,6 +274,7 @@ mod tests {
                 "7.1 SCX_DEQ_SCHED_CHANGE 0x200000000",
                 "7.1 SCX_EXIT_PARENT 0x44",
                 "7.1 SCX_OPS_HAS_CGROUP_WEIGHT gone",
+                "7.1 SCX_REENQ_ANY 0x1",
                 "7.1 SCX_TASK_STATE_BITS 0x3",
                 "7.1 SCX_TASK_STATE_MASK 0x700",
             ]

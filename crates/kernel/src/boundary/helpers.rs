@@ -95,8 +95,18 @@ helpers! {
     133 [~60] bpf_ringbuf_discard(record: Memory, flags: u64) -> i64 = |host| complete::<K>(host, record, false);
     134 [~10] bpf_ringbuf_query(map: MapPointer, what: u64) -> u64 =
         |host| back::<K>(host).boundary().maps.ring_query(map, what);
-    // Only one CPU runs policy code at a time, and its variables are those that are told.
-    154 [5] bpf_this_cpu_ptr(variable: Memory) -> Memory = |host| variable;
+    // Only one CPU runs policy code at a time, and its variables are those that are told. Objects have copies.
+    153 [~12] bpf_per_cpu_ptr(variable: Memory, cpu: u32) -> Memory = |host| {
+        if u64::from(cpu) < (*host.cast::<World>()).nr_cpu_ids {
+            copy_of::<K>(host, variable, cpu)
+        } else {
+            std::ptr::null_mut()
+        }
+    };
+    154 [5] bpf_this_cpu_ptr(variable: Memory) -> Memory = |host| {
+        let cpu = (*host.cast::<World>()).cpu as u32;
+        copy_of::<K>(host, variable, cpu)
+    };
     156 [23] bpf_task_storage_get(map: MapPointer, p: Task, value: Memory, flags: u64) -> Memory =
         |host| task_storage_get::<K>(host, map, p, flags);
     157 [~100] bpf_task_storage_delete(map: MapPointer, p: Task) -> i64 = |host| task_storage_delete::<K>(host, map, p);
@@ -131,6 +141,13 @@ helpers! {
         let (one, other) = (text(s1, s1_sz as usize), text(s2, s1_sz as usize));
         one.cmp(&other) as i64
     };
+    // There is no user half that sends anything.
+    209 [~60] bpf_user_ringbuf_drain(map: MapPointer, callback: u64, context: u64, flags: u64) -> i64 =
+        |host| if flags & !WAKE_FLAGS == 0 { 0 } else { i64::from(EINVAL) };
+    // What a drained record would be read with, so that code that waits for one can be linked.
+    201 [~30] bpf_dynptr_read(dst: Memory, size: u64, from: Memory, offset: u64, flags: u64) -> i64 =
+        |host| i64::from(EINVAL);
+    203 [~15] bpf_dynptr_data(from: Memory, offset: u64, size: u64) -> Memory = |host| std::ptr::null_mut();
     // Nobody has opened a counter.
     55 [~60] bpf_perf_event_read_value(map: MapPointer, flags: u64, value: Memory, size: u32) -> i64 = |host| {
         std::ptr::write_bytes(value.cast::<u8>(), 0, size as usize);
@@ -142,6 +159,15 @@ helpers! {
         |host| back::<K>(host).boundary().maps.delete_cgroup_value(map);
     195 [~12] bpf_map_lookup_percpu_elem(map: MapPointer, key: Memory, cpu: u32) -> Memory =
         |host| back::<K>(host).boundary().maps.lookup(map, key.cast(), cpu as usize);
+}
+
+/// # Safety
+/// `host` is that of the code that called the helper.
+unsafe fn copy_of<K: Kernel>(host: *mut Host, variable: Memory, cpu: u32) -> Memory {
+    // SAFETY: the caller's promise.
+    let objects = &unsafe { back::<K>(host) }.boundary().objects;
+    let copy = objects.copy_of(variable.addr() as u64, cpu);
+    std::ptr::with_exposed_provenance_mut(copy as usize)
 }
 
 /// # Safety
@@ -185,7 +211,8 @@ unsafe fn repeat(host: *mut Host, count: u32, callback: u64, context: u64, flags
         return i64::from(EINVAL);
     }
     if count > MOST_LOOPS {
-        return i64::from(E2BIG);
+        // The verifier writes the loop in place of the call, and the error into the lower half of the register alone.
+        return i64::from(E2BIG.cast_unsigned());
     }
     for index in 0..count {
         // SAFETY: called by the policy.
@@ -282,11 +309,11 @@ unsafe fn task_storage_delete<K: Kernel>(host: *mut Host, map: MapPointer, p: Ta
     // SAFETY: called by the policy; see `back`.
     let boundary = unsafe { back::<K>(host) }.boundary();
     let Some(task) = boundary.view.task_of(p) else {
-        return i64::from(crate::consts::ENOENT);
+        return i64::from(ENOENT);
     };
-    boundary.maps.delete_task_value(map, task);
+    let result = boundary.maps.delete_task_value(map, task);
     if boundary.view.task(task).storage_map == map.cast() {
         boundary.view.forget_storage(task);
     }
-    0
+    result
 }

@@ -28,8 +28,12 @@ INLINE inline_nothing(ARGUMENTS)
 	return 0;
 }
 
-INLINE inline_first_argument(ARGUMENTS)
+/* The kernel's own variables are those that are told; only the policy's objects may have copies. */
+INLINE inline_this_cpu_ptr(ARGUMENTS)
 {
+	if (FIELD(u64, h, WORLD_has_per_cpu_objects))
+		return h->calls[OUTSIDE_this_cpu_ptr](h, r1, r2, r3, r4, r5);
+	PAY(PRICE_this_cpu_ptr);
 	return r1;
 }
 

@@ -18,13 +18,14 @@ const HELPERS: &[(u32, &str)] = &[
     (LOOKUP, "inline_lookup"),
     (5, "inline_now"),
     (8, "inline_this_cpu"),
-    (154, "inline_first_argument"),
+    (THIS_CPU_PTR, "inline_this_cpu_ptr"),
     (TASK_STORAGE_GET, "inline_task_storage"),
     (158, "inline_current"),
     (LOOKUP_PERCPU, "inline_lookup_percpu"),
 ];
 
 const LOOKUP: u32 = 1;
+const THIS_CPU_PTR: u32 = 154;
 const LOOKUP_PERCPU: u32 = 195;
 const TASK_STORAGE_GET: u32 = 156;
 
@@ -51,6 +52,7 @@ const PAY_THEMSELVES: &[(&str, u32)] = &[
     ("lookup", LOOKUP),
     ("lookup_percpu", LOOKUP_PERCPU),
     ("task_storage_get", TASK_STORAGE_GET),
+    ("this_cpu_ptr", THIS_CPU_PTR),
 ];
 
 /// How an image is translated for the model, with the prices of what it calls, in its order.
@@ -108,7 +110,7 @@ fn prelude(image: &Image, prices: &[u64]) -> String {
             $(define(concat!($prefix, "_", stringify!($field)), offset_of!($of, $field) as u64);)*
         };
     }
-    places!("WORLD", World: now_ns cpu nr_cpu_ids current idle idle_smt online possible outside);
+    places!("WORLD", World: now_ns cpu nr_cpu_ids current idle idle_smt online possible outside has_per_cpu_objects);
     places!("HANDLE", Handle: values entries stride cpu_stride);
     places!("TASK", TaskStruct: storage_map storage);
     define("MOST_LOOPS", MOST_LOOPS.into());

@@ -6,19 +6,24 @@
 
 use std::ffi::{c_char, c_void};
 
-use bpf::host::{FaultKind, Host};
+use bpf::host::Host;
 
-use super::graph::End;
+use super::callback::Locks;
+use super::graph::{End, Side};
 use super::model::{HAS_SLICE, HAS_VTIME, Kernel, Walk};
-use super::outside::{back, call_back, kfuncs, numbers_at, printed};
-use super::register::Less;
+use super::object_kfuncs::{
+    EDEADLK, acquire, address, at, beneath, create, create_per_cpu, pointer_to, pop, push, release,
+    res_unlock, tree_add,
+};
+use super::outside::{back, kfuncs, numbers_at, printed};
+use super::register::{Less, Register};
 use super::shown::{
-    Cgroup, CpuMask, DsqIter, InsertVtimeArgs, ListHead, ListNode, NumIter, OwnCpuMask, RbNode,
-    RbRoot, ResSpinLock, Rq, SelectCpuAndArgs, TaskStruct,
+    Cgroup, CpuMask, DsqIter, EventStats, InsertVtimeArgs, ListHead, ListNode, NumIter, OwnCpuMask,
+    RbNode, RbRoot, ResSpinLock, Rq, SelectCpuAndArgs, TaskStruct,
 };
 use super::view::ROOT_CGROUP;
 use super::world::{MOST_LOOPS, World};
-use crate::consts::{CPUPERF_ONE, E2BIG, EINVAL, ENOENT, ENQ_PRIQ};
+use crate::consts::{CPUPERF_ONE, DSQ_LOCAL, E2BIG, EINVAL, ENOENT, ENQ_PRIQ, REENQ_ANY};
 use crate::ids::{CpuId, TaskId};
 use crate::mask;
 use crate::task::Verdict;
@@ -229,7 +234,7 @@ kfuncs! {
     612 [~20] bpf_cpumask_first_and(src1: Mask, src2: Mask) -> u32 =
         |host| first(host, &mask::and(&(*src1).clone(), &(*src2).clone()));
 
-    616..619 [~260] scx_bpf_select_cpu_and(p: Task, prev_cpu: i32, wake_flags: u64, cpus_allowed: Mask, flags: u64) -> i32 =
+    616 [~260] scx_bpf_select_cpu_and(p: Task, prev_cpu: i32, wake_flags: u64, cpus_allowed: Mask, flags: u64) -> i32 =
         |host| select_cpu_and::<K>(host, p, cpus_allowed, &SelectCpuAndArgs { prev_cpu, wake_flags, flags });
     619 [~260] __scx_bpf_select_cpu_and(p: Task, cpus_allowed: Mask, args: *mut SelectCpuAndArgs) -> i32 =
         |host| select_cpu_and::<K>(host, p, cpus_allowed, &(*args).clone());
@@ -247,8 +252,23 @@ kfuncs! {
     612 [~20] scx_bpf_dispatch_cancel() = |host| back::<K>(host).cancel_dispatch();
     615 [~12] scx_bpf_cpu_node(cpu: i32) -> i32 = |host| back::<K>(host).node_of(cpu);
     615 [~4] scx_bpf_nr_node_ids() -> u32 = |host| back::<K>(host).nodes();
+    618 [~15] scx_bpf_locked_rq() -> *mut Rq = |host| locked_rq::<K>(host);
     612 [~150] scx_bpf_reenqueue_local() -> u32 = |host| back::<K>(host).reenqueue_local();
-    619 [~60] scx_bpf_reenqueue_local___v2() = |host| back::<K>(host).reenqueue_local_later();
+    619 [~60] scx_bpf_reenqueue_local___v2() = |host| back::<K>(host).reenqueue_later(DSQ_LOCAL);
+    701 [~60] scx_bpf_dsq_reenq(dsq_id: u64, reenq_flags: u64) = |host| {
+        let kernel = back::<K>(host);
+        if reenq_flags & !REENQ_ANY == 0 {
+            kernel.reenqueue_later(dsq_id);
+        } else {
+            kernel.eject(format!("invalid SCX_REENQ flags 0x{reenq_flags:x}"));
+        }
+    };
+    615 [~200] scx_bpf_events(events: *mut EventStats, events_sz: u64) = |host| {
+        let counted = back::<K>(host).boundary().events.clone();
+        let bytes = (events_sz as usize).min(size_of::<EventStats>());
+        std::ptr::write_bytes(events.cast::<u8>(), 0, events_sz as usize);
+        std::ptr::copy((&raw const counted).cast::<u8>(), events.cast(), bytes);
+    };
     // Every CPU always runs at its full speed: what a policy asks for changes nothing.
     612 [~20] scx_bpf_cpuperf_cap(cpu: i32) -> u32 = |host| CPUPERF_ONE;
     612 [~20] scx_bpf_cpuperf_cur(cpu: i32) -> u32 = |host| CPUPERF_ONE;
@@ -281,27 +301,41 @@ kfuncs! {
 
     // The verifier fills in meta and off, of which the model has no need.
     612 [~90] bpf_obj_new_impl(local_type_id: u64, meta: Memory) -> Memory = |host| create::<K>(host, local_type_id);
-    700 [~90] bpf_obj_new(local_type_id: u64) -> Memory = |host| create::<K>(host, local_type_id);
+    701 [~90] bpf_obj_new(local_type_id: u64) -> Memory = |host| create::<K>(host, local_type_id);
+    // The pointer is to nothing itself: it leads to a copy for each CPU.
+    612 [~300] bpf_percpu_obj_new_impl(local_type_id: u64, meta: Memory) -> Memory =
+        |host| create_per_cpu::<K>(host, local_type_id);
+    701 [~300] bpf_percpu_obj_new(local_type_id: u64) -> Memory = |host| create_per_cpu::<K>(host, local_type_id);
+    612 [~60] bpf_percpu_obj_drop_impl(p: Memory, meta: Memory) = |host| release::<K>(host, p);
+    701 [~60] bpf_percpu_obj_drop(p: Memory) = |host| release::<K>(host, p);
     612 [~60] bpf_obj_drop_impl(p: Memory, meta: Memory) = |host| release::<K>(host, p);
-    700 [~60] bpf_obj_drop(p: Memory) = |host| release::<K>(host, p);
+    701 [~60] bpf_obj_drop(p: Memory) = |host| release::<K>(host, p);
     612 [~15] bpf_refcount_acquire_impl(p: Memory, meta: Memory) -> Memory = |host| acquire::<K>(host, p);
-    700 [~15] bpf_refcount_acquire(p: Memory) -> Memory = |host| acquire::<K>(host, p);
+    701 [~15] bpf_refcount_acquire(p: Memory) -> Memory = |host| acquire::<K>(host, p);
     612 [~120] bpf_rbtree_add_impl(root: *mut RbRoot, node: *mut RbNode, less: Less, meta: Memory, off: u64) -> i32 =
         |host| tree_add::<K>(host, root, node, &less);
-    700 [~120] bpf_rbtree_add(root: *mut RbRoot, node: *mut RbNode, less: Less) -> i32 =
+    701 [~120] bpf_rbtree_add(root: *mut RbRoot, node: *mut RbNode, less: Less) -> i32 =
         |host| tree_add::<K>(host, root, node, &less);
     612 [~80] bpf_rbtree_remove(root: *mut RbRoot, node: *mut RbNode) -> *mut RbNode = |host| {
         let graph = &mut back::<K>(host).boundary().graph;
         if graph.remove(address(root), address(node)) { node } else { std::ptr::null_mut() }
     };
     612 [~15] bpf_rbtree_first(root: *mut RbRoot) -> *mut RbNode = |host| at::<K, _, _>(host, root, End::Front);
+    616 [~10] bpf_rbtree_root(root: *mut RbRoot) -> *mut RbNode = |host| {
+        let graph = &back::<K>(host).boundary().graph;
+        pointer_to(graph.top(address(root)))
+    };
+    616 [~10] bpf_rbtree_left(root: *mut RbRoot, node: *mut RbNode) -> *mut RbNode =
+        |host| beneath::<K>(host, root, node, Side::Left);
+    616 [~10] bpf_rbtree_right(root: *mut RbRoot, node: *mut RbNode) -> *mut RbNode =
+        |host| beneath::<K>(host, root, node, Side::Right);
     612 [~25] bpf_list_push_front_impl(head: *mut ListHead, node: *mut ListNode, meta: Memory, off: u64) -> i32 =
         |host| push::<K>(host, head, node, End::Front);
-    700 [~25] bpf_list_push_front(head: *mut ListHead, node: *mut ListNode) -> i32 =
+    701 [~25] bpf_list_push_front(head: *mut ListHead, node: *mut ListNode) -> i32 =
         |host| push::<K>(host, head, node, End::Front);
     612 [~25] bpf_list_push_back_impl(head: *mut ListHead, node: *mut ListNode, meta: Memory, off: u64) -> i32 =
         |host| push::<K>(host, head, node, End::Back);
-    700 [~25] bpf_list_push_back(head: *mut ListHead, node: *mut ListNode) -> i32 =
+    701 [~25] bpf_list_push_back(head: *mut ListHead, node: *mut ListNode) -> i32 =
         |host| push::<K>(host, head, node, End::Back);
     612 [~20] bpf_list_pop_front(head: *mut ListHead) -> *mut ListNode = |host| pop::<K>(host, head, End::Front);
     612 [~20] bpf_list_pop_back(head: *mut ListHead) -> *mut ListNode = |host| pop::<K>(host, head, End::Back);
@@ -325,142 +359,6 @@ kfuncs! {
     612 [~3] bpf_preempt_enable() = |host| ();
     614 [~5] bpf_local_irq_save(flags: *mut u64) = |host| *flags = 1;
     614 [~5] bpf_local_irq_restore(flags: *mut u64) = |host| ();
-}
-
-const EDEADLK: i32 = -35;
-
-fn address<T>(at: *const T) -> u64 {
-    at.addr() as u64
-}
-
-fn pointer_to<T>(address: Option<u64>) -> *mut T {
-    std::ptr::with_exposed_provenance_mut(address.unwrap_or(0) as usize)
-}
-
-unsafe fn create<K: Kernel>(host: *mut Host, local_type_id: u64) -> Memory {
-    // SAFETY: called by the policy; see `back`.
-    let boundary = unsafe { back::<K>(host) }.boundary();
-    let bytes = boundary.type_bytes.get(&(local_type_id as u32)).copied();
-    pointer_to(bytes.map(|bytes| boundary.objects.create(bytes)))
-}
-
-/// What is no object is refused, as the verifier does.
-unsafe fn refuse_unless(host: *mut Host, is_object: bool, p: Memory) {
-    if !is_object {
-        // SAFETY: called by the policy.
-        unsafe { (*host).refuse(FaultKind::Outside, address(p), 0) };
-    }
-}
-
-unsafe fn release<K: Kernel>(host: *mut Host, p: Memory) {
-    // SAFETY: called by the policy; see `back`.
-    unsafe {
-        let is_object = back::<K>(host).boundary().objects.release(address(p));
-        refuse_unless(host, is_object, p);
-    }
-}
-
-unsafe fn acquire<K: Kernel>(host: *mut Host, p: Memory) -> Memory {
-    // SAFETY: called by the policy; see `back`.
-    unsafe {
-        let is_object = back::<K>(host).boundary().objects.acquire(address(p));
-        refuse_unless(host, is_object, p);
-    }
-    p
-}
-
-/// Whether a node may go into a tree or a list. One that is in one already loses the reference that came with it.
-unsafe fn is_free<K: Kernel>(host: *mut Host, node: u64) -> bool {
-    // SAFETY: called by the policy; see `back`.
-    let boundary = unsafe { back::<K>(host) }.boundary();
-    let is_somewhere = boundary.graph.is_somewhere(node);
-    if is_somewhere && let Some(object) = boundary.objects.around(node) {
-        boundary.objects.release(object);
-    }
-    !is_somewhere
-}
-
-/// Behind every node that the new one does not go before.
-unsafe fn tree_add<K: Kernel>(
-    host: *mut Host,
-    root: *mut RbRoot,
-    node: *mut RbNode,
-    less: &Less,
-) -> i32 {
-    let (root, node) = (address(root), address(node));
-    // SAFETY: called by the policy; see `back`.
-    if !unsafe { is_free::<K>(host, node) } {
-        return EINVAL;
-    }
-    // SAFETY: as above.
-    let (mut low, mut high) = (0, unsafe { back::<K>(host) }.boundary().graph.len(root));
-    while low < high {
-        let middle = usize::midpoint(low, high);
-        // SAFETY: as above.
-        let other = unsafe { back::<K>(host) }
-            .boundary()
-            .graph
-            .nth(root, middle);
-        let registers = [node, other.unwrap_or(0), 0, 0, 0];
-        // SAFETY: as above; nothing of the model is borrowed.
-        match unsafe { call_back(host, less.0, registers) } {
-            None => return EINVAL,
-            Some(goes_before) if goes_before as u8 != 0 => high = middle,
-            Some(_) => low = middle + 1,
-        }
-    }
-    // SAFETY: as above.
-    unsafe { back::<K>(host) }
-        .boundary()
-        .graph
-        .insert(root, low, node);
-    0
-}
-
-unsafe fn push<K: Kernel>(
-    host: *mut Host,
-    head: *mut ListHead,
-    node: *mut ListNode,
-    end: End,
-) -> i32 {
-    // SAFETY: called by the policy; see `back`.
-    unsafe {
-        if !is_free::<K>(host, address(node)) {
-            return EINVAL;
-        }
-        let graph = &mut back::<K>(host).boundary().graph;
-        let place = match end {
-            End::Front => 0,
-            End::Back => graph.len(address(head)),
-        };
-        graph.insert(address(head), place, address(node));
-    }
-    0
-}
-
-unsafe fn pop<K: Kernel>(host: *mut Host, head: *mut ListHead, end: End) -> *mut ListNode {
-    // SAFETY: called by the policy; see `back`.
-    let graph = &mut unsafe { back::<K>(host) }.boundary().graph;
-    pointer_to(graph.pop(address(head), end))
-}
-
-unsafe fn at<K: Kernel, R, N>(host: *mut Host, root: *mut R, end: End) -> *mut N {
-    // SAFETY: called by the policy; see `back`.
-    let graph = &unsafe { back::<K>(host) }.boundary().graph;
-    pointer_to(graph.at(address(root), end))
-}
-
-unsafe fn res_unlock<K: Kernel>(host: *mut Host, lock: *mut ResSpinLock) {
-    // SAFETY: called by the policy; see `back`.
-    unsafe {
-        if !back::<K>(host)
-            .boundary()
-            .spin_locks
-            .give_back(address(lock))
-        {
-            (*host).refuse(FaultKind::Lock, 0, 0);
-        }
-    }
 }
 
 /// The state of a `bpf_iter_num`: the number given last, and the end.
@@ -609,6 +507,32 @@ unsafe fn idle_of_node<K: Kernel>(host: *mut Host, node: i32, smt: bool) -> Mask
     let cpus = kernel.node_cpus(node);
     let view = &mut kernel.boundary().view;
     view.idle_of_node(node.max(0) as usize, &cpus.unwrap_or(mask::EMPTY), smt)
+}
+
+/// The run queue that the kernel has locked for this callback; a callback for which it has none may not ask.
+unsafe fn locked_rq<K: Kernel>(host: *mut Host) -> *mut Rq {
+    // SAFETY: called by the policy; see `back`.
+    let kernel = unsafe { back::<K>(host) };
+    let cpu = match kernel.boundary().underway {
+        Some((callback, first)) => match callback.locks() {
+            Locks::Nothing => None,
+            Locks::Cpu => Some(CpuId(first as u32)),
+            Locks::CpuOfTask => {
+                let task = kernel.boundary().view.task_of(Register::of(first));
+                task.map(|task| kernel.task_cpu(Some(task)))
+            }
+        },
+        None => None,
+    };
+    let Some(cpu) = cpu else {
+        kernel.eject("accessing rq without holding rq lock".to_string());
+        return std::ptr::null_mut();
+    };
+    // SAFETY: as above.
+    let curr = unsafe { current_of::<K>(host, cpu.0 as i32) };
+    // SAFETY: as above.
+    let view = &mut unsafe { back::<K>(host) }.boundary().view;
+    view.rq(cpu.0 as i32, curr)
 }
 
 unsafe fn current_of<K: Kernel>(host: *mut Host, cpu: i32) -> Task {

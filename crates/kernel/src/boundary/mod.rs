@@ -10,7 +10,7 @@
 //! | `access`, `area` | which memory they may touch |
 //! | `price` | what their code costs |
 //! | `maps`, `arena`, `own_masks` | their maps and timers, shared memory, and the CPU sets that they make |
-//! | `objects`, `graph`, `spin_locks` | objects that they make, trees and lists of them, and what guards these |
+//! | `objects`, `graph`, `spin_locks`, `object_kfuncs` | objects that they make, trees and lists of them, and what guards these |
 //! | `view` | what they see of tasks and machine through pointers |
 //! | `world`, `inlines` | what executing code reads without a call |
 //! | `model` | what all of it asks of the model |
@@ -50,6 +50,7 @@ mod inlines;
 mod kfuncs;
 mod maps;
 pub mod model;
+mod object_kfuncs;
 mod objects;
 mod outside;
 mod own_masks;
@@ -93,6 +94,7 @@ use objects::Objects;
 use own_masks::OwnMasks;
 use release::Release;
 use requests::Requests;
+use shown::EventStats;
 use spin_locks::SpinLocks;
 use world::{IN_INTERRUPT, World};
 
@@ -127,6 +129,10 @@ pub struct Boundary {
     checked: bool,
     pub ops: Ops,
     pub enq_flags: EnqFlags,
+    /// The callback under way and its first argument.
+    pub underway: Option<(Callback, u64)>,
+    /// What the model counts for policies that ask.
+    pub events: EventStats,
     world: Shared<World>,
     data: Shared<[u64]>,
     sections: Vec<Section>,
@@ -184,6 +190,8 @@ impl Boundary {
             checked: code.checked,
             ops: code.ops,
             enq_flags: EnqFlags::of(code.release),
+            underway: None,
+            events: EventStats::default(),
             world,
             sections: Section::all(data_start.cast(), code.sections),
             data,
@@ -215,6 +223,8 @@ impl Boundary {
         self.own_masks = OwnMasks::default();
         self.objects = Objects::default();
         self.graph = Graph::default();
+        self.events = EventStats::default();
+        self.world.has_per_cpu_objects = 0;
         self.maps = Maps::new(&image.maps, cpus);
         self.maps.fill(filled);
         if let Some(arena) = &mut self.arena {
@@ -264,9 +274,14 @@ pub fn call<K: Kernel, const N: usize>(
 ) -> Option<u64> {
     let function = kernel.boundary().ops.function(callback)?;
     kernel.calls(callback);
-    let context = kernel.boundary().lend(&raw mut arguments);
+    let boundary = kernel.boundary();
+    let context = boundary.lend(&raw mut arguments);
+    let first = arguments.first().copied().unwrap_or(0);
+    let around = boundary.underway.replace((callback, first));
     let result = run(kernel, function, [context, 0, 0, 0, 0]);
-    kernel.boundary().take_back();
+    let boundary = kernel.boundary();
+    boundary.underway = around;
+    boundary.take_back();
     Some(result)
 }
 

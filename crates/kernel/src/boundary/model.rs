@@ -70,10 +70,10 @@ pub trait Kernel: Sized {
     fn dispatch_slots(&self) -> u32;
     /// Forgets what the policy inserted last.
     fn cancel_dispatch(&mut self);
-    /// What waits in a CPU's local queue goes back to the policy, at once from `cpu_release`, which is told how many, or
-    /// at the end of the operation.
+    /// What waits in a CPU's local queue goes back to the policy, at once, from `cpu_release`, which is told how many.
     fn reenqueue_local(&mut self) -> u32;
-    fn reenqueue_local_later(&mut self);
+    /// What waits in a queue, local or the policy's own, goes back to the policy at the end of the operation.
+    fn reenqueue_later(&mut self, dsq_id: u64);
     fn nodes(&self) -> u32;
     /// Text of the policy for whoever reads the trace.
     fn print(&mut self, text: &str);

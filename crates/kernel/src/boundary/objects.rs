@@ -17,15 +17,37 @@ pub struct Objects {
 struct Object {
     value: Value,
     references: u32,
+    /// From one CPU's copy to the next; 0 where there is one for all.
+    stride: u32,
 }
 
 impl Objects {
     pub fn create(&mut self, bytes: u32) -> u64 {
-        let value = zeroed(bytes as usize);
+        self.insert(zeroed(bytes as usize), 0)
+    }
+
+    /// One with a copy for each CPU.
+    pub fn create_copies(&mut self, bytes: u32, cpus: u32) -> u64 {
+        let stride = bytes.next_multiple_of(8);
+        self.insert(zeroed((stride * cpus) as usize), stride)
+    }
+
+    fn insert(&mut self, value: Value, stride: u32) -> u64 {
         let address = value.pointer().cast::<u8>().expose_provenance() as u64;
-        let references = 1;
-        self.all.insert(address, Object { value, references });
+        let object = Object {
+            value,
+            references: 1,
+            stride,
+        };
+        self.all.insert(address, object);
         address
+    }
+
+    /// Where a CPU's copy is of what the first copy has here; the address itself where it is of no such object.
+    pub fn copy_of(&self, address: u64, cpu: u32) -> u64 {
+        let around = self.around(address);
+        let stride = around.and_then(|start| Some(self.all.get(&start)?.stride));
+        address + u64::from(stride.unwrap_or(0) * cpu)
     }
 
     /// One more reference; false where there is no such object.

@@ -32,6 +32,7 @@ impl Kfunc {
 /// A helper of the model, by its number in `enum bpf_func_id`.
 pub struct Helper {
     pub number: u32,
+    pub name: &'static str,
     pub price: u64,
     pub call: Call,
 }
@@ -154,6 +155,7 @@ macro_rules! helpers {
             vec![$(
                 $crate::boundary::outside::Helper {
                     number: $number,
+                    name: stringify!($name),
                     price: $crate::boundary::outside::price!($($price)*),
                     call: $crate::boundary::outside::outside!(
                         $host,

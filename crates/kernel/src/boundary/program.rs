@@ -19,10 +19,21 @@ use super::prepared::{self, Prepared, Run, preset};
 use super::refused::Refused;
 use super::release::Release;
 use super::shown::{
-    AtomicInt, CgroupInitArgs, CpuAcquireArgs, CpuMask, CpuReleaseArgs, ExitInfo, ExitTaskArgs,
-    InitTaskArgs, PerfEventValue, Shown, Types,
+    AtomicInt, CgroupInitArgs, CpuAcquireArgs, CpuMask, CpuReleaseArgs, EventStats, ExitInfo,
+    ExitTaskArgs, InitTaskArgs, PerfEventValue, Shown, Types,
 };
 use super::{Code, Filled, Ops, enumerations, helpers, inlines, kfuncs, maps};
+
+/// What policies may call that see this release: as an image names it, and by its name.
+pub fn calls<K: Kernel>(release: Release) -> Vec<(Outside, &'static str)> {
+    let helpers = helpers::helpers::<K>().into_iter();
+    let helpers = helpers.map(|helper| (Outside::Helper(helper.number), helper.name));
+    let kfuncs = kfuncs::kfuncs::<K>().into_iter();
+    let kfuncs = kfuncs
+        .filter(|kfunc| kfunc.is_in(release))
+        .map(|kfunc| (Outside::Kfunc(kfunc.name.to_owned()), kfunc.name));
+    helpers.chain(kfuncs).collect()
+}
 
 /// A policy that can run. It holds no state: what runs it has its own data and maps.
 pub struct Program {
@@ -266,6 +277,7 @@ fn btf(kfuncs: &[Kfunc], release: Release) -> Btf {
     ExitInfo::describe(&mut types);
     CgroupInitArgs::describe(&mut types);
     PerfEventValue::describe(&mut types);
+    EventStats::describe(&mut types);
     CpuAcquireArgs::describe(&mut types);
     CpuReleaseArgs::describe(&mut types);
     AtomicInt::describe(&mut types);

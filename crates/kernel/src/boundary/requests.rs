@@ -2,7 +2,7 @@
 //! What the policy has asked for in a callback, and what the model carries out later.
 
 use crate::ids::{CpuId, TaskId};
-use crate::task::Verdict;
+use crate::task::{Place, Verdict};
 
 /// Which kfuncs make sense: what callback the policy is in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,8 +44,8 @@ pub struct Requests {
     pub inserts: Vec<Insert>,
     /// Tasks that `ops.dispatch()` has moved so far.
     pub dispatched: u32,
-    /// The local queue of the CPU of this operation goes back to the policy.
-    pub reenqueues: bool,
+    /// Queues that go back to the policy at the end of the operation, each once.
+    pub reenqueues: Vec<Place>,
     /// CPUs to kick, in order of the first kick, with the flags of all kicks since.
     pub kicks: Vec<(CpuId, Kick)>,
 }

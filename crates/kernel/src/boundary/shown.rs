@@ -160,7 +160,7 @@ macro_rules! shown {
         $(
             $(#[$doc])*
             #[repr(C)]
-            #[allow(clippy::pub_underscore_fields, reason = "names are the kernel's")]
+            #[allow(clippy::pub_underscore_fields, clippy::struct_field_names, non_snake_case, reason = "names are the kernel's")]
             #[derive(Clone, Debug, PartialEq, Eq)]
             pub struct $rust {
                 $($(#[$field_doc])* pub $field: $type,)*
@@ -283,6 +283,24 @@ shown! {
         curr: *mut TaskStruct,
     }
 
+    /// What the kernel counts for a policy (`scx_bpf_events`). Nobody bypasses a policy here, no task may be bound to its
+    /// CPU for a while, and there are no sub-schedulers.
+    "scx_event_stats": EventStats {
+        SCX_EV_SELECT_CPU_FALLBACK: i64,
+        SCX_EV_DISPATCH_LOCAL_DSQ_OFFLINE: i64,
+        SCX_EV_DISPATCH_KEEP_LAST: i64,
+        SCX_EV_ENQ_SKIP_EXITING: i64,
+        SCX_EV_ENQ_SKIP_MIGRATION_DISABLED: i64,
+        701 SCX_EV_REENQ_IMMED: i64,
+        701 SCX_EV_REENQ_LOCAL_REPEAT: i64,
+        616 SCX_EV_REFILL_SLICE_DFL: i64,
+        SCX_EV_BYPASS_DURATION: i64,
+        SCX_EV_BYPASS_DISPATCH: i64,
+        SCX_EV_BYPASS_ACTIVATE: i64,
+        619 SCX_EV_INSERT_NOT_OWNED: i64,
+        701 SCX_EV_SUB_BYPASS_DISPATCH: i64,
+    }
+
     "bpf_perf_event_value": PerfEventValue {
         counter: u64,
         enabled: u64,
@@ -353,6 +371,13 @@ shown! {
         slice: u64,
         vtime: u64,
         enq_flags: u64,
+    }
+}
+
+impl Default for EventStats {
+    fn default() -> Self {
+        // SAFETY: numbers alone.
+        unsafe { std::mem::zeroed() }
     }
 }
 

@@ -192,7 +192,7 @@ impl Kernel for Toy {
         0
     }
 
-    fn reenqueue_local_later(&mut self) {}
+    fn reenqueue_later(&mut self, _dsq_id: u64) {}
 
     fn nodes(&self) -> u32 {
         1

@@ -23,6 +23,8 @@ pub struct World {
     pub possible: *const CpuMask,
     /// The price of the helpers and kfuncs called in this callback.
     pub outside: u64,
+    /// Not 0 from the first object on of which every CPU has a copy.
+    pub has_per_cpu_objects: u64,
     /// x86's `__preempt_count`, as far as it says whether an interrupt is being handled.
     pub preempt_count: u32,
 }
@@ -57,6 +59,7 @@ impl World {
             online,
             possible,
             outside: 0,
+            has_per_cpu_objects: 0,
             preempt_count: 0,
         }
     }

@@ -51,6 +51,7 @@ impl Sim<'_> {
         if self.boundary.ops.flags & OPS_ENQ_EXITING == 0
             && self.boundary.view.task_mut(id).flags & PF_EXITING != 0
         {
+            self.boundary.events.SCX_EV_ENQ_SKIP_EXITING += 1;
             return self.enqueue_past_policy(id, Place::Local(cpu), enq_flags);
         }
         if !self.boundary.ops.has(Callback::Enqueue) {
@@ -77,7 +78,7 @@ impl Sim<'_> {
     }
 
     fn enqueue_past_policy(&mut self, id: TaskId, to: Place, enq_flags: u64) {
-        self.boundary.view.task_mut(id).scx.slice = SLICE_DFL;
+        self.refill_slice(id);
         self.tasks[id].verdict = None;
         self.put(id, to, enq_flags);
     }
@@ -113,11 +114,15 @@ impl Sim<'_> {
             Verdict::Prev => prev,
             Verdict::Local => this.local.entries.front()?.task,
         };
-        let slice = &mut self.boundary.view.task_mut(next).scx.slice;
-        if *slice == 0 {
-            *slice = SLICE_DFL;
+        if self.boundary.view.task(next).scx.slice == 0 {
+            self.refill_slice(next);
         }
         Some(next)
+    }
+
+    fn refill_slice(&mut self, id: TaskId) {
+        self.boundary.view.task_mut(id).scx.slice = SLICE_DFL;
+        self.boundary.events.SCX_EV_REFILL_SLICE_DFL += 1;
     }
 
     fn dispatch_one(&mut self, cpu: CpuId, prev: TaskId) -> Verdict {
@@ -182,6 +187,7 @@ impl Sim<'_> {
             }
         }
         if keeps && self.boundary.ops.flags & OPS_ENQ_LAST == 0 && self.cpus[cpu].online {
+            self.boundary.events.SCX_EV_DISPATCH_KEEP_LAST += 1;
             return Verdict::Prev;
         }
         Verdict::Nothing
@@ -232,17 +238,20 @@ impl Sim<'_> {
         self.cpus[cpu].released = true;
     }
 
-    /// What waits in a CPU's local queue goes back to the policy; how many tasks that are.
-    pub(crate) fn reenqueue_local(&mut self, cpu: CpuId) -> u32 {
+    /// What waits in a queue goes back to the policy; how many tasks that are.
+    pub(crate) fn reenqueue(&mut self, queue: Place) -> u32 {
+        let entries = match queue {
+            Place::Local(cpu) => &self.cpus[cpu].local.entries,
+            Place::Dsq(dsq) => &self.dsqs[dsq].entries,
+            Place::Nowhere | Place::Policy => return 0,
+        };
         // Whatever comes back meanwhile is not looked at again.
-        let waiting: Vec<TaskId> = (self.cpus[cpu].local.entries.iter())
-            .map(|entry| entry.task)
-            .collect();
+        let waiting: Vec<TaskId> = entries.iter().map(|entry| entry.task).collect();
         for id in &waiting {
             self.unlink(*id);
         }
         for id in &waiting {
-            self.do_enqueue(cpu, *id, ENQ_REENQ);
+            self.do_enqueue(self.tasks[*id].cpu, *id, ENQ_REENQ);
         }
         waiting.len() as u32
     }

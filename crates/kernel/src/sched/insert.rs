@@ -134,26 +134,40 @@ impl Sim<'_> {
         }
     }
 
-    /// Which queue an id means for a task.
+    /// Which queue an id means on a CPU, for a task of a CPU of these; the global one where there is none.
     fn resolve(&mut self, cpu: CpuId, id: TaskId, dsq_id: u64) -> Place {
+        let global = Place::Dsq(self.global_dsq_of(self.tasks[id].cpu));
+        match self.dsq_of(cpu, dsq_id) {
+            Ok(_) if dsq_id == DSQ_GLOBAL => global,
+            Ok(queue) => queue,
+            Err(reason) => {
+                self.eject(reason);
+                global
+            }
+        }
+    }
+
+    /// Which queue an id means on a CPU.
+    pub(crate) fn dsq_of(&self, cpu: CpuId, dsq_id: u64) -> Result<Place, String> {
         if dsq_id == DSQ_LOCAL {
-            return Place::Local(cpu);
+            return Ok(Place::Local(cpu));
+        }
+        if dsq_id == DSQ_GLOBAL {
+            return Ok(Place::Dsq(self.global_dsq_of(cpu)));
         }
         if dsq_id & DSQ_LOCAL_ON == DSQ_LOCAL_ON {
             let target = CpuId(dsq_id as u32);
-            if self.cpus.contains(target) {
-                return Place::Local(target);
-            }
-            self.eject(format!(
-                "invalid CPU {target} in SCX_DSQ_LOCAL_ON dispatch verdict"
-            ));
-        } else if dsq_id != DSQ_GLOBAL {
-            if let Some(dsq) = self.dsqs.find(dsq_id) {
-                return Place::Dsq(dsq);
-            }
-            self.eject(format!("non-existent DSQ 0x{dsq_id:x}"));
+            return if self.cpus.contains(target) {
+                Ok(Place::Local(target))
+            } else {
+                Err(format!(
+                    "invalid CPU {target} in SCX_DSQ_LOCAL_ON dispatch verdict"
+                ))
+            };
         }
-        Place::Dsq(self.global_dsq_of(self.tasks[id].cpu))
+        let dsq = self.dsqs.find(dsq_id);
+        dsq.map(Place::Dsq)
+            .ok_or_else(|| format!("non-existent DSQ 0x{dsq_id:x}"))
     }
 
     pub(crate) fn global_dsq_of(&self, cpu: CpuId) -> DsqIndex {
@@ -181,7 +195,11 @@ impl Sim<'_> {
             }
             return false;
         }
-        self.cpus[to].online
+        let online = self.cpus[to].online;
+        if enforce && !online {
+            self.boundary.events.SCX_EV_DISPATCH_LOCAL_DSQ_OFFLINE += 1;
+        }
+        online
     }
 
     /// Into a local queue that may be another CPU's, with the kernel's checks.

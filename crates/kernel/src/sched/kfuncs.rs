@@ -6,7 +6,7 @@ use bpf::host::{FaultKind, Host};
 use crate::boundary::{self, requests::Context};
 use crate::boundary::{Boundary, Callback, Kernel, Moment, Walk, Work};
 use crate::consts::{
-    DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, EBUSY, EINVAL, ENOENT, OPS_IDLE_PER_NODE,
+    DSQ_BUILTIN, DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, EBUSY, EINVAL, ENOENT, OPS_IDLE_PER_NODE,
     PICK_IDLE_IN_NODE,
 };
 use crate::end::Exit;
@@ -330,7 +330,7 @@ impl Kernel for Sim<'_> {
 
     fn reenqueue_local(&mut self) -> u32 {
         if let Context::CpuRelease(cpu) = self.boundary.requests.context {
-            let count = Sim::reenqueue_local(self, cpu);
+            let count = self.reenqueue(Place::Local(cpu));
             self.boundary.requests.context = Context::CpuRelease(cpu);
             count
         } else {
@@ -339,8 +339,18 @@ impl Kernel for Sim<'_> {
         }
     }
 
-    fn reenqueue_local_later(&mut self) {
-        self.boundary.requests.reenqueues = true;
+    fn reenqueue_later(&mut self, dsq_id: u64) {
+        let queue = match self.dsq_of(self.clock.cpu, dsq_id) {
+            Ok(Place::Dsq(dsq)) if self.dsqs[dsq].id & DSQ_BUILTIN != 0 => {
+                return self.eject(format!("DSQ 0x{dsq_id:x} not allowed for reenq"));
+            }
+            Ok(queue) => queue,
+            Err(reason) => return self.eject(reason),
+        };
+        let asked = &mut self.boundary.requests.reenqueues;
+        if !asked.contains(&queue) {
+            asked.push(queue);
+        }
     }
 
     fn nodes(&self) -> u32 {

@@ -115,6 +115,7 @@ impl Sim<'_> {
         let cpu = if self.boundary.view.may_run_on(id, cpu) && self.cpus[cpu].online {
             cpu
         } else {
+            self.boundary.events.SCX_EV_SELECT_CPU_FALLBACK += 1;
             self.fallback_cpu(id)
         };
         (cpu, enq_flags | ENQ_CPU_SELECTED)

@@ -203,3 +203,13 @@ fn a_spin_lock_is_taken_once_and_given_back() {
         }
     }
 }
+
+#[test]
+fn a_policy_may_end_itself() {
+    let outcome = run(&free(1), plan(vec![hogs(1)], for_ms(100)), "leaves");
+    assert_eq!(outcome.status, Status::Ejected);
+    assert_eq!(
+        outcome.reason,
+        "unregistered from BPF (exit code 0x17: after 1 tasks)"
+    );
+}

@@ -301,3 +301,20 @@ fn a_program_without_time_is_an_error() {
         "a[1000] takes 1000000 instructions without using time"
     );
 }
+
+#[test]
+fn what_waits_in_a_queue_comes_back_to_the_policy_that_asks() {
+    let load = plan(vec![hogs(4)], for_ms(2_000));
+    let options = Options::default();
+    let (outcome, text) = traced(&free(1), load, "requeues", options);
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    let called = |name: &str| calls(&text).iter().filter(|op| **op == name).count();
+    // Every stop is one enqueue; each sixteenth dispatch takes back the three that wait.
+    let came_back = called("enqueue") - 4 - called("stopping");
+    let dispatches = called("dispatch");
+    assert!(dispatches >= 32, "{dispatches}");
+    assert!(
+        came_back >= dispatches / 16 * 2,
+        "{came_back} of {dispatches}"
+    );
+}

@@ -157,11 +157,24 @@ pub fn for_ms(ms: u64) -> End {
 pub fn policy_path(name: &str) -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let own = here.join(format!("tests/policies/{name}.bpf.c"));
-    if own.exists() {
-        own
-    } else {
-        here.join("../../schedulers").join(name)
+    let both = here.join(format!("tests/policies/both/{name}.bpf.c"));
+    match [own, both].into_iter().find(|path| path.exists()) {
+        Some(path) => path,
+        None => here.join("../../schedulers").join(name),
     }
+}
+
+/// Policies that say themselves what maps, helpers and kfuncs do wrong. Guests run them too (`tests/vm_policies`).
+pub fn fixtures_of_both_worlds() -> Vec<String> {
+    let folder = policy_path("objects").with_file_name("");
+    let mut names: Vec<String> = (std::fs::read_dir(folder).unwrap())
+        .filter_map(|entry| {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            Some(name.strip_suffix(".bpf.c")?.to_string())
+        })
+        .collect();
+    names.sort();
+    names
 }
 
 pub fn simulate(machine: &Machine, plan: Plan, policy: &str, options: Options) -> Outcome {

@@ -8,6 +8,7 @@ mod callbacks;
 mod classes;
 mod common;
 mod costs;
+mod coverage;
 mod determinism;
 mod executions;
 mod higher_class;

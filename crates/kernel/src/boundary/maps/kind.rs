@@ -14,6 +14,8 @@ pub const QUEUE: u32 = 22;
 pub const STACK: u32 = 23;
 pub const RINGBUF: u32 = 27;
 pub const TASK_STORAGE: u32 = 29;
+/// Always empty: there is no user half that writes into it.
+pub const USER_RINGBUF: u32 = 31;
 pub const CGRP_STORAGE: u32 = 32;
 pub const ARENA: u32 = 33;
 
@@ -33,6 +35,7 @@ pub const KNOWN: &[u32] = &[
     STACK,
     RINGBUF,
     TASK_STORAGE,
+    USER_RINGBUF,
     CGRP_STORAGE,
     ARENA,
 ];

@@ -374,16 +374,20 @@ impl Maps {
         stored(&mut values[task.index()], *value_bytes, create)
     }
 
-    pub fn delete_task_value(&mut self, map: MapPointer, task: TaskId) {
-        if let Some(index) = self.index(map) {
-            self.all[index].forget(task);
+    pub fn delete_task_value(&mut self, map: MapPointer, task: TaskId) -> i64 {
+        let index = self.index(map);
+        match index.and_then(|index| self.all[index].forget(task)) {
+            None => i64::from(ENOENT),
+            Some(value) => {
+                self.kept.push(value);
+                0
+            }
         }
     }
 
     pub fn forget_task(&mut self, task: TaskId) {
-        for map in &mut self.all {
-            map.forget(task);
-        }
+        let forgotten = (self.all.iter_mut()).filter_map(|map| map.forget(task));
+        self.kept.extend(forgotten);
     }
 
     /// The memory of all values, and of what is seen of the maps themselves.

@@ -106,11 +106,11 @@ impl Map {
             .map(area)
     }
 
-    pub fn forget(&mut self, task: TaskId) {
-        if let Store::TaskStorage(values) = &mut self.store
-            && let Some(value) = values.get_mut(task.index())
-        {
-            *value = None;
+    /// What a task's storage was.
+    pub fn forget(&mut self, task: TaskId) -> Option<Value> {
+        match &mut self.store {
+            Store::TaskStorage(values) => values.get_mut(task.index())?.take(),
+            _ => None,
         }
     }
 }

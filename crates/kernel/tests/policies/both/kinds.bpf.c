@@ -3,7 +3,7 @@
  * Uses maps of the kinds that schedulers have less often: queue, stack, ring buffer, maps of maps, arena. Says itself
  * when one of them does not do what the kernel's does.
  */
-#include <scx.h>
+#include "expect.h"
 
 #define BPF_MAP_TYPE_ARRAY_OF_MAPS 12
 #define BPF_MAP_TYPE_HASH_OF_MAPS 13
@@ -12,20 +12,11 @@
 #define BPF_MAP_TYPE_RINGBUF 27
 #define BPF_MAP_TYPE_ARENA 33
 #define BPF_F_MMAPABLE (1 << 10)
-#define E2BIG 7
-#define ENOENT 2
-#define EAGAIN 11
 #define PAGE_SIZE 4096
 #define SHARED 0
 #define BPF_EXIST 2
 #define BPF_RB_RING_SIZE 1
 #define __arena __attribute__((address_space(1)))
-
-#define EXPECT(condition)                                                  \
-	({                                                                 \
-		if (!(condition))                                          \
-			scx_bpf_error("line %llu: " #condition, __LINE__); \
-	})
 
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);

@@ -3,15 +3,9 @@
  * Keeps a note of every waiting task in a red-black tree by pid, and of every dispatch in a list, of objects that it
  * makes itself. Says itself when trees, lists or locks do not do what the kernel's do.
  */
-#include <scx.h>
+#include "expect.h"
 
 #define SHARED 0
-
-#define EXPECT(condition)                                                  \
-	({                                                                 \
-		if (!(condition))                                          \
-			scx_bpf_error("line %llu: " #condition, __LINE__); \
-	})
 
 #define private(name) SEC(".bss." #name) __hidden __attribute__((aligned(8)))
 #define __contains(of, member) __attribute__((btf_decl_tag("contains:" #of ":" #member)))
