@@ -28,7 +28,7 @@ fn embed_schedulers() -> Result<()> {
         policy::build(&source, &[], &object)?;
         writeln!(
             table,
-            "    Scheduler {{ name: {:?}, about: {:?}, digest: {:?}, elf: &Aligned(*include_bytes!({:?})).0 }},",
+            "    Scheduler {{ name: {:?}, about: {:?}, digest: {:?}, elf: &Aligned(*include_bytes!({:?})).0, values: None }},",
             source.name,
             source.about(),
             source.id()?,

@@ -89,7 +89,10 @@ def test_values_make_a_scheduler_without_running_anything(
     assert main(["snapshot", "--rodata", "good.toml", "-o", "mine.bpf.json", "--", str(program)]) == 0
     assert Path("asked").read_text() == f"set-up {program} --rodata good.toml\n"
     assert json.loads(Path("mine.bpf.json").read_text())["cpus"] is None
-    assert capsys.readouterr().out.splitlines()[-1] == "simulate: schedlab compare ./mine.bpf.json,default"
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "simulate: schedlab compare ./mine.bpf.json,default",
+        "a real kernel: schedlab compare ./mine.bpf.json,default --on vm",
+    ]
     assert asked == []
     assert main(["snapshot", "--rodata", "bad.toml", "-o", "other.bpf.json", "--", str(program)]) == BAD_INPUT
     assert capsys.readouterr().err == "schedlab: bad.toml:1: x\n"

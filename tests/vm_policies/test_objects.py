@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""An object that was not made with scx.h is loaded into a real kernel: it is told the constants of that kernel."""
+"""Objects that were not made with scx.h, or whose constants and variables a user sets, on a real kernel."""
 
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,25 +12,62 @@ from schedlab import checkout
 from tests.vm_policies import shards
 from tests.vm_policies.conftest import Said, run_script
 
-SOURCE = Path(__file__).parents[1] / "objects" / "scx_bare.bpf.c"
-CELL = shards.cell("bare", "pipe", 1, {"trips": "100"})
+OBJECTS = Path(__file__).parents[1] / "objects"
+PARAMS = {"trips": "100"}
 
 
 @pytest.fixture(scope="module")
-def said(can_boot: None, loader: Path, tmp_path_factory: pytest.TempPathFactory) -> Said:
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Each as a real kernel gets it: "valued" as its author left it, "set" with a user's values."""
     folder = tmp_path_factory.mktemp("objects")
-    built = folder / "bare.bpf.o"
-    subprocess.run([checkout.need_binary("schedlab-sim"), "object", SOURCE, built], check=True)
-    shard = shards.write(folder / "all.json", [CELL])
-    data = json.loads(shard.read_text("utf-8"))
-    data["files"]["schedulers"] = {"bare": "/test/bare.bpf.o"}
-    shard.write_text(json.dumps(data), encoding="utf-8")
-    return run_script("records.sh", loader, {"/test/shards/all.json": shard, "/test/bare.bpf.o": built}, [])
+    sim = checkout.need_binary("schedlab-sim")
+    found = {name: folder / f"{name}.bpf.o" for name in ("bare", "valued")}
+    for name, path in found.items():
+        subprocess.run([sim, "object", OBJECTS / f"scx_{name}.bpf.c", path], check=True)
+    made = [sim, "set-up", found["valued"], "--rodata", OBJECTS / "values.toml"]
+    taken = folder / "set.bpf.json"
+    taken.write_bytes(subprocess.run(made, check=True, capture_output=True).stdout)
+    found["set"] = folder / "placed.bpf.json"
+    subprocess.run([sim, "object", taken, found["set"]], check=True)
+    return found
 
 
-def test_it_schedules_and_the_kernels_own_scheduler_is_back(said: Said):
-    assert said.event("end") == {"event": "end", "exit": 0, "state": "disabled", "files": 1}, "\n".join(said.lines)
-    record = next(json.loads(line) for line in said.lines if line.startswith('{"format"'))
-    # Without the constants every insertion would name a queue that does not exist, which ejects a policy.
-    assert record["status"] == "ok", record["reason"]
-    assert record["provenance"]["ops"].startswith("bare_")
+@pytest.fixture(scope="module")
+def said(can_boot: None, loader: Path, built: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Said:
+    inside = {name: f"/test/objects/{built[name].name}" for name in ("bare", "set")}
+    cells = [shards.cell(name, "pipe", 1, PARAMS) for name in inside]
+    shard = shards.write(tmp_path_factory.mktemp("shards") / "all.json", cells, schedulers=inside)
+    files = {"/test/shards/all.json": shard} | {path: built[name] for name, path in inside.items()}
+    return run_script("records.sh", loader, files, [])
+
+
+def record(said: Said, scheduler: str) -> dict[str, Any]:
+    records = [json.loads(line) for line in said.lines if line.startswith('{"format"')]
+    return next(record for record in records if record["cell"]["scheduler"] == scheduler)
+
+
+def test_the_kernels_own_scheduler_is_back(said: Said):
+    ended = {"event": "end", "exit": 0, "state": "disabled", "files": 2}
+    assert said.event("end") == ended, "\n".join(said.lines)
+
+
+def test_an_object_is_told_the_constants_of_the_kernel(said: Said):
+    # Without them every insertion would name a queue that does not exist, which ejects a policy.
+    found = record(said, "bare")
+    assert found["status"] == "ok", found["reason"]
+    assert found["provenance"]["ops"].startswith("bare_")
+
+
+def test_a_users_values_are_in_the_object_before_it_is_loaded(said: Said):
+    # It ends where they are not, as the next test shows.
+    found = record(said, "set")
+    assert found["status"] == "ok", found["reason"]
+
+
+def test_the_simulator_begins_with_the_same_values(built: dict[str, Path]):
+    words = ["cell", "--workload", "pipe", "--machine", "netbook", "--param", "trips=100", "--json", "--scheduler"]
+    for name, expected in [("valued", "ejected"), ("set", "ok")]:
+        done = subprocess.run(
+            [checkout.need_binary("schedlab-sim"), *words, built[name]], capture_output=True, text=True, check=True
+        )
+        assert json.loads(done.stdout)["status"] == expected, done.stdout

@@ -52,6 +52,7 @@ impl Running {
             .name(scheduler.name)?
             .open_memory(scheduler.elf)
             .map_err(|error| refused(scheduler, &error))?;
+        set_values(&mut object, scheduler)?;
         set_globals(&mut object, &layout, options)?;
         let ops = set_ops(&mut object, scheduler, options, before.hotplug_seq)?;
         let mut object = object.load().map_err(|error| refused(scheduler, &error))?;
@@ -175,6 +176,25 @@ fn refused(scheduler: &Scheduler, error: &libbpf_rs::Error) -> anyhow::Error {
             )
         }
     }
+}
+
+/// Before the policy is told anything, as in the simulator.
+fn set_values(object: &mut OpenObject, scheduler: &Scheduler) -> Result<()> {
+    for (section, bytes) in scheduler.values.iter().flatten() {
+        let mut map = object
+            .maps_mut()
+            .find(|map| map.name().to_string_lossy().ends_with(section.as_str()))
+            .with_context(|| format!("the policy has no {section} that could be set"))?;
+        let place = map.initial_value_mut();
+        let place = place.with_context(|| format!("the policy's {section} cannot be set"))?;
+        let (there, given) = (place.len(), bytes.0.len());
+        ensure!(
+            there == given,
+            "the policy's {section} has {there} bytes, and {given} are given"
+        );
+        place.copy_from_slice(&bytes.0);
+    }
+    Ok(())
 }
 
 /// A policy that has no variable of that name does not ask for the constant or for that fact of the machine.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The schedulers built into this program: one BPF object for every folder of `schedulers/`; and objects beside it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use policy::Manifest;
+use policy::set_up::Bytes;
+use policy::{Manifest, Snapshot};
 
 /// A policy, built for the kernel.
 pub struct Scheduler {
@@ -14,6 +16,8 @@ pub struct Scheduler {
     /// First 16 hex digits of SHA-256 over its sources (`docs/records.md`).
     pub digest: &'static str,
     pub elf: &'static [u8],
+    /// What a user sets its sections of global data to.
+    pub values: Option<BTreeMap<String, Bytes>>,
 }
 
 /// libelf reads the headers in place.
@@ -31,10 +35,11 @@ impl Scheduler {
         bail!("unknown scheduler '{name}'; there are {}", names.join(", "))
     }
 
-    /// A policy's object file: NAME.bpf.o or `scx_NAME.bpf.o`.
+    /// A policy's object file, NAME.bpf.o or `scx_NAME.bpf.o`, or one with values of a user's own, NAME.bpf.json.
     pub fn open(path: &Path) -> Result<&'static Self> {
         let file = path.file_name().unwrap_or_default().to_string_lossy();
-        let name = file.strip_suffix(".bpf.o").and_then(|name| {
+        let name = (file.strip_suffix(".bpf.o")).or(file.strip_suffix(SNAPSHOT));
+        let name = name.and_then(|name| {
             let name = name.strip_prefix("scx_").unwrap_or(name);
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
             (!name.is_empty() && name.chars().all(plain)).then_some(name)
@@ -42,7 +47,14 @@ impl Scheduler {
         let Some(name) = name else {
             bail!("{}: expected a policy's object, NAME.bpf.o", path.display());
         };
-        let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+        let shown = || path.display().to_string();
+        let (bytes, values) = if file.ends_with(SNAPSHOT) {
+            let snapshot = Snapshot::read(path)?;
+            let values = snapshot.values().with_context(shown)?.clone();
+            (snapshot.object.0, Some(values))
+        } else {
+            (std::fs::read(path).with_context(shown)?, None)
+        };
         // It is needed as long as the program runs, as the built-in ones are.
         let mut words = vec![0_u64; bytes.len().div_ceil(8)];
         for (word, bytes) in words.iter_mut().zip(bytes.chunks(8)) {
@@ -58,6 +70,7 @@ impl Scheduler {
             about: "A policy built by itself.",
             digest: "",
             elf,
+            values,
         })))
     }
 
@@ -85,8 +98,10 @@ impl Scheduler {
     }
 }
 
+const SNAPSHOT: &str = ".bpf.json";
+
 pub fn is_object(name: &str) -> bool {
-    Path::new(name).extension().is_some_and(|end| end == "o")
+    Path::new(name).extension().is_some_and(|end| end == "o") || name.ends_with(SNAPSHOT)
 }
 
 #[cfg(test)]
@@ -128,6 +143,7 @@ mod tests {
             about: "",
             digest: "",
             elf: &[],
+            values: None,
         };
         assert_eq!(bare.version(), package);
     }
@@ -147,6 +163,36 @@ mod tests {
         assert_eq!(error, "x/mine.o: expected a policy's object, NAME.bpf.o");
         let error = Scheduler::named("x/mine.bpf.o").err().unwrap();
         assert!(format!("{error:#}").starts_with("x/mine.bpf.o: No such file"));
+        let snapshot = |cpus: Option<u32>| {
+            let path = dir.join("theirs.bpf.json");
+            let snapshot = Snapshot {
+                format: 1,
+                program: policy::snapshot::Program {
+                    name: "scx_theirs".into(),
+                    options: Vec::new(),
+                    version: String::new(),
+                    digest: String::new(),
+                },
+                kernel: String::new(),
+                cpus,
+                absent: Vec::new(),
+                set_up: policy::SetUp {
+                    data: BTreeMap::from([(".data".into(), Bytes(vec![7]))]),
+                    ..policy::SetUp::default()
+                },
+                object: Bytes(vtime.elf.to_vec()),
+            };
+            std::fs::write(&path, serde_json::to_string(&snapshot).unwrap()).unwrap();
+            Scheduler::named(path.to_str().unwrap())
+        };
+        let theirs = snapshot(None).unwrap();
+        assert_eq!((theirs.name, theirs.elf), ("theirs", vtime.elf));
+        assert_eq!(theirs.values.as_ref().unwrap()[".data"].0, [7]);
+        let error = format!("{:#}", snapshot(Some(4)).err().unwrap());
+        assert!(
+            error.contains("a snapshot of a program runs in the simulator alone"),
+            "{error}"
+        );
         std::fs::remove_dir_all(&dir).unwrap();
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A scheduler as its own program set it up, in one file: `NAME.bpf.json` (`docs/compatibility.md`).
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -50,6 +51,17 @@ impl Snapshot {
             read.format
         );
         Ok(read)
+    }
+
+    /// Contents of sections of global data, where these are all of it: a user's values. What a program set up is an
+    /// error, as the kernel gets it from the program alone.
+    pub fn values(&self) -> Result<&BTreeMap<String, Bytes>> {
+        ensure!(
+            self.cpus.is_none(),
+            "a snapshot of a program runs in the simulator alone, on a machine of as many CPUs as it was taken on; \
+             elsewhere, name its program or object"
+        );
+        Ok(&self.set_up.data)
     }
 }
 

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 
 use crate::embedded;
+use crate::snapshot::Snapshot;
 
 const SOURCE: &str = ".bpf.c";
 const OBJECT: &str = ".bpf.o";
@@ -81,11 +82,11 @@ impl Source {
     pub fn object(&self) -> Result<Option<Vec<u8>>> {
         let read = || std::fs::read(&self.file).with_context(|| self.file.display().to_string());
         if self.is_snapshot() {
-            bail!(
-                "{}: a snapshot runs in the simulator alone, on a machine of as many CPUs as it was taken on; \
-                 elsewhere, name its program or object",
-                self.file.display()
-            );
+            let shown = self.file.display();
+            Snapshot::read(&self.file)?
+                .values()
+                .with_context(|| shown.to_string())?;
+            bail!("{shown}: a user's values are not for this command: name the object itself");
         }
         if self.is_object() {
             return Ok(Some(read()?));

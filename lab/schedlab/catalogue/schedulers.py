@@ -27,6 +27,10 @@ class Scheduler:
         built = (_SOURCE, _OBJECT, SNAPSHOT)
         return bool(self.path and self.path.is_file() and not self.path.name.endswith(built))
 
+    @property
+    def is_snapshot(self) -> bool:
+        return bool(self.path and self.path.name.endswith(SNAPSHOT))
+
     @cached_property
     def origin(self) -> Path | None:
         """What it is made of: the folder of its sources, or its object."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""schedlab snapshot: what a scheduler's program or a user sets up, in a file that is a scheduler in the simulator."""
+"""schedlab snapshot: what a scheduler's program or a user sets up, in a file that is a scheduler from then on."""
 
 import argparse
 import json
@@ -60,3 +60,5 @@ def _tell(taken: dict[str, Any], output: Path) -> None:
         print(f"schedlab: absent: {line}", file=sys.stderr)
     path = output if "/" in str(output) else f"./{output}"
     print(f"simulate: schedlab compare {path},default" + (f" -m MACHINE, which has {cpus} CPUs" if cpus else ""))
+    if not cpus:
+        print(f"a real kernel: schedlab compare {path},default --on vm")

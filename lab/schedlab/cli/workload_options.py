@@ -58,7 +58,8 @@ scheduler from then on, in the simulator, on machines of as many CPUs as the gue
 What cannot be kept is listed; docs/compatibility.md says what that means.
 
 With --rodata nothing is started: FILE holds the object of a policy or program with the
-values that VALUES.toml gives its constants and variables, NAME = VALUE, by its types.
+values that VALUES.toml gives its constants and variables, NAME = VALUE, by its types. That
+is a scheduler on real kernels too.
 
 examples:
   schedlab snapshot --cpus 4 -- scx_bpfland -m powersave

@@ -58,7 +58,10 @@ def until_not_void(
 
 
 def objects(engine: Path, arms: Sequence[Arm], folder: Path) -> dict[str, Path]:
-    """The objects of those policies that are not of the tree, by name, built or copied into the folder."""
+    """The objects of those policies that are not of the tree, by name, built or copied into the folder.
+
+    Raises InputError for what a real kernel does not run, such as a snapshot of a program.
+    """
     _require_current(engine, arms)
     built = {}
     for arm in arms:
@@ -67,7 +70,8 @@ def objects(engine: Path, arms: Sequence[Arm], folder: Path) -> dict[str, Path]:
         if loads_itself or is_held(scheduler) or scheduler.name in built:
             continue
         folder.mkdir(parents=True, exist_ok=True)
-        made = folder / f"{scheduler.name}.bpf.o"
+        # With a user's values it stays what it is.
+        made = folder / f"{scheduler.name}{schedulers.SNAPSHOT if scheduler.is_snapshot else '.bpf.o'}"
         command = [str(checkout.need_binary(_COMPILER)), "object", str(scheduler.path), str(made)]
         result = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
         if result.returncode:

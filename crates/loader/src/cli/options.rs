@@ -119,6 +119,7 @@ mod tests {
         about: "A test.",
         digest: "",
         elf: &[],
+        values: None,
     };
 
     fn manifest() -> Manifest {

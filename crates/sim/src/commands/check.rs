@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use kernel::{Execution, Release};
-use policy::{CompileError, Manifest, Object, Source};
+use policy::{CompileError, Manifest, Object, Snapshot, Source};
 use serde_json::json;
 
 use cell::{assignments, quoted};
@@ -106,9 +106,14 @@ pub fn worker(args: &WorkerArgs) -> Result<u8> {
     Ok(0)
 }
 
-/// Builds, or copies what is built.
+/// Builds, or copies what is built, with a user's values where it has any.
 pub fn object(args: &ObjectArgs) -> Result<u8> {
     let source = Source::find(&find("schedulers", &args.policy, "")?)?;
+    if source.is_snapshot() && Snapshot::read(&source.file)?.values().is_ok() {
+        std::fs::copy(&source.file, &args.object)
+            .with_context(|| args.object.display().to_string())?;
+        return Ok(0);
+    }
     for folder in &args.include {
         ensure!(folder.is_dir(), "-I {}: no such folder", folder.display());
     }
