@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Objects that were not made with scx.h, or whose constants and variables a user sets, on a real kernel."""
+"""Objects that were not made with scx.h, or whose values or flags are not the usual ones, on a real kernel."""
 
 import json
 import subprocess
@@ -29,12 +29,17 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     taken.write_bytes(subprocess.run(made, check=True, capture_output=True).stdout)
     found["set"] = folder / "placed.bpf.json"
     subprocess.run([sim, "object", taken, found["set"]], check=True)
+    flagged = folder / "flagged.bpf.c"
+    text = (OBJECTS / "scx_valued.bpf.c").read_text(encoding="utf-8")
+    flagged.write_text(text.replace('.name = "valued"', '.flags = 1 << 16, .name = "flagged"'), encoding="utf-8")
+    found["flagged"] = folder / "flagged.bpf.o"
+    subprocess.run([sim, "object", flagged, found["flagged"]], check=True)
     return found
 
 
 @pytest.fixture(scope="module")
 def said(can_boot: None, loader: Path, built: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Said:
-    inside = {name: f"/test/objects/{built[name].name}" for name in ("bare", "set")}
+    inside = {name: f"/test/objects/{built[name].name}" for name in ("bare", "set", "flagged")}
     cells = [shards.cell(name, "pipe", 1, PARAMS) for name in inside]
     shard = shards.write(tmp_path_factory.mktemp("shards") / "all.json", cells, schedulers=inside)
     files = {"/test/shards/all.json": shard} | {path: built[name] for name, path in inside.items()}
@@ -47,7 +52,7 @@ def record(said: Said, scheduler: str) -> dict[str, Any]:
 
 
 def test_the_kernels_own_scheduler_is_back(said: Said):
-    ended = {"event": "end", "exit": 0, "state": "disabled", "files": 2}
+    ended = {"event": "end", "exit": 1, "state": "disabled", "files": 3}
     assert said.event("end") == ended, "\n".join(said.lines)
 
 
@@ -62,6 +67,18 @@ def test_a_users_values_are_in_the_object_before_it_is_loaded(said: Said):
     # It ends where they are not, as the next test shows.
     found = record(said, "set")
     assert found["status"] == "ok", found["reason"]
+
+
+def test_both_worlds_name_flags_that_a_kernel_does_not_know(said: Said, built: dict[str, Path]):
+    expected = "flags of struct sched_ext_ops: 0x10000, which"
+    found = record(said, "flagged")
+    assert found["status"] == "failed"
+    assert found["reason"].startswith(f"cannot load flagged: {expected} this kernel has not; again with: ")
+    words = ["cell", "--workload", "pipe", "--machine", "netbook", "--scheduler", built["flagged"]]
+    sim = [checkout.need_binary("schedlab-sim"), *words]
+    done = subprocess.run(sim, capture_output=True, text=True, check=False)
+    assert done.stderr == f"schedlab-sim: flagged: {expected} the model of 7.2 has not\n"
+    assert subprocess.run([*sim, "--api", "7.0"], capture_output=True, check=False).returncode == 0
 
 
 def test_the_simulator_begins_with_the_same_values(built: dict[str, Path]):

@@ -54,7 +54,7 @@ impl Running {
             .map_err(|error| refused(scheduler, &error))?;
         set_values(&mut object, scheduler)?;
         set_globals(&mut object, &layout, options)?;
-        let ops = set_ops(&mut object, scheduler, options, before.hotplug_seq)?;
+        let (ops, flags) = set_ops(&mut object, scheduler, options, before.hotplug_seq)?;
         let mut object = object.load().map_err(|error| refused(scheduler, &error))?;
 
         let recorded = recorded(&object, &layout)?;
@@ -75,7 +75,13 @@ impl Running {
             .context("the policy defines no scheduler (SCX_OPS_DEFINE)")?;
         let link = map
             .attach_struct_ops()
-            .map_err(|error| refused(scheduler, &error))?;
+            .map_err(|error| match unknown_flags(flags) {
+                None => refused(scheduler, &error),
+                Some(unknown) => anyhow!(
+                    "cannot load {}: flags of struct sched_ext_ops: {unknown:#x}, which this kernel has not",
+                    scheduler.name
+                ),
+            })?;
         Ok(Self {
             link: Some(link),
             recorded,
@@ -197,6 +203,13 @@ fn set_values(object: &mut OpenObject, scheduler: &Scheduler) -> Result<()> {
     Ok(())
 }
 
+/// Those of a policy's flags that the kernel does not know. It says no more than that an argument is invalid.
+fn unknown_flags(flags: u64) -> Option<u64> {
+    let constants = constants::of_the_kernel().ok()?;
+    let unknown = flags & !constants.get("SCX_OPS_ALL_FLAGS")?;
+    (unknown != 0).then_some(unknown)
+}
+
 /// A policy that has no variable of that name does not ask for the constant or for that fact of the machine.
 fn set_globals(object: &mut OpenObject, layout: &Layout, options: &Options) -> Result<()> {
     let rodata = object
@@ -272,13 +285,13 @@ fn recorded(object: &Object, layout: &Layout) -> Result<Option<Place>> {
     }))
 }
 
-/// Name, watchdog and hotplug sequence go into the policy's `sched_ext_ops`; returns the name.
+/// Name, watchdog and hotplug sequence go into the policy's `sched_ext_ops`; returns the name, and the policy's flags.
 fn set_ops(
     object: &mut OpenObject,
     scheduler: &Scheduler,
     options: &Options,
     hotplug_seq: u64,
-) -> Result<String> {
+) -> Result<(String, u64)> {
     let raw = object.as_libbpf_object();
     // SAFETY: the object outlives the borrow.
     let btf = Btf::from_bpf_object(unsafe { raw.as_ref() })?
@@ -300,6 +313,7 @@ fn set_ops(
         field("timeout_ms")?,
         field("exit_dump_len")?,
         field("hotplug_seq")?,
+        field("flags")?,
     ];
 
     let mut map = object
@@ -309,7 +323,9 @@ fn set_ops(
     let data = map
         .initial_value_mut()
         .context("the policy's sched_ext_ops cannot be set")?;
-    let [name_at, timeout_at, dump_at, hotplug_at] = fields;
+    let [name_at, timeout_at, dump_at, hotplug_at, flags_at] = fields;
+    let mut flags = [0; 8];
+    flags.copy_from_slice(&data[flags_at..flags_at + 8]);
     let name = ops_name(scheduler);
     data[name_at..name_at + 128].fill(0);
     data[name_at..name_at + name.len()].copy_from_slice(name.as_bytes());
@@ -320,7 +336,7 @@ fn set_ops(
         data[dump_at..dump_at + 4].copy_from_slice(&length.to_le_bytes());
     }
     data[hotplug_at..hotplug_at + 8].copy_from_slice(&hotplug_seq.to_le_bytes());
-    Ok(name)
+    Ok((name, u64::from_le_bytes(flags)))
 }
 
 /// `bfs_0.1.0_1a2b3c4d5_x86_64`: letters, digits, `_` and `.` are all that the kernel takes.
