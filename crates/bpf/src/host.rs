@@ -21,6 +21,25 @@ pub struct Frame {
     pub high: u64,
 }
 
+/// An area of memory that [`Host::access`] has allowed.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Allowed {
+    pub start: u64,
+    pub bytes: u64,
+    /// 1 where it may be written, else 0.
+    pub writable: u64,
+}
+
+impl Allowed {
+    /// So many are kept, each in the place of the line of 64 bytes that was touched.
+    pub const PLACES: usize = 256;
+
+    pub fn place(address: u64) -> usize {
+        (address / 64) as usize % Self::PLACES
+    }
+}
+
 /// One running image. Who embeds it may put it first into a larger structure.
 #[repr(C)]
 pub struct Host {
@@ -54,6 +73,8 @@ pub struct Host {
     pub arena_user: u64,
     /// Looked at by code that was translated so, and by the interpreter when told.
     pub access: Option<Access>,
+    /// What need not be asked about again, in [`Allowed::PLACES`] places; null: nothing.
+    pub allowed: *const Allowed,
     /// For helpers that call back.
     pub invoke: Option<Invoke>,
     /// The executor's own.
@@ -136,6 +157,7 @@ impl Default for Host {
             arena: null_mut(),
             arena_user: 0,
             access: None,
+            allowed: null(),
             invoke: None,
             executor: null(),
             owner: null_mut(),

@@ -30,6 +30,11 @@ struct frame {
 	u64 low, high;
 };
 
+struct allowed {
+	u64 start, bytes, writable;
+};
+#define ALLOWED_PLACES 256
+
 struct host {
 	u64 executed, limit;
 	u32 fault, fault_function, fault_op, fault_bytes;
@@ -43,6 +48,7 @@ struct host {
 	u8 *arena;
 	u64 arena_user;
 	access_fn access;
+	const struct allowed *allowed;
 	invoke_fn invoke;
 	const void *executor;
 	void *owner;
@@ -77,12 +83,25 @@ __attribute__((cold, noinline)) static u64 called(struct host *h, u32 function, 
 	return 0;
 }
 
-__attribute__((noinline)) static u64 refused(struct host *h, u64 address, u64 bytes, u64 write)
+__attribute__((noinline)) static u64 refused_anew(struct host *h, u64 address, u64 bytes, u64 write)
 {
 	for (const struct frame *f = h->frames; f; f = f->outer)
 		if (f->low <= address && address <= f->high && bytes <= f->high - address)
 			return 0;
 	return h->access && !h->access(h, address, bytes, write);
+}
+
+static inline u64 refused(struct host *h, u64 address, u64 bytes, u64 write)
+{
+	const struct allowed *known = h->allowed;
+
+	if (known) {
+		known += address / 64 % ALLOWED_PLACES;
+		if (address - known->start < known->bytes &&
+		    bytes <= known->bytes - (address - known->start) && write <= known->writable)
+			return 0;
+	}
+	return refused_anew(h, address, bytes, write);
 }
 
 static inline u64 div64(u64 a, u64 b)

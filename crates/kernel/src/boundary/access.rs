@@ -2,13 +2,14 @@
 //! Which memory a policy's code may touch, asked where accesses are checked: in the kernel the verifier has proved it
 //! before the code runs.
 
-use bpf::host::Host;
+use bpf::host::{Allowed, Host};
 use bpf::image;
 
 use super::Boundary;
 use super::area::Area;
 use super::model::Kernel;
 use super::outside::back;
+use super::shared::Shared;
 
 /// # Safety
 /// As for [`back`].
@@ -42,9 +43,39 @@ impl Section {
         };
         in_block.map(section).collect()
     }
+}
 
-    fn may_touch(&self, address: u64, bytes: u64, write: bool) -> bool {
-        !(write && self.read_only) && self.area.holds(address, bytes)
+/// Areas in which something was touched lately: executing code finds them without a question. Of what may be freed, and
+/// nothing may be freed without [`Recent::forget`].
+pub struct Recent {
+    pub(super) areas: Shared<[Allowed]>,
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        let none = std::iter::repeat_n(Allowed::default(), Allowed::PLACES);
+        Self {
+            areas: none.collect(),
+        }
+    }
+}
+
+impl Recent {
+    /// For the host.
+    pub fn first(&self) -> *const Allowed {
+        self.areas.pointer().cast::<Allowed>()
+    }
+
+    fn keep(&mut self, address: u64, area: Area, writable: bool) {
+        self.areas[Allowed::place(address)] = Allowed {
+            start: area.start,
+            bytes: area.bytes,
+            writable: writable.into(),
+        };
+    }
+
+    pub fn forget(&mut self) {
+        self.areas.fill(Allowed::default());
     }
 }
 
@@ -57,15 +88,27 @@ impl Boundary {
     }
 
     /// Arguments of the callbacks under way, global data, values of maps, objects, the arena, and what is shown of tasks and machine.
-    pub(super) fn may_touch(&self, address: u64, bytes: u64, write: bool) -> bool {
-        let holds = |area: Area| area.holds(address, bytes);
-        self.lent.iter().copied().any(holds)
-            || (self.sections.iter()).any(|section| section.may_touch(address, bytes, write))
-            || self.maps.areas().any(holds)
-            || self.own_masks.areas().any(holds)
-            || self.objects.areas().any(holds)
-            || (self.arena.as_ref()).is_some_and(|arena| arena.may_touch(address, bytes, write))
-            || self.view.may_touch(address, bytes, write)
-            || !write && holds(self.preempt_count())
+    pub(super) fn may_touch(&mut self, address: u64, bytes: u64, write: bool) -> bool {
+        let holds = |area: &Area| area.holds(address, bytes);
+        if self.lent.iter().any(holds) {
+            return true;
+        }
+        let section = (self.sections.iter()).find(|section| holds(&section.area));
+        if let Some(Section { area, read_only }) = section {
+            self.recent.keep(address, *area, !read_only);
+            return !(write && *read_only);
+        }
+        if self.view.tasks().holds(address, bytes) {
+            self.recent.keep(address, self.view.tasks(), false);
+            return !write || self.view.is_writable(address, bytes);
+        }
+        let values = self.maps.areas().chain(self.own_masks.areas());
+        let found = values.chain(self.objects.areas()).find(holds);
+        if let Some(area) = found {
+            self.recent.keep(address, area, true);
+            return true;
+        }
+        (self.arena.as_ref()).is_some_and(|arena| arena.may_touch(address, bytes, write))
+            || !write && (self.view.shows(address, bytes) || holds(&self.preempt_count()))
     }
 }

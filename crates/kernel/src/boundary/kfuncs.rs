@@ -185,7 +185,7 @@ kfuncs! {
     612 [~120] bpf_cpumask_create() -> *mut OwnCpuMask = |host| back::<K>(host).boundary().own_masks.create();
     612 [~10] bpf_cpumask_acquire(cpumask: *mut OwnCpuMask) -> *mut OwnCpuMask =
         |host| back::<K>(host).boundary().own_masks.acquire(cpumask);
-    612 [~20] bpf_cpumask_release(cpumask: *mut OwnCpuMask) = |host| back::<K>(host).boundary().own_masks.release(cpumask);
+    612 [~20] bpf_cpumask_release(cpumask: *mut OwnCpuMask) = |host| back::<K>(host).boundary().release_mask(cpumask);
     612 [~9] bpf_cpumask_set_cpu(cpu: u32, cpumask: *mut OwnCpuMask) = |host| change(host, cpumask, cpu, mask::set);
     612 [~9] bpf_cpumask_clear_cpu(cpu: u32, cpumask: *mut OwnCpuMask) = |host| change(host, cpumask, cpu, mask::clear);
     612 [~10] bpf_cpumask_test_and_set_cpu(cpu: u32, cpumask: *mut OwnCpuMask) -> bool = |host| {

@@ -85,7 +85,7 @@ pub use shared::Shared;
 pub use view::{View, comm};
 
 use crate::consts::OPS_KEEP_BUILTIN_IDLE;
-use access::Section;
+use access::{Recent, Section};
 use area::Area;
 use arena::Arena;
 use enq_flags::EnqFlags;
@@ -94,7 +94,7 @@ use objects::Objects;
 use own_masks::OwnMasks;
 use release::Release;
 use requests::Requests;
-use shown::EventStats;
+use shown::{EventStats, OwnCpuMask};
 use spin_locks::SpinLocks;
 use world::{IN_INTERRUPT, World};
 
@@ -136,6 +136,7 @@ pub struct Boundary {
     world: Shared<World>,
     data: Shared<[u64]>,
     sections: Vec<Section>,
+    recent: Recent,
     /// What the host's pointers lead to.
     _calls: Shared<[Call]>,
     _variables: Shared<[*mut u8]>,
@@ -171,6 +172,7 @@ impl Boundary {
         for address in [data_start, maps.first(), preempt_count.cast()] {
             address.expose_provenance();
         }
+        let recent = Recent::default();
         let host = &mut world.host;
         host.limit = MOST_INSTRUCTIONS;
         host.data = data_start;
@@ -184,6 +186,7 @@ impl Boundary {
         host.calls = calls.pointer().cast::<Call>();
         if code.checked {
             host.access = Some(access::allowed::<K>);
+            host.allowed = recent.first();
         }
         Ok(Self {
             lent: Vec::new(),
@@ -194,6 +197,7 @@ impl Boundary {
             events: EventStats::default(),
             world,
             sections: Section::all(data_start.cast(), code.sections),
+            recent,
             data,
             _calls: calls,
             _variables: variables,
@@ -224,6 +228,7 @@ impl Boundary {
         self.objects = Objects::default();
         self.graph = Graph::default();
         self.events = EventStats::default();
+        self.recent.forget();
         self.world.has_per_cpu_objects = 0;
         self.maps = Maps::new(&image.maps, cpus);
         self.maps.fill(filled);
@@ -250,6 +255,12 @@ impl Boundary {
         self.lent.pop();
     }
 
+    /// A CPU set of the policy's loses a reference, and with the last one its memory.
+    pub fn release_mask(&mut self, mask: *mut OwnCpuMask) {
+        self.own_masks.release(mask);
+        self.recent.forget();
+    }
+
     /// Whether the model tracks idle CPUs for the policy.
     #[inline]
     pub fn builtin_idle(&self) -> bool {
@@ -257,12 +268,13 @@ impl Boundary {
     }
 }
 
+/// The last one is filled up with zeros.
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
-    bytes.chunks(8).map(|chunk| {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        u64::from_ne_bytes(word)
-    })
+    let (whole, rest) = bytes.as_chunks();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let last = (!rest.is_empty()).then(|| u64::from_ne_bytes(last));
+    whole.iter().copied().map(u64::from_ne_bytes).chain(last)
 }
 
 /// Call a callback, if the policy has it, with the kernel's arguments; what it returned.
@@ -354,8 +366,9 @@ fn run<K: Kernel>(kernel: &mut K, function: u32, registers: [u64; 5]) -> u64 {
     }
     if outermost {
         let boundary = kernel.boundary();
-        boundary.maps.settle();
-        boundary.objects.settle();
+        if boundary.maps.settle() | boundary.objects.settle() {
+            boundary.recent.forget();
+        }
         if !boundary.spin_locks.settle() {
             let fault = Host {
                 fault: FaultKind::Lock as u32,

@@ -75,12 +75,14 @@ impl Objects {
         area(&object.value).holds(address, 1).then_some(*start)
     }
 
-    /// The code that was under way is through.
+    /// The code that was under way is through; whether anything was freed.
     #[inline]
-    pub fn settle(&mut self) {
-        if !self.freed.is_empty() {
+    pub fn settle(&mut self) -> bool {
+        let any = !self.freed.is_empty();
+        if any {
             self.freed.clear();
         }
+        any
     }
 
     pub fn areas(&self) -> impl Iterator<Item = Area> + '_ {

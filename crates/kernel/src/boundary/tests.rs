@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use bpf::host::{Call, Host};
+use bpf::host::{Allowed, Call, Host};
 use bpf::image;
 
 use workload::draw::Stream;
@@ -588,10 +588,7 @@ fn timers_go_off_in_the_element_they_lie_in() {
     assert!(toy.boundary.maps.timer_due(0, 1).is_none(), "only once");
 }
 
-#[test]
-fn the_end_takes_storage_away() {
-    let toy = &mut toy();
-    toy.call(Callback::Enqueue, [toy.task(0), 0]);
+fn end(toy: &mut Toy) {
     let mut message = *b"so be it\0";
     let mut info = ExitInfo {
         kind: ExitKind::UNREG,
@@ -601,6 +598,13 @@ fn the_end_takes_storage_away() {
         dump: std::ptr::null_mut(),
     };
     toy.call(Callback::Exit, [(&raw mut info).register()]);
+}
+
+#[test]
+fn the_end_takes_storage_away() {
+    let toy = &mut toy();
+    toy.call(Callback::Enqueue, [toy.task(0), 0]);
+    end(toy);
     assert!(
         toy.asked
             .contains(&"scx_bpf_error (so be it, 7)".to_string())
@@ -626,7 +630,21 @@ fn only_what_is_the_policys_may_be_touched() {
         (0x1000, 1, false, false),
         (p - 1, 1, false, false),
     ] {
-        let may = |write| toy.boundary.may_touch(address, bytes, write);
+        let mut may = |write| toy.boundary.may_touch(address, bytes, write);
         assert_eq!((may(false), may(true)), (read, write), "{address:#x}");
     }
+}
+
+#[test]
+fn what_was_freed_is_asked_about_again() {
+    let toy = &mut toy();
+    toy.call(Callback::Enqueue, [toy.task(0), 0]);
+    let storage = toy.boundary.view.task(TaskId(0)).storage.addr() as u64;
+    let bytes_known = |toy: &Toy| toy.boundary.recent.areas[Allowed::place(storage)].bytes;
+    assert_eq!(bytes_known(toy), 0);
+    assert!(toy.boundary.may_touch(storage, 8, true));
+    assert_eq!(bytes_known(toy), 8);
+    end(toy);
+    assert_eq!(bytes_known(toy), 0);
+    assert!(!toy.boundary.may_touch(storage, 8, false));
 }

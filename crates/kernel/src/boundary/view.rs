@@ -153,20 +153,25 @@ impl View {
         self.nth(self.tasks + 1)
     }
 
-    /// Whether a policy may touch this of what it sees here. Of tasks it may write slice, vtime and `disallow`, of
-    /// nothing else anything.
-    pub fn may_touch(&self, address: u64, bytes: u64, write: bool) -> bool {
-        let structs = Area::of(self.structs.pointer(), size_of_val(&*self.structs));
-        if structs.holds(address, bytes) {
-            let field = (address - structs.start) as usize % size_of::<TaskStruct>();
-            let scx = offset_of!(TaskStruct, scx);
-            let written = [
-                (scx + offset_of!(SchedExtEntity, slice), 8),
-                (scx + offset_of!(SchedExtEntity, dsq_vtime), 8),
-                (scx + offset_of!(SchedExtEntity, disallow), 1),
-            ];
-            return !write || written.contains(&(field, bytes));
-        }
+    /// Where a policy sees tasks.
+    pub fn tasks(&self) -> Area {
+        Area::of(self.structs.pointer(), size_of_val(&*self.structs))
+    }
+
+    /// What a policy may write there in a task: slice, vtime and `disallow`.
+    pub fn is_writable(&self, address: u64, bytes: u64) -> bool {
+        let field = (address - self.tasks().start) as usize % size_of::<TaskStruct>();
+        let scx = offset_of!(TaskStruct, scx);
+        let written = [
+            (scx + offset_of!(SchedExtEntity, slice), 8),
+            (scx + offset_of!(SchedExtEntity, dsq_vtime), 8),
+            (scx + offset_of!(SchedExtEntity, disallow), 1),
+        ];
+        written.contains(&(field, bytes))
+    }
+
+    /// Whether a policy may read there what is shown beside tasks.
+    pub fn shows(&self, address: u64, bytes: u64) -> bool {
         let masks = Area::of(self.masks.pointer(), size_of::<Masks>());
         let rqs = Area::of(self.rqs.pointer(), size_of_val(&*self.rqs));
         let root = Area::of(self.root.pointer(), size_of::<Root>());
@@ -174,10 +179,9 @@ impl View {
         let mut confined = self.affinity.iter().flatten().map(own);
         let mut told = self.nodes.iter().flatten().map(own);
         let fixed = [masks, rqs, root];
-        !write
-            && (fixed.iter().any(|area| area.holds(address, bytes))
-                || told.any(|mask| mask.holds(address, bytes))
-                || confined.any(|mask| mask.holds(address, bytes)))
+        fixed.iter().any(|area| area.holds(address, bytes))
+            || told.any(|mask| mask.holds(address, bytes))
+            || confined.any(|mask| mask.holds(address, bytes))
     }
 
     #[inline]

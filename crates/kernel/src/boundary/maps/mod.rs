@@ -346,12 +346,14 @@ impl Maps {
         }
     }
 
-    /// The code that was under way is through.
+    /// The code that was under way is through; whether anything was freed.
     #[inline]
-    pub fn settle(&mut self) {
-        if !self.kept.is_empty() {
+    pub fn settle(&mut self) -> bool {
+        let any = !self.kept.is_empty();
+        if any {
             self.kept.clear();
         }
+        any
     }
 
     pub fn task_value(&mut self, map: MapPointer, task: TaskId, create: bool) -> *mut c_void {

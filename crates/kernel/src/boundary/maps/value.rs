@@ -10,7 +10,7 @@ use crate::boundary::shared::Shared;
 pub type Value = Shared<[u64]>;
 
 pub fn zeroed(bytes: usize) -> Value {
-    (0..bytes.div_ceil(8)).map(|_| 0).collect()
+    vec![0; bytes.div_ceil(8)].into_boxed_slice().into()
 }
 
 /// The place of a value in storage, which may be made.
