@@ -27,7 +27,10 @@ impl Hardware {
     pub fn new(machine: &Machine, rt_guard: Option<RtGuard>, built_in: bool) -> Self {
         let topology = Topology::new(&machine.topology);
         let mut costs = machine.costs.clone();
-        if !built_in {
+        if built_in {
+            // It asks its CPUs to reschedule by itself.
+            costs.kick_ns = 0;
+        } else {
             costs.wakeup_ns += costs.ext_wakeup_ns;
             costs.switch_ns += costs.ext_switch_ns;
         }
