@@ -113,8 +113,10 @@ static long order(struct bpf_dynptr *from, u64 *count)
 static void drain(void)
 {
 	u64 count = 0;
+	long drained = bpf_user_ringbuf_drain(&orders, order, &count, 0);
 
-	EXPECT(bpf_user_ringbuf_drain(&orders, order, &count, 0) == 0 && count == 0);
+	/* The kernel lets one CPU at a time. */
+	EXPECT((drained == 0 || drained == -EBUSY) && count == 0);
 	EXPECT(bpf_user_ringbuf_drain(&orders, order, &count, 1 << 10) == -EINVAL);
 }
 
