@@ -51,7 +51,8 @@ PROBES = [
     Probe("syscall_ns", "own-queue", 1),
     Probe("copy_kib_ns", "own-queue", 1, params={"bytes": "4096"}),
     Probe("socket_ns", "own-queue", 1, params={"kind": "socket", "bytes": "100"}),
-    Probe("tcp_ns", "own-queue", 1, params={"kind": "tcp", "bytes": "100"}),
+    # Both ways: most messages over TCP are answered, and an answer carries the acknowledgement.
+    Probe("tcp_ns", "own-reply", 1),
     # 4,000 messages wait, and 640.
     Probe("cold_message_ns", "backlog", 1, params={"depth": "200"}),
     Probe("warm_messages", "backlog", 1, params={"depth": "32"}),
