@@ -64,7 +64,7 @@ def compatibility(options: argparse.Namespace) -> int:
     given = arms.parse(",".join([*options.files, DEFAULT]), "sim")
     target = Path(options.page) if options.page else None
     if target:
-        _checked(target)
+        markdown.put_into(target, page.MARK)
     directory = Path(options.output)
     console = Console(stderr=True)
     tried = [Tried(arm.label, _file(arm), schedulers.digest(arm.scheduler)) for arm in given]
@@ -95,7 +95,7 @@ def compatibility(options: argparse.Namespace) -> int:
     _write(directory, data)
     made = page.text(data)
     if target:
-        atomic.write(target, _checked(target, made))
+        atomic.write(target, markdown.put_into(target, page.MARK, made))
     print(made, end="")
     print(f"\ndata: {directory}/ (compatibility.json, agreement.csv)")
     return 0
@@ -112,7 +112,7 @@ def _snapshot(arm: Arm, one: Tried, directory: Path) -> str:
         try:
             taken = set_up.snapshot(program, shlex.split(arm.tunables.get(schedulers.OPTIONS, "")), guest)
         except LabError as error:
-            one.absent = [f"all of it: {_plain(str(error).splitlines()[0])}"]
+            one.absent = [f"all of it: {plain(str(error).splitlines()[0])}"]
             return str(program)
         kept.parent.mkdir(parents=True, exist_ok=True)
         atomic.write(kept, json.dumps(taken) + "\n")
@@ -126,15 +126,6 @@ def _file(arm: Arm) -> str:
     """As it is called, wherever it lies."""
     origin = arm.scheduler.path if arm.label != DEFAULT else None
     return schedulers.written(origin.name, arm.tunables) if origin else arm.label
-
-
-def _checked(target: Path, made: str = "") -> str:
-    try:
-        return markdown.put(target.read_text(encoding="utf-8"), page.MARK, made)
-    except OSError as error:
-        raise InputError(f"--page {target}: {error.strerror}") from error
-    except InputError as error:
-        raise InputError(f"--page {target}: {error}") from error
 
 
 def _simulate(
@@ -188,11 +179,11 @@ def _statuses(manifest: Manifest, found: Mapping[str, Record], label: str) -> Fo
             continue
         known = worst.setdefault(cell.data["workload"], {"status": OK, "reason": ""})
         if _STATUSES.index(record.status) > _STATUSES.index(known["status"]):
-            known |= {"status": record.status, "reason": _plain(record.reason)}
+            known |= {"status": record.status, "reason": plain(record.reason)}
     return worst
 
 
-def _plain(reason: str) -> str:
+def plain(reason: str) -> str:
     """Without this machine's paths, and without the command that runs the cell again, which names them."""
     return _FOLDERS.sub("", reason.partition("; again with: ")[0].partition("; reproduce: ")[0])
 

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from schedlab.catalogue.metrics import metric
 from schedlab.format.numbers import number
 from schedlab.report.markdown import table
-from schedlab.statistics.samples import MEAN
+from schedlab.statistics.agreement import title
 
 MARK = "tried"
 REFUSED = "refused"
@@ -73,7 +72,7 @@ def _legend(data: dict[str, Any]) -> str:
 
 def _agreement(data: dict[str, Any]) -> str:
     measures = list(dict.fromkeys((row["metric"], row["statistic"]) for row in data["agreement"]))
-    header = ["scheduler", "workload", *(_title(*measure) for measure in measures)]
+    header = ["scheduler", "workload", *(title(measure) for measure in measures)]
     rows = []
     for (label, workload), part in groupby(data["agreement"], key=lambda row: (row["label"], row["workload"])):
         ratios: dict[tuple[str, str], list[float]] = {measure: [] for measure in measures}
@@ -82,11 +81,6 @@ def _agreement(data: dict[str, Any]) -> str:
                 ratios[row["metric"], row["statistic"]].append(row["ratio"])
         rows.append([label, workload, *(_range(found) for found in ratios.values())])
     return table(header, rows)
-
-
-def _title(name: str, statistic: str) -> str:
-    title = metric(name).title
-    return title if statistic == MEAN else f"{title}, {statistic}"
 
 
 def _range(ratios: list[float]) -> str:

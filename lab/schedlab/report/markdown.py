@@ -2,6 +2,7 @@
 """The parts of a Markdown page that are made from results, between two comments that name them."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from schedlab.errors import InputError
 
@@ -18,3 +19,13 @@ def put(page: str, name: str, made: str) -> str:
     if not found or not found_end:
         raise InputError(f"expected a page with the lines '{begin.strip()}' and '{end.strip()}'")
     return f"{before}{begin}{made}{end}{after}"
+
+
+def put_into(file: Path, name: str, made: str = "") -> str:
+    """The same with the page of `--page FILE`, as text: nothing is written."""
+    try:
+        return put(file.read_text(encoding="utf-8"), name, made)
+    except OSError as error:
+        raise InputError(f"--page {file}: {error.strerror}") from error
+    except InputError as error:
+        raise InputError(f"--page {file}: {error}") from error
