@@ -21,6 +21,7 @@ doctor
 report  terminal
 studies
 export  format
+ledger
 statistics
 decisions
 places  probes

@@ -44,6 +44,7 @@ def check(name: str, result: object, checkout: Path) -> None:
         ("help-compatibility", ["compatibility", "--help"]),
         ("help-study", ["study", "--help"]),
         ("help-decisions", ["decisions", "--help"]),
+        ("help-agree", ["agree", "--help"]),
         ("help-trace", ["trace", "--help"]),
         ("help-list", ["list", "--help"]),
         ("help-load", ["load", "--help"]),

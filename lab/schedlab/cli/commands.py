@@ -22,6 +22,7 @@ COMMANDS = {
         "study": "run a published study again and lay its claims beside ours",
         "report": "make tables and report again from the records in a directory",
         "decisions": "the first decision in which the simulator and a real kernel differ",
+        "agree": "how far the simulator's numbers lie from a real kernel's",
         "trace": "write down all that one simulated cell decides, for Perfetto or as ftrace text",
     },
     "bring your own work": {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """report.html: one file that works without a network, and README's picture.
 
-Imports: campaign, catalogue, collect, export, format, statistics, studies, trace.
+Imports: campaign, catalogue, collect, export, format, ledger, statistics, studies, trace.
 
 campaign_page         the page of a comparison
 study_page            the page of a study, or of several
@@ -12,6 +12,7 @@ charts                metric against load
 oneway_plots          every run: one-way plots and quantile tables
 schedule_picture      who runs where, and who waits, in a window of a simulated cell
 compatibility_tables  which schedulers run, and how near the simulator comes to the kernel
+agreement_tables      how far the simulator agrees with a kernel, number by number
 readme                README's picture and table of results
 markdown              the parts of a Markdown page that are made from results
 document              the frame of every page: style, scripts, raw data (style.css, page.js, schedule.js)

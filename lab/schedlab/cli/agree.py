@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""schedlab agree: policies, workloads and loads in the simulator and on a real kernel, number beside number."""
+
+import argparse
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from schedlab import atomic
+from schedlab.campaign.matrix import CONTROL_LABEL
+from schedlab.campaign.request import TIERS, request
+from schedlab.campaign.where import PLACES
+from schedlab.catalogue import machines
+from schedlab.catalogue.machines import Machine
+from schedlab.cli.compare import execute
+from schedlab.cli.compatibility import plain
+from schedlab.collect.manifest import Manifest
+from schedlab.collect.records import EJECTED, OK, Record
+from schedlab.errors import CHECK_FAILED, InputError, PlaceError
+from schedlab.export.plain import finite
+from schedlab.ledger import causes, entries, knobs, limits, scope
+from schedlab.ledger.entries import Entry, Ledger
+from schedlab.ledger.measures import MEASURES, WAIT, applies, fixes_its_time
+from schedlab.ledger.scope import Scope
+from schedlab.ledger.tallies import of_measure, tally
+from schedlab.places import trial
+from schedlab.report import agreement_tables as page
+from schedlab.report import markdown
+from schedlab.statistics.agreement import Place, Repeated, repeated
+
+MACHINE = "guest-exact-1"
+
+
+@dataclass(frozen=True)
+class _World:
+    """One campaign, in the simulator or on a kernel."""
+
+    manifest: Manifest
+    found: dict[str, Record]
+    fixed_time: set[str]  # workloads that last as long as their files say
+
+    @property
+    def numbers(self) -> dict[Place, Repeated]:
+        known = repeated(self.manifest, self.found, [*MEASURES, WAIT])
+        return {place: own for place, own in known.items() if applies(place.metric, place.workload in self.fixed_time)}
+
+    def troubles(self, world: str) -> Iterator[dict[str, Any]]:
+        """Cells without a value, repetitions that say the same together."""
+        told = set()
+        for cell in self.manifest.cells:
+            record = self.found.get(cell.id)
+            if record and record.status == OK:
+                continue
+            status, reason = (record.status, plain(record.reason)) if record else ("no record", "")
+            what = (cell.label, cell.data["workload"], cell.data["load"], status)
+            if what not in told:
+                told.add(what)
+                names = ("label", "workload", "load", "status")
+                yield {"world": world, **dict(zip(names, what, strict=True)), "reason": reason}
+
+
+@dataclass(frozen=True)
+class _Worlds:
+    """Where both run, and into which directory."""
+
+    machine: Machine
+    place: str
+    directory: Path
+    jobs: int | None
+
+    def simulated(self, asked: Mapping[str, Any], folder: str, machine: str | None = None) -> _World:
+        return self._run({**asked, "machine_names": machine or str(self.machine.path)}, folder)
+
+    def kernel(self, asked: Mapping[str, Any]) -> _World:
+        if self.place == "host":
+            return self._run({**asked, "place": "host", "machine_names": "host"}, "host")
+        guest = {"place": "vm", "tier": TIERS[0], "machine_names": str(self.machine.cpus)}
+        return self._run({**asked, **guest}, f"vm-{TIERS[0]}")
+
+    def _run(self, asked: Mapping[str, Any], folder: str) -> _World:
+        what = request(**asked)
+        with execute(what, self.directory / folder, self.jobs, Console(stderr=True), False) as (manifest, store, _):
+            found, _ = store.load(cell.id for cell in manifest.cells)
+        return _World(manifest, found, {w.name for w in what.workloads if fixes_its_time(w.path)})
+
+
+def agree(options: argparse.Namespace) -> int:
+    _consistent(options)
+    machine = _machine(options)
+    target = Path(options.page) if options.page else None
+    if target:
+        markdown.put_into(target, page.MARK)
+    known = causes.read(Path(options.output) / causes.NAME)
+    if options.short:
+        return _short(options, machine)
+    if reason := trial.why_not(options.on):
+        raise PlaceError(reason)
+    worlds = _Worlds(machine, options.on, Path(options.output), options.jobs)
+    own = Scope(
+        ",".join(options.schedulers) or scope.SCHEDULERS,
+        options.workloads,
+        options.load,
+        options.repetitions or scope.REPETITIONS,
+        options.param or [],
+    )
+    asked = own.asked()
+    simulated, kernel = worlds.simulated(asked, "sim"), worlds.kernel(asked)
+    made = entries.ledger(simulated.numbers, kernel.numbers, CONTROL_LABEL)
+    by_knob = {name: moves for name, moves in _turned(worlds, asked, simulated.numbers) if moves}
+    still = knobs.still(by_knob)
+    rows = [e for e in made.entries if (e.place.workload, (e.place.metric, e.place.statistic)) not in still]
+    data = {
+        "format": 1,
+        "machine": machine.name,
+        "cpus": machine.cpus,
+        "place": kernel.manifest.data["place"],
+        "kernel": next((record.provenance["kernel"] for record in kernel.found.values()), ""),
+        "repetitions": own.repetitions,
+        "schedulers": simulated.manifest.labels,
+        "workloads": list(simulated.manifest.titles()),
+        "params": asked["param"],
+        "below_floor": _counted(made),
+        "still": [
+            _measured(measure) | {"workload": name, "largest_pct": pct} for (name, measure), pct in still.items()
+        ],
+        "moved": [_moved(one) for one in knobs.moved(by_knob)],
+        "again": list(_again(made)),
+        "troubles": [*simulated.troubles("simulator"), *kernel.troubles("kernel")],
+    }
+    atomic.write(worlds.directory / "ledger.csv", entries.as_csv(rows))
+    atomic.write(worlds.directory / "ledger.json", json.dumps(data, ensure_ascii=False, indent=1) + "\n")
+    # As it is read from the file, so that the page can be made again of it to the last digit.
+    text = page.text(data, entries.from_csv(worlds.directory / "ledger.csv"), known)
+    if target:
+        atomic.write(target, markdown.put_into(target, page.MARK, text))
+    print(text, end="")
+    print(f"\ndata: {worlds.directory}/ (ledger.csv, ledger.json)")
+    return CHECK_FAILED if any(one["status"] not in (OK, EJECTED) for one in data["troubles"]) else 0
+
+
+def _consistent(options: argparse.Namespace) -> None:
+    own = {
+        "SCHED": options.schedulers,
+        "-w": options.workloads,
+        "--load": options.load,
+        "-n": options.repetitions,
+        "-p": options.param,
+        "--page": options.page,
+    }
+    given = [name for name, value in own.items() if value]
+    if options.short and given:
+        raise InputError(f"--short: its cells are fixed: expected no {', '.join(given)}")
+    if options.keep and not options.short:
+        raise InputError("--keep: expected with --short, whose limits it writes")
+
+
+def _machine(options: argparse.Namespace) -> Machine:
+    if options.on == "host" and options.machine is None:
+        raise InputError("--on host: expected -m FILE, this machine as 'schedlab calibrate machine' wrote it")
+    machine = machines.find(options.machine or MACHINE)
+    if options.on == "host" and (there := PLACES["host"].machine("host").cpus) != machine.cpus:
+        raise InputError(
+            f"-m {options.machine}: expected a machine of {there} CPUs, as this one has, found {machine.cpus}"
+        )
+    return machine
+
+
+def _short(options: argparse.Namespace, machine: Machine) -> int:
+    file = Path(options.limits)
+    held = {} if options.keep else limits.read(file)
+    if reason := trial.why_not(options.on):
+        raise PlaceError(reason)
+    worlds = _Worlds(machine, options.on, Path(options.output) / "short", options.jobs)
+    asked = scope.SHORT.asked() | ({"repetitions": limits.REPETITIONS} if options.keep else {})
+    simulated, kernel = worlds.simulated(asked, "sim"), worlds.kernel(asked)
+    made = entries.ledger(simulated.numbers, kernel.numbers, CONTROL_LABEL)
+    if options.keep:
+        atomic.write(file, limits.as_csv(made.entries))
+        print(f"{file}: limits of {len(made.entries)} rows")
+        return 0
+    found = list(limits.worse(held, made.entries, made.below_floor))
+    for one in found:
+        print(f"{' '.join(map(str, one.place))}: {one.why}\n  again: {_again_with(one.place, machine, options.on)}")
+    print(f"{len(held)} rows are held to their limits, {len(found)} are worse")
+    return CHECK_FAILED if found else 0
+
+
+def _again_with(place: Place, machine: Machine, on: str) -> str:
+    """The command that shows one row's cell."""
+    words = ["./schedlab", "agree", place.label, "-w", place.workload, "--load", str(place.load), "-n", "1"]
+    where = [] if on == "vm" else ["--on", on]
+    return shlex.join([*words, *where, "-m", machine.name, "-o", "results/agreement-one"])
+
+
+def _turned(
+    worlds: _Worlds, asked: Mapping[str, Any], base: Mapping[Place, Repeated]
+) -> Iterator[tuple[str, knobs.Moves]]:
+    """Knob by knob, how far it moves the simulator's numbers."""
+    folder = worlds.directory / "knobs"
+    folder.mkdir(parents=True, exist_ok=True)
+    faster = folder / f"{worlds.machine.name}.toml"
+    atomic.write(faster, knobs.faster_ticks(worlds.machine))
+    yield knobs.HZ, knobs.moves(base, worlds.simulated(asked, "knobs/hz", str(faster)).numbers, {})
+    labels = {place.label for place in base}
+    for knob, turned in knobs.TURNED.items():
+        own = {text: label for label, text in turned.items() if label in labels}
+        if own:
+            name = knob.partition(" ")[0]
+            other = worlds.simulated({**asked, "schedulers": ",".join(own)}, f"knobs/{name}")
+            yield knob, knobs.moves(base, other.numbers, own)
+    yield knobs.POLICY, knobs.exchanges(base)
+
+
+def _moved(one: knobs.Moved) -> dict[str, Any]:
+    told = {key: value for key, value in asdict(one).items() if key != "measure"}
+    return _measured(one.measure) | {k: finite(v) if isinstance(v, float) else v for k, v in told.items()}
+
+
+def _measured(measure: tuple[str, str]) -> dict[str, Any]:
+    return dict(zip(("metric", "statistic"), measure, strict=True))
+
+
+def _counted(made: Ledger) -> dict[str, int]:
+    names = [place.metric for place in made.below_floor]
+    return {name: names.count(name) for name, _ in MEASURES if name in names}
+
+
+def _again(made: Ledger) -> Iterator[dict[str, Any]]:
+    for measure in MEASURES:
+        own: list[Entry] = of_measure(made.again, measure)
+        if own:
+            found = tally(own)
+            told = {"rows": found.rows, "median_pct": found.median_pct, "largest_pct": found.largest_pct}
+            yield _measured(measure) | told

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Options of agree."""
+
+import argparse
+
+from schedlab.cli.commands import add
+
+_PLACES = ("vm", "host")
+_MACHINE = "guest-exact-1"
+_DIRECTORY = "results/agreement"
+
+_EPILOG = """\
+The same cells run in the simulator, on the machine of -m, and on a real kernel: in a guest of
+the exact tier with as many CPUs, or here with --on host, where -m names the file that
+'schedlab calibrate machine' wrote of this machine. The kernel's own scheduler always runs.
+
+Results in DIR: ledger.csv, a row for every number of every cell with both values and the
+error, and ledger.json with the rest of what the page is made of. causes.toml in DIR says why
+rows differ. The same command again resumes.
+
+--short runs a few fixed cells once and fails where a row's error is larger than its limit.
+
+exit status: 0 ok, 1 a cell has failed or a row of --short is worse, 2 bad input, 3 the
+place is not available
+
+examples:
+  schedlab agree --page docs/agreement.md
+  schedlab agree bfs ./my/policy -w latt,pipe --load 4 -n 1 -o results/mine
+  schedlab agree --short"""
+
+
+def add_all(commands: argparse._SubParsersAction) -> None:
+    parser = add(commands, "agree", "agree.agree", usage="schedlab agree [SCHED…] [options]", epilog=_EPILOG)
+    parser.add_argument(
+        "schedulers", metavar="SCHED", nargs="*", help="as for compare (default: the tree's, and the kernel's own)"
+    )
+    what = parser.add_argument_group("what to run")
+    what.add_argument(
+        "-w",
+        "--workloads",
+        metavar="LIST",
+        help="names or files (default: all that are no application and use no disk)",
+    )
+    what.add_argument("--load", metavar="LIST", help="load levels (default: each workload's own)")
+    what.add_argument(
+        "-p", "--param", metavar="K=V", action="append", help="a workload's parameter, over the ledger's own sizes"
+    )
+    what.add_argument("-n", "--repetitions", metavar="N", type=int, help="runs of each cell (default: 3)")
+    what.add_argument("--short", action="store_true", help="a few fixed cells, held to their limits")
+    what.add_argument("--keep", action="store_true", help="with --short: write the limits instead, from three runs")
+    where = parser.add_argument_group("where to run")
+    where.add_argument("--on", choices=_PLACES, default="vm", metavar="PLACE", help="real kernel: vm (default), host")
+    where.add_argument(
+        "-m", "--machine", metavar="NAME", help=f"simulated machine (default: {_MACHINE}; none with --on host)"
+    )
+    where.add_argument("-j", "--jobs", metavar="N", type=int, help="simulated cells at once (default: one per CPU)")
+    out = parser.add_argument_group("results")
+    out.add_argument("-o", "--output", metavar="DIR", default=_DIRECTORY, help=f"where they go (default: {_DIRECTORY})")
+    out.add_argument("--page", metavar="FILE", help="put the tables into this page too, between its lines for them")
+    limits = f"{_DIRECTORY}/short.csv"
+    out.add_argument("--limits", metavar="FILE", default=limits, help=f"of --short (default: {limits})")

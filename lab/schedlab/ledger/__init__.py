@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The ledger of agreement: the same cells in the simulator and on a real kernel, a row for every number.
+
+docs/agreement.md shows what comes of it.
+
+Imports: campaign, catalogue, places, statistics.
+
+scope      which cells: policies, workloads and their sizes, the short form's
+measures   which numbers of a cell, and why others are left out
+entries    a row, from both campaigns, and ledger.csv
+knobs      what is turned to see whether a number moves at all, and by how much it did
+tallies    many rows in a few numbers
+causes     why rows differ, as far as somebody knows: causes.toml
+limits     what the short form holds rows to: short.csv
+"""

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the short form holds its rows to: the error that each had when the file was written, and some slack.
+
+The slack is the same for all rows and not to be widened by hand: SLACK_PCT, and as much as the kernel's own repetitions
+lay apart, because what a kernel does not hold itself to says nothing of the simulator.
+"""
+
+import csv
+import io
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.errors import InputError
+from schedlab.ledger.entries import Entry, place_of
+from schedlab.statistics.agreement import Place
+
+NAME = "short.csv"
+# So often the kernel runs each cell when limits are written.
+REPETITIONS = 3
+SLACK_PCT = 3.0
+_COLUMNS = [*Place._fields, "simulator", "kernel", "error_pct", "kernel_range_pct", "tolerance_pct"]
+
+
+@dataclass(frozen=True)
+class Worse:
+    """A row that is not as good as it was."""
+
+    place: Place
+    why: str
+
+
+def as_csv(entries: Iterable[Entry]) -> str:
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for entry in entries:
+        tolerance = abs(entry.error_pct) + entry.kernel_range_pct + SLACK_PCT
+        numbers = [entry.simulator.mean, entry.kernel.mean, entry.error_pct, entry.kernel_range_pct, tolerance]
+        writer.writerow([*entry.place, *(f"{value:.6g}" for value in numbers)])
+    return lines.getvalue()
+
+
+def read(path: Path) -> dict[Place, float]:
+    """Tolerances in per cent."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return {place_of(row): float(row["tolerance_pct"]) for row in csv.DictReader(file)}
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}; --short --keep writes it") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: expected the columns {', '.join(_COLUMNS)}: {error!r}") from error
+
+
+def worse(limits: Mapping[Place, float], entries: Iterable[Entry], below_floor: Collection[Place]) -> Iterator[Worse]:
+    """A row that has become too small to be one is as good as it can be; one without a value is not."""
+    there = {entry.place: entry for entry in entries}
+    for place, tolerance in limits.items():
+        entry = there.get(place)
+        if entry is None and place not in below_floor:
+            yield Worse(place, "expected a value in both worlds, found none")
+        elif entry is not None and abs(entry.error_pct) > tolerance:
+            yield Worse(place, f"{_told(entry)}; expected ±{tolerance:.1f} % at most")
+    for place in sorted(there.keys() - limits.keys()):
+        yield Worse(place, f"{_told(there[place])}; it has no limit, --short --keep writes one")
+
+
+def _told(entry: Entry) -> str:
+    return f"simulator {entry.simulator.mean:.6g}, kernel {entry.kernel.mean:.6g}, {entry.error_pct:+.1f} %"

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How far the simulator agrees with a kernel, number by number, as the Markdown of docs/agreement.md.
+
+The data are what `schedlab agree` writes: ledger.json, and the rows of ledger.csv.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from schedlab.catalogue.metrics import metric
+from schedlab.format.numbers import number, percent, scale
+from schedlab.ledger.causes import Cause, cause
+from schedlab.ledger.entries import KEPT, LOOKED_AT, SIGN_FROM_PCT, Entry
+from schedlab.ledger.knobs import MOVED_FROM_PCT
+from schedlab.ledger.measures import FLOORS, LEFT_OUT, MEASURES, SHORTEST_WAIT_US, WAIT
+from schedlab.ledger.tallies import Tally, of_measure, tally, worst
+from schedlab.report.markdown import table
+from schedlab.statistics.agreement import Measure, title
+
+MARK = "ledger"
+_WORST = 10
+_NONE = "–"
+
+
+def text(data: dict[str, Any], entries: Sequence[Entry], causes: Sequence[Cause]) -> str:
+    """Everything between the page's two lines."""
+    parts = [_made_of(data, entries), _errors(data, entries), _sides(entries), _worst(entries, causes)]
+    if data["moved"]:
+        parts.append(_moved(data))
+    parts.append("".join(f"- {line}.\n" for line in _left_out(data)))
+    return "\n".join(parts)
+
+
+def _made_of(data: dict[str, Any], entries: Sequence[Entry]) -> str:
+    cells = {(entry.place.label, entry.place.workload, entry.place.load) for entry in entries}
+    times = data["repetitions"]
+    runs = "once" if times == 1 else f"{times} times with other seeds"
+    sizes = f" Sizes that are not the workloads' own: `{'`, `'.join(data['params'])}`." if data["params"] else ""
+    return (
+        f"{len(entries):,} rows of {len(cells)} cells: {len(data['schedulers'])} schedulers under "
+        f"{', '.join(data['workloads'])} at their loads, each {runs}, on machine `{data['machine']}` and Linux "
+        f"{data['kernel']} ({data['place']}, CPUs: {data['cpus']}).{sizes}\n"
+    )
+
+
+def _errors(data: dict[str, Any], entries: Sequence[Entry]) -> str:
+    again = {(one["metric"], one["statistic"]): one for one in data["again"]}
+    header = [
+        "metric",
+        "rows",
+        "median",
+        "9 in 10 within",
+        "largest",
+        "kernel's runs apart",
+        "kernel again",
+        "among its runs",
+    ]
+    repeated = data["repetitions"] > 1
+    rows = []
+    for measure, own in [*_measured(entries), (None, list(entries))]:
+        found = tally(own)
+        second = again.get(measure) if measure else None
+        rows.append(
+            [
+                title(measure) if measure else "all",
+                f"{found.rows:,}",
+                *(_pct(value) for value in (found.median_pct, found.p90_pct, found.largest_pct)),
+                _pct(found.kernel_range_pct) if repeated else _NONE,
+                f"{_pct(second['median_pct'])}, {_pct(second['largest_pct'])}" if second else _NONE,
+                f"{found.within} of {found.rows}" if repeated else _NONE,
+            ]
+        )
+    return (
+        "The simulator's error, without its sign, in per cent of the kernel's value. Beside it: how far the kernel's "
+        "own repetitions lie apart, over the kernel's mean (median of the rows); how far a second run of the kernel's "
+        "own scheduler with the same seeds lies from the first (median, largest); and in how many rows the simulator's "
+        f"mean lies among the kernel's repetitions:\n\n{table(header, rows)}"
+    )
+
+
+def _sides(entries: Sequence[Entry]) -> str:
+    sides = [("all", list(entries))] + [(side, [e for e in entries if e.side == side]) for side in (LOOKED_AT, KEPT)]
+    names = [name for name, _ in sides]
+    header = ["metric", *(f"sign right: {name}" for name in names), *(f"median, 9 in 10: {n}" for n in names[1:])]
+    rows = []
+    for measure in [*(measure for measure, _ in _measured(entries)), None]:
+        found = [tally(of_measure(own, measure) if measure else own) for _, own in sides]
+        rows.append([title(measure) if measure else "all", *map(_signs, found), *map(_two, found[1:])])
+    return (
+        f"The sign of a scheduler's change against `default`, where the kernel's change is more than "
+        f"{SIGN_FROM_PCT:g} %; and the cells in halves, by a hash of scheduler, workload and load: those that one may "
+        "look at while the model is mended, and those that are kept for the end:\n\n" + table(header, rows)
+    )
+
+
+def _signs(found: Tally) -> str:
+    return f"{found.right} of {found.signs}" if found.signs else _NONE
+
+
+def _two(found: Tally) -> str:
+    return f"{_pct(found.median_pct)}, {_pct(found.p90_pct)}" if found.rows else _NONE
+
+
+def _measured(entries: Sequence[Entry]) -> Iterator[tuple[Measure, list[Entry]]]:
+    """The measures that have rows."""
+    for measure in MEASURES:
+        if own := of_measure(entries, measure):
+            yield measure, own
+
+
+def _worst(entries: Sequence[Entry], causes: Sequence[Cause]) -> str:
+    header = ["scheduler", "workload", "load", "metric", "simulator", "kernel", "kernel's runs", "error", "cause"]
+    rows = []
+    for entry in worst(entries, _WORST):
+        place, kernel = entry.place, entry.kernel
+        factor, unit = scale(metric(place.metric).unit, [entry.simulator.mean, kernel.mean])
+        told = [number(value * factor) for value in (entry.simulator.mean, kernel.mean, kernel.least, kernel.most)]
+        unit = f" {unit}" if unit else ""
+        rows.append(
+            [
+                place.label,
+                place.workload,
+                str(place.load),
+                title((place.metric, place.statistic)),
+                *(f"{value}{unit}" for value in told[:2]),
+                "–".join(dict.fromkeys(told[2:])),
+                percent(entry.error_pct),
+                cause(place, causes),
+            ]
+        )
+    return f"The {len(rows)} largest errors, and what is known of their causes:\n\n{table(header, rows)}"
+
+
+def _moved(data: dict[str, Any]) -> str:
+    knobs = list(dict.fromkeys(one["knob"] for one in data["moved"]))
+    by_both = {(one["metric"], one["statistic"], one["knob"]): one for one in data["moved"]}
+    rows = []
+    for measure in MEASURES:
+        found = [by_both.get((*measure, knob)) for knob in knobs]
+        if any(found):
+            told = [f"{_pct(one['median_pct'])}, {_pct(one['p90_pct'])}" if one else _NONE for one in found]
+            rows.append([title(measure), *told])
+    return (
+        "A number that nothing moves would be no evidence. How far each goes in the simulator when a knob is turned, "
+        f"without sign (median, and 9 in 10 within):\n\n{table(['metric', *knobs], rows)}"
+    )
+
+
+def _left_out(data: dict[str, Any]) -> Iterator[str]:
+    for name, count in data["below_floor"].items():
+        floor = f"{FLOORS[name]:g} {metric(name).unit}".rstrip()
+        or_less = f" or less than {SHORTEST_WAIT_US:g} µs a wait" if name == WAIT[0] else ""
+        yield f"Left out as too small: {metric(name).title} below {floor}{or_less} in both worlds, {count:,} numbers"
+    by_measure: dict[Measure, list[dict[str, Any]]] = {}
+    for one in data["still"]:
+        by_measure.setdefault((one["metric"], one["statistic"]), []).append(one)
+    for measure, ones in by_measure.items():
+        told = ", ".join(f"{one['workload']} ({one['largest_pct']:.2f} %)" for one in ones)
+        yield f"Left out because no knob moves it by {MOVED_FROM_PCT:g} %: {title(measure)} of {told}"
+    for what, why in LEFT_OUT.items():
+        yield f"Not compared: {what}: {why}"
+    for one in data["troubles"]:
+        where = f"{one['label']}, {one['workload']}, load {one['load']}"
+        reason = f": {one['reason']}" if one["reason"] else ""
+        yield f"No value in the {one['world']}: {where}: {one['status']}{reason}"
+
+
+def _pct(value: float | None) -> str:
+    """Without sign."""
+    if value is None or not math.isfinite(value):
+        return _NONE
+    return f"{number(value, 1 if value < 99.95 else 0)} %"
