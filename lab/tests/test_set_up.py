@@ -2,6 +2,7 @@
 """schedlab snapshot, with a guest that is played by a function."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ from schedlab import vm
 from schedlab.catalogue import schedulers
 from schedlab.cli.program import main
 from schedlab.errors import BAD_INPUT, CHECK_FAILED
+from schedlab.places import set_up
 
 TAKEN = {
     "format": 1,
@@ -72,6 +74,18 @@ def test_the_guest_s_snapshot_is_a_file_and_a_scheduler(
     assert printed.err == f"schedlab: absent: {TAKEN['absent'][0]}\n"
     found = schedulers.find(str(output))
     assert (found.name, found.path, found.is_program) == ("mine", output, False)
+
+
+def test_a_snapshot_is_kept_for_its_program_and_its_machine(
+    monkeypatch: pytest.MonkeyPatch, program: Path, tmp_path: Path
+) -> None:
+    asked = play(monkeypatch, 0, [json.dumps(TAKEN, separators=(",", ":"))], [])
+    guest = set_up.Guest("exact", 3, 1024, None)
+    file = tmp_path / "snapshots" / "mine.bpf.json"
+    for digest, cpus, taken in [("beef", 3, 1), ("beef", 3, 1), ("beef", 2, 2), ("cafe", 3, 3)]:
+        assert set_up.kept(file, program, [], digest, replace(guest, cpus=cpus)) == TAKEN
+        assert len(asked) == taken
+    assert json.loads(file.read_text()) == TAKEN
 
 
 def test_values_make_a_scheduler_without_running_anything(

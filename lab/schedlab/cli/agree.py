@@ -12,11 +12,13 @@ from typing import Any
 from rich.console import Console
 
 from schedlab import atomic
+from schedlab.campaign import arms
 from schedlab.campaign.matrix import CONTROL_LABEL
 from schedlab.campaign.request import TIERS, request
 from schedlab.campaign.where import PLACES
-from schedlab.catalogue import machines
+from schedlab.catalogue import machines, schedulers
 from schedlab.catalogue.machines import Machine
+from schedlab.catalogue.schedulers import DEFAULT
 from schedlab.cli.compare import execute
 from schedlab.cli.compatibility import plain
 from schedlab.collect.manifest import Manifest
@@ -28,12 +30,13 @@ from schedlab.ledger.entries import Entry, Ledger
 from schedlab.ledger.measures import MEASURES, WAIT, applies, fixes_its_time
 from schedlab.ledger.scope import Scope
 from schedlab.ledger.tallies import of_measure, tally
-from schedlab.places import trial
+from schedlab.places import set_up, trial
 from schedlab.report import agreement_tables as page
 from schedlab.report import markdown
 from schedlab.statistics.agreement import Place, Repeated, repeated
 
 MACHINE = "guest-exact-1"
+_MEMORY_MIB = 1024
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,21 @@ class _Worlds:
     def simulated(self, asked: Mapping[str, Any], folder: str, machine: str | None = None) -> _World:
         return self._run({**asked, "machine_names": machine or str(self.machine.path)}, folder)
 
+    def for_the_simulator(self, schedulers_given: str) -> str:
+        """The same list with a snapshot of what its program sets up for each that is a program."""
+        parts = []
+        for arm in arms.parse(schedulers_given, "sim"):
+            path = arm.scheduler.path
+            if arm.scheduler.is_program and path:
+                file = self.directory / "snapshots" / f"{arm.scheduler.name}{schedulers.SNAPSHOT}"
+                set_up.kept(file, path, [], schedulers.digest(arm.scheduler), self._guest())
+                path = file
+            parts.append(DEFAULT if arm.label == DEFAULT else schedulers.written(path, arm.tunables))
+        return ",".join(parts)
+
+    def _guest(self) -> set_up.Guest | None:
+        return set_up.Guest(TIERS[0], self.machine.cpus, _MEMORY_MIB, None) if self.place == "vm" else None
+
     def kernel(self, asked: Mapping[str, Any]) -> _World:
         if self.place == "host":
             return self._run({**asked, "place": "host", "machine_names": "host"}, "host")
@@ -109,9 +127,10 @@ def agree(options: argparse.Namespace) -> int:
         options.param or [],
     )
     asked = own.asked()
-    simulated, kernel = worlds.simulated(asked, "sim"), worlds.kernel(asked)
+    own_asked = asked | {"schedulers": worlds.for_the_simulator(str(asked["schedulers"]))}
+    simulated, kernel = worlds.simulated(own_asked, "sim"), worlds.kernel(asked)
     made = entries.ledger(simulated.numbers, kernel.numbers, CONTROL_LABEL)
-    by_knob = {name: moves for name, moves in _turned(worlds, asked, simulated.numbers) if moves}
+    by_knob = {name: moves for name, moves in _turned(worlds, own_asked, simulated.numbers) if moves}
     still = knobs.still(by_knob)
     rows = [e for e in made.entries if (e.place.workload, (e.place.metric, e.place.statistic)) not in still]
     data = {

@@ -12,7 +12,8 @@ _DIRECTORY = "results/agreement"
 _EPILOG = """\
 The same cells run in the simulator, on the machine of -m, and on a real kernel: in a guest of
 the exact tier with as many CPUs, or here with --on host, where -m names the file that
-'schedlab calibrate machine' wrote of this machine. The kernel's own scheduler always runs.
+'schedlab calibrate machine' wrote of this machine. The kernel's own scheduler always runs. Of
+a scheduler's program the simulator gets a snapshot.
 
 Results in DIR: ledger.csv, a row for every number of every cell with both values and the
 error, and ledger.json with the rest of what the page is made of. causes.toml in DIR says why

@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from schedlab import atomic, cache
+from schedlab import atomic
 from schedlab.campaign import arms
 from schedlab.campaign.arms import Arm
 from schedlab.campaign.matrix import CONTROL_LABEL
@@ -105,21 +105,17 @@ def _snapshot(arm: Arm, one: Tried, directory: Path) -> str:
     """What its own program sets up is part of a scheduler. The object as it lies there, where the program fails."""
     program = arm.scheduler.path
     assert program
-    kept = directory / "snapshots" / f"{arm.scheduler.name}{schedulers.SNAPSHOT}"
-    taken = cache.read_json(kept)
-    if taken is None or taken["program"]["digest"] != one.digest:
-        guest = set_up.Guest(_TIER, int(_CPUS), _MEMORY_MIB, None)
-        try:
-            taken = set_up.snapshot(program, shlex.split(arm.tunables.get(schedulers.OPTIONS, "")), guest)
-        except LabError as error:
-            one.absent = [f"all of it: {plain(str(error).splitlines()[0])}"]
-            return str(program)
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        atomic.write(kept, json.dumps(taken) + "\n")
+    file = directory / "snapshots" / f"{arm.scheduler.name}{schedulers.SNAPSHOT}"
+    options = shlex.split(arm.tunables.get(schedulers.OPTIONS, ""))
+    try:
+        taken = set_up.kept(file, program, options, one.digest, set_up.Guest(_TIER, int(_CPUS), _MEMORY_MIB, None))
+    except LabError as error:
+        one.absent = [f"all of it: {plain(str(error).splitlines()[0])}"]
+        return str(program)
     version = _VERSION.search(taken["program"]["version"])
     one.version = version[0] if version else ""
     one.absent = taken["absent"]
-    return str(kept)
+    return str(file)
 
 
 def _file(arm: Arm) -> str:

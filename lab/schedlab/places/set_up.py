@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schedlab import checkout
+from schedlab import atomic, cache, checkout
 from schedlab.errors import InputError, InterruptedRun, LabError, PlaceError
 from schedlab.sched_ext import sysfs
 
@@ -43,6 +43,17 @@ def snapshot(program: Path, options: list[str], guest: Guest | None) -> dict[str
     said = _said(messages) or f"{program.name}: no snapshot came of it (status {status})"
     kinds = {2: InputError, 3: PlaceError, 130: InterruptedRun}
     raise kinds.get(status, LabError)(said)
+
+
+def kept(file: Path, program: Path, options: list[str], digest: str, guest: Guest | None) -> dict[str, Any]:
+    """The same, from the file where it holds one of this program for as many CPUs; else the file holds it then."""
+    found = cache.read_json(file)
+    others = found is not None and guest is not None and found["cpus"] != guest.cpus
+    if found is None or found["program"]["digest"] != digest or others:
+        found = snapshot(program, options, guest)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        atomic.write(file, json.dumps(found) + "\n")
+    return found
 
 
 def with_values(policy: Path, values: Path) -> dict[str, Any]:
