@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The ledger of agreement over records made by hand: rows, tallies, knobs, causes, the short form's limits."""
 
+import json
 import math
 from pathlib import Path
 
@@ -11,8 +12,10 @@ from schedlab.errors import InputError
 from schedlab.ledger import causes, entries, knobs, limits, measures, scope, tallies
 from schedlab.ledger.entries import KEPT, LOOKED_AT, Entry, Ledger, Values
 from schedlab.report import agreement_tables as page
+from schedlab.report import markdown
 from schedlab.statistics.agreement import TOTAL, Place, Repeated
 
+ROOT = Path(__file__).resolve().parents[2]
 ELAPSED = ("elapsed_s", "mean")
 
 
@@ -166,13 +169,24 @@ def test_a_limit_is_the_error_with_the_slack_that_is_said(tmp_path: Path) -> Non
     assert "it has no limit" in new
 
 
-def test_a_workload_that_fixes_its_time_says_nothing_by_its_elapsed_time(tmp_path: Path) -> None:
+def test_a_file_tells_whether_it_fixes_its_time(tmp_path: Path) -> None:
     for text, fixed in [("[end]\nafter_s = 2\n", True), ('[end]\ntask = "x"\n', False), ("", False)]:
         (tmp_path / "w.toml").write_text(text, encoding="utf-8")
         assert measures.fixes_its_time(tmp_path / "w.toml") is fixed
-        assert measures.applies("elapsed_s", fixed) is not fixed
-        assert measures.applies("throughput_per_s", fixed) is fixed
-        assert measures.applies("switches_voluntary", fixed)
+
+
+def test_a_number_that_says_what_another_says_is_left_out() -> None:
+    rate = ("throughput_per_s", "mean")
+
+    def told(other_rate: float, *fixed_time: str) -> list[str]:
+        numbers = {place("bfs"): 2.0, place("cfs"): 4.0, place("bfs", rate): 50.0, place("cfs", rate): other_rate}
+        found = measures.telling({where: once(value) for where, value in numbers.items()}, fixed_time)
+        return [f"{where.label} {where.metric}" for where in found]
+
+    times, rates = ["bfs elapsed_s", "cfs elapsed_s"], ["bfs throughput_per_s", "cfs throughput_per_s"]
+    assert told(25.0) == times  # a hundred pieces of work each
+    assert told(26.0) == times + rates
+    assert told(25.0, "pipe") == rates
 
 
 def test_the_ledger_has_workloads_that_are_described_and_need_no_disk() -> None:
@@ -208,10 +222,10 @@ def test_the_page_says_how_far_which_sign_and_why() -> None:
     }
     text = page.text(data, found, [causes.Cause("known", {"label": ["cfs"]}, [])])
     for line in [
-        "| elapsed time | 3 | 20.0 % | 50.0 % | 50.0 % | 0.0 % | 0.1 %, 0.2 % | 1 of 3 |",
-        "| cfs | pipe | 1 | elapsed time | 1.20 s | 0.800 s | 0.800 | +50.0 % | known |",
-        "| bfs | pipe | 1 | elapsed time | 1.50 s | 1.25 s | 1.25 | +20.0 % | not known |",
-        "| elapsed time | 2.0 %, – |",
+        "| elapsed time | 3 | 20.0 | 50.0 | 50.0 | 0.0 | 0.1, 0.2 | 1 of 3 |",
+        "| cfs | pipe | 1 | elapsed time | 1.20 s | 0.800 s | 0.800 s | +50.0 % | known |",
+        "| bfs | pipe | 1 | elapsed time | 1.50 s | 1.25 s | 1.25 s | +20.0 % | not known |",
+        "| elapsed time | 2.0, – |",
         "- Left out as too small: involuntary switches below 50 in both worlds, 2 numbers.",
         "- Left out because no knob moves it by 1 %: CPU time of pipe (0.25 %).",
         "- No value in the kernel: fifo, pi, load 5: ejected: stall.",
@@ -219,3 +233,10 @@ def test_the_page_says_how_far_which_sign_and_why() -> None:
         assert line in text.splitlines(), text
     (signs,) = [line for line in text.splitlines() if line.startswith("| elapsed time | 1 of 2 |")]
     assert signs
+
+
+def test_the_page_says_what_the_committed_results_say() -> None:
+    folder, file = ROOT / "results/agreement", ROOT / "docs/agreement.md"
+    data = json.loads((folder / "ledger.json").read_text("utf-8"))
+    text = page.text(data, entries.from_csv(folder / "ledger.csv"), causes.read(folder / causes.NAME))
+    assert markdown.put_into(file, page.MARK, text) == file.read_text("utf-8")

@@ -13,12 +13,14 @@ from rich.console import Console
 
 from schedlab import atomic
 from schedlab.campaign import arms
+from schedlab.campaign.cells import CONTROL, MEASURED
 from schedlab.campaign.matrix import CONTROL_LABEL
 from schedlab.campaign.request import TIERS, request
 from schedlab.campaign.where import PLACES
 from schedlab.catalogue import machines, schedulers
 from schedlab.catalogue.machines import Machine
 from schedlab.catalogue.schedulers import DEFAULT
+from schedlab.cli.agree_options import MACHINE
 from schedlab.cli.compare import execute
 from schedlab.cli.compatibility import plain
 from schedlab.collect.manifest import Manifest
@@ -27,7 +29,7 @@ from schedlab.errors import CHECK_FAILED, InputError, PlaceError
 from schedlab.export.plain import finite
 from schedlab.ledger import causes, entries, knobs, limits, scope
 from schedlab.ledger.entries import Entry, Ledger
-from schedlab.ledger.measures import MEASURES, WAIT, applies, fixes_its_time
+from schedlab.ledger.measures import MEASURES, WAIT, fixes_its_time, telling
 from schedlab.ledger.scope import Scope
 from schedlab.ledger.tallies import of_measure, tally
 from schedlab.places import set_up, trial
@@ -35,7 +37,6 @@ from schedlab.report import agreement_tables as page
 from schedlab.report import markdown
 from schedlab.statistics.agreement import Place, Repeated, repeated
 
-MACHINE = "guest-exact-1"
 _MEMORY_MIB = 1024
 
 
@@ -49,15 +50,14 @@ class _World:
 
     @property
     def numbers(self) -> dict[Place, Repeated]:
-        known = repeated(self.manifest, self.found, [*MEASURES, WAIT])
-        return {place: own for place, own in known.items() if applies(place.metric, place.workload in self.fixed_time)}
+        return telling(repeated(self.manifest, self.found, [*MEASURES, WAIT]), self.fixed_time)
 
     def troubles(self, world: str) -> Iterator[dict[str, Any]]:
         """Cells without a value, repetitions that say the same together."""
         told = set()
         for cell in self.manifest.cells:
             record = self.found.get(cell.id)
-            if record and record.status == OK:
+            if cell.role not in (MEASURED, CONTROL) or (record and record.status == OK):
                 continue
             status, reason = (record.status, plain(record.reason)) if record else ("no record", "")
             what = (cell.label, cell.data["workload"], cell.data["load"], status)

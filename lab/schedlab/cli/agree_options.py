@@ -6,7 +6,7 @@ import argparse
 from schedlab.cli.commands import add
 
 _PLACES = ("vm", "host")
-_MACHINE = "guest-exact-1"
+MACHINE = "guest-exact-1"
 _DIRECTORY = "results/agreement"
 
 _EPILOG = """\
@@ -52,7 +52,7 @@ def add_all(commands: argparse._SubParsersAction) -> None:
     where = parser.add_argument_group("where to run")
     where.add_argument("--on", choices=_PLACES, default="vm", metavar="PLACE", help="real kernel: vm (default), host")
     where.add_argument(
-        "-m", "--machine", metavar="NAME", help=f"simulated machine (default: {_MACHINE}; none with --on host)"
+        "-m", "--machine", metavar="NAME", help=f"simulated machine (default: {MACHINE}; none with --on host)"
     )
     where.add_argument("-j", "--jobs", metavar="N", type=int, help="simulated cells at once (default: one per CPU)")
     out = parser.add_argument_group("results")

@@ -4,16 +4,21 @@
 A number belongs here if it means the same in both worlds, and says something that no other number here says.
 """
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from schedlab.catalogue import toml
 from schedlab.catalogue.workloads import RT_APP
-from schedlab.statistics.agreement import TOTAL, Measure
+from schedlab.statistics.agreement import TOTAL, Measure, Place, Repeated
 from schedlab.statistics.samples import MEAN
 
+_ELAPSED, _THROUGHPUT = "elapsed_s", "throughput_per_s"
+# Work that differs by less is the same.
+_SAME_WORK = 1.001
+
 MEASURES: list[Measure] = [
-    ("elapsed_s", MEAN),
-    ("throughput_per_s", MEAN),
+    (_ELAPSED, MEAN),
+    (_THROUGHPUT, MEAN),
     ("switches_voluntary", MEAN),
     ("switches_involuntary", MEAN),
     ("wakeup_latency_us", "p50"),
@@ -37,9 +42,8 @@ SHORTEST_WAIT_US = 100.0
 WAIT: Measure = ("waiting_us", MEAN)
 
 LEFT_OUT = {
-    "elapsed time where the workload's file fixes it, throughput where it does not": (
-        "the first cannot differ, and the second is the first again"
-    ),
+    "elapsed time where the workload's file fixes it": "it cannot differ",
+    "throughput where all schedulers do the same work": "it is elapsed time again",
     "percentiles of `waiting_us`": (
         "the simulator knows every wait and a kernel only each task's sum; the sum over all tasks is compared"
     ),
@@ -59,9 +63,21 @@ def fixes_its_time(workload: Path) -> bool:
     return any(key.startswith("after") for key in toml.read(workload).get("end", {}))
 
 
-def applies(name: str, fixed_time: bool) -> bool:
-    """Whether a metric says something of a workload."""
-    return name != ("elapsed_s" if fixed_time else "throughput_per_s")
+def telling(numbers: Mapping[Place, Repeated], fixed_time: Collection[str]) -> dict[Place, Repeated]:
+    """Without the elapsed time of workloads that fix it, and without throughput that is elapsed time again."""
+    work: dict[tuple[str, int], list[float]] = {}
+    for place, own in numbers.items():
+        elapsed = numbers.get(place._replace(metric=_ELAPSED))
+        if place.metric == _THROUGHPUT and place.workload not in fixed_time and elapsed:
+            work.setdefault((place.workload, place.load), []).append(own.value * elapsed.value)
+    same = {key for key, units in work.items() if max(units) <= min(units) * _SAME_WORK}
+
+    def tells(place: Place) -> bool:
+        if place.metric == _ELAPSED:
+            return place.workload not in fixed_time
+        return place.metric != _THROUGHPUT or (place.workload, place.load) not in same
+
+    return {place: own for place, own in numbers.items() if tells(place)}
 
 
 def too_small(name: str, simulated: float, kernel: float, wait: float) -> bool:

@@ -14,6 +14,7 @@ from schedlab.ledger.causes import Cause, cause
 from schedlab.ledger.entries import KEPT, LOOKED_AT, SIGN_FROM_PCT, Entry
 from schedlab.ledger.knobs import MOVED_FROM_PCT
 from schedlab.ledger.measures import FLOORS, LEFT_OUT, MEASURES, SHORTEST_WAIT_US, WAIT
+from schedlab.ledger.scope import SLOW
 from schedlab.ledger.tallies import Tally, of_measure, tally, worst
 from schedlab.report.markdown import table
 from schedlab.statistics.agreement import Measure, title
@@ -46,16 +47,8 @@ def _made_of(data: dict[str, Any], entries: Sequence[Entry]) -> str:
 
 def _errors(data: dict[str, Any], entries: Sequence[Entry]) -> str:
     again = {(one["metric"], one["statistic"]): one for one in data["again"]}
-    header = [
-        "metric",
-        "rows",
-        "median",
-        "9 in 10 within",
-        "largest",
-        "kernel's runs apart",
-        "kernel again",
-        "among its runs",
-    ]
+    errors = ["median, %", "9 in 10 within, %", "largest, %"]
+    header = ["metric", "rows", *errors, "kernel's runs apart, %", "kernel again, %", "among its runs"]
     repeated = data["repetitions"] > 1
     rows = []
     for measure, own in [*_measured(entries), (None, list(entries))]:
@@ -82,7 +75,7 @@ def _errors(data: dict[str, Any], entries: Sequence[Entry]) -> str:
 def _sides(entries: Sequence[Entry]) -> str:
     sides = [("all", list(entries))] + [(side, [e for e in entries if e.side == side]) for side in (LOOKED_AT, KEPT)]
     names = [name for name, _ in sides]
-    header = ["metric", *(f"sign right: {name}" for name in names), *(f"median, 9 in 10: {n}" for n in names[1:])]
+    header = ["metric", *(f"sign right: {name}" for name in names), *(f"{n}: median, 9 in 10, %" for n in names[1:])]
     rows = []
     for measure in [*(measure for measure, _ in _measured(entries)), None]:
         found = [tally(of_measure(own, measure) if measure else own) for _, own in sides]
@@ -116,7 +109,7 @@ def _worst(entries: Sequence[Entry], causes: Sequence[Cause]) -> str:
         place, kernel = entry.place, entry.kernel
         factor, unit = scale(metric(place.metric).unit, [entry.simulator.mean, kernel.mean])
         told = [number(value * factor) for value in (entry.simulator.mean, kernel.mean, kernel.least, kernel.most)]
-        unit = f" {unit}" if unit else ""
+        unit = f" {unit}".rstrip()
         rows.append(
             [
                 place.label,
@@ -124,7 +117,7 @@ def _worst(entries: Sequence[Entry], causes: Sequence[Cause]) -> str:
                 str(place.load),
                 title((place.metric, place.statistic)),
                 *(f"{value}{unit}" for value in told[:2]),
-                "–".join(dict.fromkeys(told[2:])),
+                f"{'–'.join(dict.fromkeys(told[2:]))}{unit}",
                 percent(entry.error_pct),
                 cause(place, causes),
             ]
@@ -143,7 +136,7 @@ def _moved(data: dict[str, Any]) -> str:
             rows.append([title(measure), *told])
     return (
         "A number that nothing moves would be no evidence. How far each goes in the simulator when a knob is turned, "
-        f"without sign (median, and 9 in 10 within):\n\n{table(['metric', *knobs], rows)}"
+        f"without sign (median, and 9 in 10 within):\n\n{table(['metric', *(f'{knob}, %' for knob in knobs)], rows)}"
     )
 
 
@@ -158,6 +151,8 @@ def _left_out(data: dict[str, Any]) -> Iterator[str]:
     for measure, ones in by_measure.items():
         told = ", ".join(f"{one['workload']} ({one['largest_pct']:.2f} %)" for one in ones)
         yield f"Left out because no knob moves it by {MOVED_FROM_PCT:g} %: {title(measure)} of {told}"
+    for name, why in SLOW.items():
+        yield f"Not run unless it is asked for: {name}: {why}"
     for what, why in LEFT_OUT.items():
         yield f"Not compared: {what}: {why}"
     for one in data["troubles"]:
@@ -167,7 +162,7 @@ def _left_out(data: dict[str, Any]) -> Iterator[str]:
 
 
 def _pct(value: float | None) -> str:
-    """Without sign."""
+    """Without sign, and without unit: the headers have it."""
     if value is None or not math.isfinite(value):
         return _NONE
-    return f"{number(value, 1 if value < 99.95 else 0)} %"
+    return number(value, 1 if value < 99.95 else 0)
