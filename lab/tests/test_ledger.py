@@ -153,7 +153,8 @@ def test_a_wrong_cause_is_one_line(text: str, words: str, tmp_path: Path) -> Non
 
 def test_a_limit_is_the_error_with_the_slack_that_is_said(tmp_path: Path) -> None:
     file = tmp_path / limits.NAME
-    file.write_text(limits.as_csv([entry(110, 100, least=98, most=103)]), encoding="utf-8")
+    text = limits.as_csv([entry(110, 100)], [entry(140, 100, least=98, most=103)])
+    file.write_text(text, encoding="utf-8")
     held = limits.read(file)
     assert held == {place(): pytest.approx(10 + 5 + limits.SLACK_PCT)}
 

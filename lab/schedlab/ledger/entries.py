@@ -25,6 +25,9 @@ LOOKED_AT, KEPT = "looked at", "kept"
 SIGN_FROM_PCT = 3.0
 
 
+_FOR_EVER = Repeated(math.inf, math.inf, math.inf)
+
+
 class Values(NamedTuple):
     """Of one world."""
 
@@ -87,23 +90,23 @@ def change_pct(value: float, of: float) -> float:
 
 
 def ledger(simulated: Mapping[Place, Repeated], kernel: Mapping[Place, Repeated], control: str) -> Ledger:
-    """Of every number that both have. `control` labels the kernel's second run of its own scheduler."""
+    """Of every number that both have, in the simulator's order. `control` labels the kernel's second run of its own
+    scheduler."""
     made = Ledger()
-    for place, own in kernel.items():
-        reference = place._replace(label=DEFAULT)
-        again = place.label == control
-        other = kernel.get(reference) if again else simulated.get(place)
-        if other is None or (place.metric, place.statistic) not in MEASURES:
+    second = {place._replace(label=DEFAULT): own for place, own in kernel.items() if place.label == control}
+    for place, own in simulated.items():
+        there = kernel.get(place)
+        if there is None or (place.metric, place.statistic) not in MEASURES:
             continue
-        wait = simulated.get((reference if again else place)._replace(statistic=WAIT[1]))
-        entry = Entry(place, _values(other, simulated, reference), _values(own, kernel, reference))
-        small = too_small(place.metric, other.value, own.value, wait.value if wait else math.inf)
-        if again:
-            made.again += [] if small else [entry]
-        elif small:
+        reference = place._replace(label=DEFAULT)
+        wait = simulated.get(place._replace(statistic=WAIT[1]), _FOR_EVER).value
+        if too_small(place.metric, own.value, there.value, wait):
             made.below_floor.add(place)
         else:
-            made.entries.append(entry)
+            made.entries.append(Entry(place, _values(own, simulated, reference), _values(there, kernel, reference)))
+        if place in second and not too_small(place.metric, there.value, second[place].value, wait):
+            once_more = _values(second[place], second, place)
+            made.again.append(Entry(place, _values(there, kernel, place), once_more))
     return made
 
 

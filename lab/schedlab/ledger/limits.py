@@ -30,13 +30,16 @@ class Worse:
     why: str
 
 
-def as_csv(entries: Iterable[Entry]) -> str:
+def as_csv(entries: Iterable[Entry], repeated: Iterable[Entry]) -> str:
+    """Of the rows as the short form has them, and of the same with REPETITIONS, whose kernels' ranges count."""
+    ranges_pct = {entry.place: entry.kernel_range_pct for entry in repeated}
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow(_COLUMNS)
     for entry in entries:
-        tolerance = abs(entry.error_pct) + entry.kernel_range_pct + SLACK_PCT
-        numbers = [entry.simulator.mean, entry.kernel.mean, entry.error_pct, entry.kernel_range_pct, tolerance]
+        range_pct = ranges_pct.get(entry.place, 0.0)
+        tolerance = abs(entry.error_pct) + range_pct + SLACK_PCT
+        numbers = [entry.simulator.mean, entry.kernel.mean, entry.error_pct, range_pct, tolerance]
         writer.writerow([*entry.place, *(f"{value:.6g}" for value in numbers)])
     return lines.getvalue()
 
