@@ -116,10 +116,10 @@ def test_the_short_form_fails_with_the_row_that_is_worse(
     assert last.endswith("1 are worse")
 
 
+@pytest.mark.usefixtures("boots")
 def test_no_guest_is_one_line(lab: Callable, checkout: Path) -> None:
-    (checkout / "workloads" / "work.toml").write_text(_WORK)
     (checkout / "bin" / "schedlab-host").unlink()
-    done = lab("agree", "-w", "work", "-m", "desktop-4")
+    done = lab("agree", "bfs", "-w", "work", "-m", "desktop-4")
     assert done.returncode == 3
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert not (checkout / "results").exists()
@@ -129,6 +129,7 @@ def test_no_guest_is_one_line(lab: Callable, checkout: Path) -> None:
     ("arguments", "words"),
     [
         (["--short", "-w", "latt", "-n", "2"], "--short: its cells are fixed: expected no -w, -n"),
+        (["-n", "0", "-m", "desktop-4"], "-n 0: expected 1 to"),
         (["--keep"], "--keep: expected with --short"),
         (["--on", "host"], "--on host: expected -m FILE"),
         (["--short", "-m", "desktop-4", "--limits", "none.csv"], "none.csv: cannot be read: No such file"),

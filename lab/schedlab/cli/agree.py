@@ -116,17 +116,18 @@ def agree(options: argparse.Namespace) -> int:
     known = causes.read(Path(options.output) / causes.NAME)
     if options.short:
         return _short(options, machine)
-    if reason := trial.why_not(options.on):
-        raise PlaceError(reason)
-    worlds = _Worlds(machine, options.on, Path(options.output), options.jobs)
     own = Scope(
         ",".join(options.schedulers) or scope.SCHEDULERS,
         options.workloads,
         options.load,
-        options.repetitions or scope.REPETITIONS,
+        scope.REPETITIONS if options.repetitions is None else options.repetitions,
         options.param or [],
     )
     asked = own.asked()
+    request(**asked, machine_names=str(machine.path))  # what is wrong with it is said before anything boots
+    if reason := trial.why_not(options.on):
+        raise PlaceError(reason)
+    worlds = _Worlds(machine, options.on, Path(options.output), options.jobs)
     own_asked = asked | {"schedulers": worlds.for_the_simulator(str(asked["schedulers"]))}
     simulated, kernel = worlds.simulated(own_asked, "sim"), worlds.kernel(asked)
     made = entries.ledger(simulated.numbers, kernel.numbers, CONTROL_LABEL)
@@ -171,7 +172,7 @@ def _consistent(options: argparse.Namespace) -> None:
         "-p": options.param,
         "--page": options.page,
     }
-    given = [name for name, value in own.items() if value]
+    given = [name for name, value in own.items() if value not in (None, [])]
     if options.short and given:
         raise InputError(f"--short: its cells are fixed: expected no {', '.join(given)}")
     if options.keep and not options.short:
