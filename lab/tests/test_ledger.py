@@ -167,7 +167,16 @@ def test_a_limit_is_the_error_with_the_slack_that_is_said(tmp_path: Path) -> Non
     assert worse() == ["expected a value in both worlds, found none"]
     assert worse(small=(place(),)) == []
     (new,) = worse(entry(100, 100), entry(1, 1, place("new")))
-    assert "it has no limit" in new
+    assert "it is not among the limits" in new
+
+
+def test_a_row_on_which_the_kernel_is_not_steady_has_no_limit(tmp_path: Path) -> None:
+    file = tmp_path / limits.NAME
+    file.write_text(limits.as_csv([entry(110, 100)], [entry(110, 100, least=80, most=110)]), encoding="utf-8")
+    held = limits.read(file)
+    assert held == {place(): math.inf}
+    assert list(limits.worse(held, [entry(900, 100)], ())) == []
+    assert list(limits.worse(held, [], ())) == []
 
 
 def test_a_file_tells_whether_it_fixes_its_time(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 import argparse
 import json
+import math
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -208,7 +209,8 @@ def _short(options: argparse.Namespace, machine: Machine) -> int:
     found = list(limits.worse(held, made.entries, made.below_floor))
     for one in found:
         print(f"{' '.join(map(str, one.place))}: {one.why}\n  again: {_again_with(one.place, machine, options.on)}")
-    print(f"{len(held)} rows are held to their limits, {len(found)} are worse")
+    steady = sum(map(math.isfinite, held.values()))
+    print(f"{steady} of {len(held)} rows are held to their limits, {len(found)} are worse")
     return CHECK_FAILED if found else 0
 
 
