@@ -10,3 +10,4 @@ mod message;
 pub mod queues;
 pub mod runner;
 mod slab;
+mod start;

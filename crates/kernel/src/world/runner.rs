@@ -1,44 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The runner of a cell: the task that starts the others, as `schedlab-host` starts real ones.
-//!
-//! It forks a guardian, which sleeps until the end, and then the tasks, one after the other; it looks every half
-//! millisecond whether all of them wait for the start signal, and then wakes them in turn. So no two of them are of the
-//! same age, and the first to run does so while the others still sleep: whom a policy lets preempt the runner decides how
-//! far the workload begins at once. What it does then is to sleep until the end.
-//!
-//! A policy is loaded just before, so that the runner begins with what the policy gives a new task. Under a scheduler
-//! that is built in it has run for a while. Where the tick is in its period when it begins nobody knows.
-//!
-//! Threads are started in the same way; really the first thread of a process starts the others.
+//! The runner of a cell, the task that starts the others: whom it has still to start, and who waits for its signal.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use workload::plan::{Draw, Group, Plan, Policy, Start};
+use workload::plan::{Group, Plan, Policy, Start};
 
-use crate::cpu::work_of;
-use crate::ids::{CpuId, IDLE, TaskId};
-use crate::observe::Happened;
-use crate::sim::Sim;
-use crate::task::{Groups, Wait};
+use crate::ids::TaskId;
+use crate::task::Groups;
 
 /// As the real one, which is a program of that name.
 const NAME: &str = "schedlab-host";
-/// From one look at the start to the next.
-const LOOK_NS: u64 = 500_000;
-/// How long a runner has run at most where no policy was loaded for it.
-const BEFORE_NS: i64 = 20_000_000;
 
 pub struct Runner {
     pub id: TaskId,
     pub guardian: TaskId,
-    to_start: VecDeque<TaskId>,
+    pub to_start: VecDeque<TaskId>,
     /// Started, and not at the start yet.
-    coming: usize,
+    pub coming: usize,
     /// At the start, in the order in which they came.
-    waiting: VecDeque<TaskId>,
+    pub waiting: VecDeque<TaskId>,
     /// The start signal is given.
-    open: bool,
+    pub open: bool,
 }
 
 impl Runner {
@@ -79,114 +62,5 @@ impl Runner {
             waiting: VecDeque::new(),
             open: false,
         }
-    }
-}
-
-impl Sim<'_> {
-    /// Whether a task is one of the runner's own, and none of the workload.
-    pub(crate) fn is_outside(&self, id: TaskId) -> bool {
-        let own = |runner: &Runner| id == runner.id || id == runner.guardian;
-        self.runner.as_ref().is_some_and(own)
-    }
-
-    /// A task that is not in its program has finished a burst.
-    pub(super) fn go_on_at_start(&mut self, cpu: CpuId, id: TaskId) {
-        let Some(runner) = &mut self.runner else {
-            unreachable!("tasks come to the start where there is a runner");
-        };
-        if runner.id == id {
-            return self.run_runner(cpu, id);
-        }
-        if id == runner.guardian {
-            return self.block(cpu, id, Wait::None);
-        }
-        runner.coming -= 1;
-        runner.waiting.push_back(id);
-        self.tasks[id].at_start = false;
-        self.charge(self.machine.costs.syscall_ns);
-        self.block(cpu, id, Wait::Start);
-    }
-
-    fn run_runner(&mut self, cpu: CpuId, id: TaskId) {
-        let Some(runner) = &mut self.runner else {
-            return;
-        };
-        if let Some(task) = runner.to_start.pop_front() {
-            runner.coming += usize::from(task != runner.guardian);
-            let (first, last) = (task == runner.guardian, runner.to_start.is_empty());
-            if first && !self.machine.built_in {
-                self.mark_loader_idle(cpu);
-            }
-            self.start_task(id, task);
-            if !last {
-                self.tasks[id].work = work_of(self.machine.costs.fork_ns);
-            }
-        } else if runner.coming > 0 {
-            self.charge(self.machine.costs.syscall_ns);
-            self.post_wakeup(id, self.clock.at_ns + LOOK_NS);
-            self.block(cpu, id, Wait::Sleep);
-        } else {
-            if !runner.open {
-                runner.open = true;
-                self.charge(self.machine.costs.syscall_ns);
-                self.begin();
-                let idle_ns = self.idle_so_far_ns();
-                self.tell(self.clock.at_ns, Happened::Begins { idle_ns });
-            }
-            self.open(cpu, id);
-        }
-    }
-
-    /// Wakes who waits. A policy's preemption is carried out between two wake-ups, as the kernel's code can be preempted
-    /// there; that of a scheduler which is built in waits until the runner leaves the kernel *(the fair class since lazy
-    /// preemption; kernels without preemption before)*.
-    fn open(&mut self, cpu: CpuId, id: TaskId) {
-        while let Some(task) = self.runner.as_mut().and_then(|it| it.waiting.pop_front()) {
-            self.wake(task, false);
-            if !self.machine.built_in {
-                return;
-            }
-        }
-        self.block(cpu, id, Wait::None);
-    }
-
-    fn start_task(&mut self, parent: TaskId, child: TaskId) {
-        let costs = &self.machine.costs;
-        let own_ns = if self.is_outside(child) {
-            costs.child_ns
-        } else {
-            costs.runner_task_ns
-        };
-        self.tasks[parent].children_alive += 1;
-        self.born(child, parent);
-        let task = &mut self.tasks[child];
-        task.at_start = true;
-        task.work = work_of(own_ns);
-        self.begin_life(child);
-    }
-
-    /// The machine is up, and the runner will want a CPU.
-    pub(crate) fn set_out(&mut self) {
-        let Some(Runner { id, .. }) = self.runner else {
-            return;
-        };
-        let mut stream = self.plan.stream(u32::MAX, 1);
-        let mut draw_ns = |most_ns: i64| stream.draw(&Draw::Uniform(0, most_ns), 0, &[]);
-        let phase_ns = draw_ns(self.machine.tick_ns.cast_signed() - 1);
-        let before_ns = draw_ns(BEFORE_NS) * u64::from(self.machine.built_in);
-        let task = &mut self.tasks[id];
-        task.at_start = true;
-        task.work = work_of(before_ns + self.machine.costs.fork_ns);
-        self.post_wakeup(id, phase_ns);
-    }
-
-    /// How long all CPUs have been idle up to now.
-    fn idle_so_far_ns(&self) -> u64 {
-        let now_ns = self.clock.at_ns;
-        let of = |cpu: CpuId| match &self.cpus[cpu] {
-            idle if idle.curr == IDLE => idle.idle_ns + now_ns.saturating_sub(idle.idle_since_ns),
-            busy => busy.idle_ns,
-        };
-        self.cpus.ids().map(of).sum()
     }
 }
