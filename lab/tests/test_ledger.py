@@ -166,8 +166,14 @@ def test_a_limit_is_the_error_with_the_slack_that_is_said(tmp_path: Path) -> Non
     assert worse(entry(119, 100)) == ["simulator 119, kernel 100, +19.0 %; expected ±18.0 % at most"]
     assert worse() == ["expected a value in both worlds, found none"]
     assert worse(small=(place(),)) == []
-    (new,) = worse(entry(100, 100), entry(1, 1, place("new")))
-    assert "it is not among the limits" in new
+    assert worse(entry(100, 100), entry(9, 1, place("new"))) == []
+
+
+def test_counts_have_no_limit(tmp_path: Path) -> None:
+    file = tmp_path / limits.NAME
+    counted = entry(110, 100, place("bfs", ("switches_voluntary", "mean")))
+    file.write_text(limits.as_csv([counted], [counted]), encoding="utf-8")
+    assert limits.read(file) == {counted.place: math.inf}
 
 
 def test_a_row_on_which_the_kernel_is_not_steady_has_no_limit(tmp_path: Path) -> None:
