@@ -21,7 +21,7 @@ CFS = ["--idle-ms", NEVER]
         # Balances now and then, so that CPUs stand idle meanwhile; its tunables can switch that off.
         # Tasks that hop over an idle CPU go before one that stays (docs/checking.md).
         ("cfs", ["-o", "rules=2.6.31", *CFS, "--starvation-ms", "10000"], 150),
-        ("cfs", ["-o", "rules=2.6.32", *CFS], 150),
+        ("cfs", ["-o", "rules=2.6.32", *CFS, "--starvation-ms", "10000"], 150),
         ("cfs", ["-o", "rules=3.6", *CFS], 150),
         # The example that everybody copies: nothing is left out.
         ("vtime", [], 400),
