@@ -81,7 +81,7 @@ pub fn run(ready: &Ready, plan: &Plan, calibration: Calibration) -> Result<Outco
         Said::Measured(metrics) => Ok(Outcome {
             metrics,
             histograms,
-            start: tasks::Start::default(),
+            start: tasks::StartCost::default(),
         }),
         said => Err(unexpected(said)),
     }

@@ -75,12 +75,12 @@ fn scratch() -> PathBuf {
 pub struct Outcome {
     pub metrics: BTreeMap<String, f64>,
     pub histograms: BTreeMap<String, Histogram>,
-    pub start: Start,
+    pub start: StartCost,
 }
 
 /// CPU time that went before the start signal, for each task that waits for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Start {
+pub struct StartCost {
     /// The supervisor's, to start it.
     pub runner_ns: f64,
     /// Its own.

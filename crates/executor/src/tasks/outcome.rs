@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 
 use super::account;
 use super::arena::{Arena, RUNNING, Slot, UNKNOWN};
-use super::{Outcome, Start};
+use super::{Outcome, StartCost};
 use cell::Histogram;
 use workload::plan::{End, Plan};
 
@@ -38,17 +38,17 @@ pub fn ended_ns(arena: &Arena, plan: &Plan, now_ns: u64) -> u64 {
 }
 
 /// What the start took, of the supervisor's CPU time and of the tasks' own.
-pub fn start(arena: &Arena, runner_ns: u64) -> Start {
+pub fn start(arena: &Arena, runner_ns: u64) -> StartCost {
     let came = (0..arena.tasks()).map(|slot| arena.slot(slot).start_cpu_ns.load(Relaxed));
     let came: Vec<u64> = came.filter(|ns| *ns > 0).collect();
     let tasks = came.len().max(1) as f64;
-    Start {
+    StartCost {
         runner_ns: runner_ns as f64 / tasks,
         task_ns: came.iter().sum::<u64>() as f64 / tasks,
     }
 }
 
-pub fn outcome(arena: &Arena, plan: &Plan, elapsed_ns: u64, start: Start) -> Result<Outcome> {
+pub fn outcome(arena: &Arena, plan: &Plan, elapsed_ns: u64, start: StartCost) -> Result<Outcome> {
     let ran = || {
         (0..arena.tasks())
             .map(|slot| arena.slot(slot))

@@ -230,18 +230,20 @@ pub fn calls(text: &str) -> Vec<&str> {
         .collect()
 }
 
+/// When a line of a trace happened.
+pub fn time_ns(line: &str) -> u64 {
+    let mut words = line.split_whitespace();
+    let time = words.find(|word| word.ends_with(':')).unwrap();
+    let (seconds, rest) = time.trim_end_matches(':').split_once('.').unwrap();
+    seconds.parse::<u64>().unwrap() * 1_000_000_000 + rest.parse::<u64>().unwrap()
+}
+
 /// Time and what was switched to, by CPU.
 pub fn switches(text: &str, cpu: u32) -> Vec<(u64, String)> {
     let mark = format!("[{cpu:03}]");
     text.lines()
         .filter(|line| line.contains(&mark) && line.contains("sched_switch"))
         .map(|line| {
-            let time = line
-                .split_whitespace()
-                .find(|word| word.ends_with(':'))
-                .unwrap();
-            let (seconds, rest) = time.trim_end_matches(':').split_once('.').unwrap();
-            let ns = seconds.parse::<u64>().unwrap() * 1_000_000_000 + rest.parse::<u64>().unwrap();
             let next = line.split_once("next_comm=").unwrap().1;
             let name = next.split_whitespace().next().unwrap();
             let pid = next
@@ -251,7 +253,7 @@ pub fn switches(text: &str, cpu: u32) -> Vec<(u64, String)> {
                 .split_whitespace()
                 .next()
                 .unwrap();
-            (ns, format!("{name}-{pid}"))
+            (time_ns(line), format!("{name}-{pid}"))
         })
         .collect()
 }

@@ -6,7 +6,7 @@ use kernel::{Options, Outcome};
 use machine::Machine;
 use workload::plan::{End, Inst, Plan, Since, Value};
 
-use crate::common::{MS, for_ms, free, group, plan, run, run_for, sleep_for, traced};
+use crate::common::{MS, for_ms, free, group, plan, run, run_for, sleep_for, time_ns, traced};
 
 const FORK_NS: u64 = 100_000;
 const TASK_NS: u64 = 40_000;
@@ -26,14 +26,12 @@ fn ok(outcome: Outcome) -> Outcome {
 /// The times of a trace's lines with this text, and their tasks.
 fn lines(trace: &str, what: &str) -> Vec<(u64, String)> {
     let of = |line: &str| {
-        let time = line.split_whitespace().find(|word| word.ends_with(':'))?;
-        let (seconds, rest) = time.trim_end_matches(':').split_once('.')?;
-        let ns = seconds.parse::<u64>().ok()? * 1_000_000_000 + rest.parse::<u64>().ok()?;
         let name = line.split_once(" comm=").map_or("", |(_, rest)| rest);
-        Some((ns, name.split_whitespace().next().unwrap_or("").to_string()))
+        let name = name.split_whitespace().next().unwrap_or("");
+        (time_ns(line), name.to_string())
     };
     let lines = trace.lines().filter(|line| line.contains(what));
-    lines.filter_map(of).collect()
+    lines.map(of).collect()
 }
 
 fn workers(count: u32) -> Plan {

@@ -3,42 +3,15 @@
  * Searches a red-black tree from its root, looks at the ends of a list, and counts in an object of which every CPU has
  * a copy. Says itself when it finds what it should not. Kfuncs have the names of 7.1, and the older ones beside them.
  */
-#include "expect.h"
+#include "graph.h"
 
 #define SHARED 0
 
-#define private(name) SEC(".bss." #name) __hidden __attribute__((aligned(8)))
-#define __contains(of, member) __attribute__((btf_decl_tag("contains:" #of ":" #member)))
 #define __percpu_kptr __attribute__((btf_type_tag("percpu_kptr")))
-#define container_of(at, of, member) ((of *)((void *)(at) - __builtin_offsetof(of, member)))
-
-struct bpf_spin_lock {
-	u32 val;
-};
 
 struct bpf_res_spin_lock {
 	u32 val;
 };
-
-struct bpf_rb_root {
-	u64 __opaque[2];
-} __attribute__((aligned(8)));
-
-struct bpf_rb_node {
-	u64 __opaque[4];
-} __attribute__((aligned(8)));
-
-struct bpf_list_head {
-	u64 __opaque[2];
-} __attribute__((aligned(8)));
-
-struct bpf_list_node {
-	u64 __opaque[3];
-} __attribute__((aligned(8)));
-
-struct bpf_refcount {
-	u32 __opaque[1];
-} __attribute__((aligned(4)));
 
 void *bpf_obj_new(u64 local_type_id) __ksym;
 void bpf_obj_drop(void *kptr) __ksym;

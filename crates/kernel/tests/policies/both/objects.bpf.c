@@ -3,37 +3,9 @@
  * Keeps a note of every waiting task in a red-black tree by pid, and of every dispatch in a list, of objects that it
  * makes itself. Says itself when trees, lists or locks do not do what the kernel's do.
  */
-#include "expect.h"
+#include "graph.h"
 
 #define SHARED 0
-
-#define private(name) SEC(".bss." #name) __hidden __attribute__((aligned(8)))
-#define __contains(of, member) __attribute__((btf_decl_tag("contains:" #of ":" #member)))
-#define container_of(at, of, member) ((of *)((void *)(at) - __builtin_offsetof(of, member)))
-
-struct bpf_spin_lock {
-	u32 val;
-};
-
-struct bpf_rb_root {
-	u64 __opaque[2];
-} __attribute__((aligned(8)));
-
-struct bpf_rb_node {
-	u64 __opaque[4];
-} __attribute__((aligned(8)));
-
-struct bpf_list_head {
-	u64 __opaque[2];
-} __attribute__((aligned(8)));
-
-struct bpf_list_node {
-	u64 __opaque[3];
-} __attribute__((aligned(8)));
-
-struct bpf_refcount {
-	u32 __opaque[1];
-} __attribute__((aligned(4)));
 
 void *bpf_obj_new_impl(u64 local_type_id, void *meta) __ksym;
 void bpf_obj_drop_impl(void *kptr, void *meta) __ksym;
