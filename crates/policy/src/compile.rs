@@ -34,7 +34,6 @@ pub fn build(source: &Source, include: &[PathBuf], out: &Path) -> Result<()> {
     let own = headers::write(scratch.path())?;
     let clang = Clang::find()?;
     let mut command = clang.command();
-    // Debug information names the file as the user does, wherever it was built.
     command.args([
         "-g",
         "-O2",
@@ -44,10 +43,14 @@ pub fn build(source: &Source, include: &[PathBuf], out: &Path) -> Result<()> {
         "bpf",
         "-mcpu=v3",
         "-D__TARGET_ARCH_x86",
+        "-fdebug-compilation-dir=.",
         "-c",
     ]);
-    // Headers of this program are named as in the source tree, not by where they were written to.
-    command.arg(format!("-ffile-prefix-map={}/=", scratch.path().display()));
+    // The object names its sources as seen from here, so that it is the same in every checkout; and headers of this
+    // program as in the source tree, not by where they were written to.
+    for folder in [std::env::current_dir()?.as_path(), scratch.path()] {
+        command.arg(format!("-ffile-prefix-map={}/=", folder.display()));
+    }
     for folder in include.iter().chain([&own, &source.dir]) {
         command.arg("-I").arg(folder);
     }
