@@ -61,11 +61,14 @@ pub struct Provenance {
 pub struct Cost {
     pub wall_s: f64,
     pub events: u64,
-    /// CPU time before the start signal for each task that waits for it, where tasks are real: the runner's and its own.
+    /// CPU time for each task that waits for the start signal, where tasks are real: the runner's to start it, its own to
+    /// come to the start, and the runner's from the signal on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner_fork_us: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner_task_us: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner_reap_us: Option<f64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

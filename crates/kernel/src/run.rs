@@ -193,8 +193,9 @@ impl Sim<'_> {
         self.tasks[task].cpu = cpu;
     }
 
-    /// The workload ends with its last task, or that of its deciding group.
+    /// The workload ends with its last task, which the runner has to have reaped, or with that of its deciding group.
     pub(crate) fn check_end(&mut self) {
-        self.end.over |= self.groups.are_done(&self.plan.end);
+        let reaped = self.plan.end != End::All || !self.has_to_reap();
+        self.end.over |= reaped && self.groups.are_done(&self.plan.end);
     }
 }

@@ -41,6 +41,8 @@ pub struct Costs {
     pub idle_states: Vec<IdleState>,
     /// One timer tick on a busy CPU.
     pub tick_ns: u64,
+    /// What a sleep adds to its system call: setting a timer, and the interrupt when it expires.
+    pub timer_ns: u64,
     /// Fixed part of a system call that sends, receives, locks or sleeps.
     pub syscall_ns: u64,
     /// What a message over an `AF_UNIX` socket costs beyond that, once to send and once to receive.
@@ -69,11 +71,16 @@ pub struct Costs {
     pub child_ns: u64,
     pub exec_ns: u64,
     pub exit_ns: u64,
+    /// Closing a queue's descriptor at a process's exit. Every process has all of them, two a queue.
+    pub close_ns: u64,
     /// Starting a thread instead of a process, and ending it.
     pub thread_ns: u64,
     /// What a task of the workload takes from its birth until it waits for the start signal, where a runner forks it. 0:
     /// there is no runner, and all tasks begin at once.
     pub runner_task_ns: u64,
+    /// What a task takes to note what it has used, before it exits, and what the runner takes to reap it.
+    pub runner_account_ns: u64,
+    pub runner_reap_ns: u64,
     /// One native instruction of the policy's code, or of the kernel's on its behalf.
     pub policy_instruction_ps: u64,
     /// How long a queue's lock is held for one operation: base, and per doubling of the queue's length.
@@ -108,6 +115,7 @@ impl Default for Costs {
             idle_exit_ns: 2_000,
             idle_states: Vec::new(),
             tick_ns: 1_500,
+            timer_ns: 0,
             syscall_ns: 300,
             socket_ns: 550,
             tcp_ns: 3_000,
@@ -124,8 +132,11 @@ impl Default for Costs {
             child_ns: 0,
             exec_ns: 500_000,
             exit_ns: 100_000,
+            close_ns: 0,
             thread_ns: 10_000,
             runner_task_ns: 0,
+            runner_account_ns: 0,
+            runner_reap_ns: 0,
             policy_instruction_ps: 300,
             lock_hold_ns: 100,
             lock_hold_log_ns: 20,
@@ -140,6 +151,57 @@ impl Default for Costs {
 }
 
 impl Costs {
+    /// Those of one number, by the keys of a machine file; `smt_speed_pct` is none, as it has bounds of its own.
+    pub fn scalars(&mut self) -> [(&'static str, &mut u64); 36] {
+        [
+            ("switch_ns", &mut self.switch_ns),
+            ("wakeup_ns", &mut self.wakeup_ns),
+            ("ext_switch_ns", &mut self.ext_switch_ns),
+            ("ext_wakeup_ns", &mut self.ext_wakeup_ns),
+            ("kick_ns", &mut self.kick_ns),
+            ("ipi_send_ns", &mut self.ipi_send_ns),
+            ("idle_exit_ns", &mut self.idle_exit_ns),
+            ("tick_ns", &mut self.tick_ns),
+            ("timer_ns", &mut self.timer_ns),
+            ("syscall_ns", &mut self.syscall_ns),
+            ("socket_ns", &mut self.socket_ns),
+            ("tcp_ns", &mut self.tcp_ns),
+            ("cold_message_ns", &mut self.cold_message_ns),
+            ("warm_messages", &mut self.warm_messages),
+            ("copy_kib_ns", &mut self.copy_kib_ns),
+            ("timer_slack_ns", &mut self.timer_slack_ns),
+            ("disk_request_ns", &mut self.disk_request_ns),
+            ("disk_kib_ns", &mut self.disk_kib_ns),
+            ("disk_cache_kib", &mut self.disk_cache_kib),
+            ("disk_link_kib_ns", &mut self.disk_link_kib_ns),
+            ("disk_cpu_kib_ns", &mut self.disk_cpu_kib_ns),
+            ("fork_ns", &mut self.fork_ns),
+            ("child_ns", &mut self.child_ns),
+            ("exec_ns", &mut self.exec_ns),
+            ("exit_ns", &mut self.exit_ns),
+            ("close_ns", &mut self.close_ns),
+            ("thread_ns", &mut self.thread_ns),
+            ("runner_task_ns", &mut self.runner_task_ns),
+            ("runner_account_ns", &mut self.runner_account_ns),
+            ("runner_reap_ns", &mut self.runner_reap_ns),
+            ("policy_instruction_ps", &mut self.policy_instruction_ps),
+            ("lock_hold_ns", &mut self.lock_hold_ns),
+            ("lock_hold_log_ns", &mut self.lock_hold_log_ns),
+            ("lock_waiter_ns", &mut self.lock_waiter_ns),
+            ("private_cache_kib", &mut self.private_cache_kib),
+            ("llc_kib", &mut self.llc_kib),
+        ]
+    }
+
+    /// Those with a number for every distance.
+    pub fn by_distance(&mut self) -> [(&'static str, &mut [u64; 5]); 3] {
+        [
+            ("ipi_ns", &mut self.ipi_ns),
+            ("lock_transfer_ns", &mut self.lock_transfer_ns),
+            ("refill_kib_ns", &mut self.refill_kib_ns),
+        ]
+    }
+
     /// Whether tasks are started by a task, as real ones are.
     pub fn has_runner(&self) -> bool {
         self.runner_task_ns > 0

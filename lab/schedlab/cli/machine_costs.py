@@ -19,8 +19,8 @@ from schedlab.cli.compare import execute
 from schedlab.collect.records import Record
 from schedlab.errors import InputError, LabError
 from schedlab.export import results
-from schedlab.probes.probe import CHECKS, ENDS, METRIC, PROBES, UNMEASURED, Probe
-from schedlab.probes.solve import simulated, solve_all, with_start
+from schedlab.probes.probe import CHECKS, ENDS, PROBES, UNMEASURED, Probe
+from schedlab.probes.solve import simulated, solve_all, with_runner
 
 NAME = "machine"  # in the place of a workload's
 
@@ -37,7 +37,7 @@ def measure(options: argparse.Namespace) -> int:
     probes = [probe for probe in PROBES if cpus >= probe.least_cpus]
     measured, checks = ([_run(probe, options, tier, cpus, folder) for probe in some] for some in (probes, CHECKS))
     machine = _described(output.stem, options.on, tier, cpus, measured[0][1][0])
-    machine = with_start(machine, [record.cost for record in measured[probes.index(ENDS)][1]])
+    machine = with_runner(machine, [record.cost for record in measured[probes.index(ENDS)][1]])
     machine, rows = solve_all({probe: values for probe, (values, _) in zip(probes, measured, strict=True)}, machine)
     output.parent.mkdir(parents=True, exist_ok=True)
     atomic.write(output, text(machine))
@@ -45,7 +45,7 @@ def measure(options: argparse.Namespace) -> int:
     print(f"{'cost':<24}{'value':>12}{'least':>12}{'most':>12}{'simulated':>11}  probe")
     for probe, found in rows.items():
         values = f"{found.value:>12,}{found.low:>12,}{found.high:>12,}{found.reached:>11.3f}"
-        print(f"{probe.cost:<24}{values}  {probe.name}")
+        print(f"{probe.cost:<24}{values}  {probe.told}")
     for probe, (values, _) in zip(CHECKS, checks, strict=True):
         ratio = simulated(probe, machine) / (sum(values) / len(values))
         print(f"{'none: a check':<24}{'':>36}{ratio:>11.3f}  {probe.name}")
@@ -74,7 +74,7 @@ def _run(
         if record.status != "ok":
             raise LabError(f"{probe.name}: {record.status}: {record.reason}")
     rows = [row for row in results.rows(manifest, found) if row["label"] == asked.arms[0].label]
-    values = [row["value"] for row in rows if row["metric"] == METRIC and row["role"] == MEASURED]
+    values = [row["value"] for row in rows if row["metric"] == probe.metric and row["role"] == MEASURED]
     if len(values) < options.repetitions:
         raise LabError(f"{probe.name}: {len(values)} of {options.repetitions} runs")
     return values, list(found.values())
@@ -93,7 +93,7 @@ def _described(name: str, place: str, tier: str | None, cpus: int, record: Recor
             f"Written by: schedlab calibrate machine --on {place}"
             + (f" --tier {tier} --cpus {cpus}" if place == "vm" else "")
             + f" -o {name}.toml",
-            "Each cost is what makes the simulator take as long for a probe (machines/probes) as the machine did.",
+            "Each cost is what makes a probe (machines/probes) take as long in the simulator as on the machine.",
             f"Not measured, and so as docs/machines.md has it: {', '.join(_left_out(cpus))}.",
         ),
     )

@@ -15,7 +15,7 @@ from pathlib import Path
 from schedlab import checkout
 from schedlab.catalogue.schedulers import DEFAULT
 
-METRIC = "elapsed_s"  # of all of them
+ELAPSED, CPU = "elapsed_s", "cpu_s"
 INSTRUCTION = "policy_instruction_ps"
 # What it does is little, and counted.
 _TRIVIAL = "vtime"
@@ -32,6 +32,7 @@ class Probe:
     scheduler: str = DEFAULT
     params: Mapping[str, str] = field(default_factory=dict, hash=False)
     least_cpus: int = 1
+    metric: str = ELAPSED  # that the cost is seen in
 
     @property
     def path(self) -> Path:
@@ -42,6 +43,11 @@ class Probe:
         """Of its measurement, which several costs may share."""
         words = [self.workload, *(f"{key}={value}" for key, value in self.params.items()), self.scheduler]
         return " ".join(words)
+
+    @property
+    def told(self) -> str:
+        """What a machine file says of where a cost is from."""
+        return self.name if self.metric == ELAPSED else f"{self.name}, {self.metric}"
 
 
 ENDS = Probe("exit_ns", "ends", 64)
@@ -62,15 +68,19 @@ PROBES = [
     Probe("kick_ns", "ring", 3, scheduler=f"{_SPIN}:kicks=1"),
     Probe("refill_kib_ns", "cold", 2),
     Probe("idle_exit_ns", "sleeps", 1),
+    Probe("timer_ns", "sleeps", 1, metric=CPU),
     ENDS,
+    # A task of `ends` does nothing but to note what it has used, which is not all that its end takes.
+    Probe("runner_account_ns", "ends", 64, metric=CPU),
+    Probe("close_ns", "ends", 64, params={"queues": "400"}),
     Probe("child_ns", "children", 1),
     Probe("exec_ns", "children", 1, params={"execs": "5"}),
     Probe("thread_ns", "threads", 1),
     Probe("ipi_ns", "across", 2, least_cpus=2),
 ]
 
-# What a task's start takes, of the runner's CPU time and of its own, the records of `ends` tell.
-START_COSTS = {"fork_ns": "runner_fork_us", "runner_task_ns": "runner_task_us"}
+# What start and end of a task take of the runner's CPU time, and its start of its own, the records of `ends` tell.
+RUNNER_COSTS = {"fork_ns": "runner_fork_us", "runner_task_ns": "runner_task_us", "runner_reap_ns": "runner_reap_us"}
 
 # Which no cost is found by: how far the simulator is off there says how good the file is.
 CHECKS = [

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The cost with which the simulator takes as long for a probe as the machine did."""
+"""The cost with which a probe's elapsed or CPU time in the simulator is what it was on the machine."""
 
+import math
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from schedlab import simulator
-from schedlab.catalogue.machine_file import Description, text
+from schedlab.catalogue.machine_file import MOST_SPREAD_PCT, Description, text
 from schedlab.errors import LabError
-from schedlab.probes.probe import EXT_INSTRUCTIONS, INSTRUCTION, METRIC, START_COSTS, Probe
+from schedlab.probes.probe import EXT_INSTRUCTIONS, INSTRUCTION, RUNNER_COSTS, Probe
 
 _PASSES = 6
 _SETTLED = 0.002
@@ -26,6 +27,13 @@ class Found:
     low: int
     high: int
     reached: float  # the simulator's time over the machine's
+
+    @property
+    def spread_pct(self) -> int:
+        """How far single repetitions lie from the value, rounded up, as far as a machine file takes it."""
+        if not self.value:
+            return 0
+        return min(math.ceil(max(self.high - self.value, self.value - self.low) / self.value * 100), MOST_SPREAD_PCT)
 
 
 def solve_all(
@@ -44,15 +52,16 @@ def solve_all(
             break
     for probe, one in found.items():
         spread = "" if one.low == one.high else f"{one.low:_} to {one.high:_} by single runs; "
-        machine = machine.with_cost(probe.cost, one.value, f"{spread}{probe.name}")
-    return machine, found
+        machine = machine.with_cost(probe.cost, one.value, f"{spread}{probe.told}")
+    spreads = {probe.cost: one.spread_pct for probe, one in found.items() if one.spread_pct}
+    return replace(machine, spread_pct=spreads), found
 
 
-def with_start(machine: Description, costs: Sequence[Mapping[str, float]]) -> Description:
-    """The machine with what records of real runs have as `cost` of their tasks' start."""
-    for cost, key in START_COSTS.items():
+def with_runner(machine: Description, costs: Sequence[Mapping[str, float]]) -> Description:
+    """The machine with what records of real runs have as `cost` of their tasks' start and end."""
+    for cost, key in RUNNER_COSTS.items():
         mean_us = sum(of[key] for of in costs) / len(costs)
-        machine = machine.with_cost(cost, round(mean_us * 1_000), "CPU time before the start signal, a task")
+        machine = machine.with_cost(cost, round(mean_us * 1_000), f"a task's {key} in records")
     return machine
 
 
@@ -90,9 +99,9 @@ def _cost(probe: Probe, target: float, machine: Description) -> tuple[int, float
 
 
 def simulated(probe: Probe, machine: Description) -> float:
-    """What the probe takes in the simulator, in seconds, with seed 1."""
+    """What the probe has in the simulator, in seconds, with seed 1."""
     with tempfile.TemporaryDirectory(prefix="schedlab-probe-") as folder:
         file = Path(folder, f"{machine.name}.toml")
         file.write_text(text(machine), encoding="utf-8")
         words = simulator.command(probe.scheduler, probe.path, file, load=probe.load, params=probe.params)
-        return simulator.record(words)["metrics"][METRIC]
+        return simulator.record(words)["metrics"][probe.metric]

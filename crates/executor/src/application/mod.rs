@@ -81,7 +81,7 @@ pub fn run(ready: &Ready, plan: &Plan, calibration: Calibration) -> Result<Outco
         Said::Measured(metrics) => Ok(Outcome {
             metrics,
             histograms,
-            start: tasks::StartCost::default(),
+            runner: tasks::RunnerCost::default(),
         }),
         said => Err(unexpected(said)),
     }

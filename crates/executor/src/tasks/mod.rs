@@ -75,16 +75,18 @@ fn scratch() -> PathBuf {
 pub struct Outcome {
     pub metrics: BTreeMap<String, f64>,
     pub histograms: BTreeMap<String, Histogram>,
-    pub start: StartCost,
+    pub runner: RunnerCost,
 }
 
-/// CPU time that went before the start signal, for each task that waits for it.
+/// CPU time of a run that is not the workload's, for each task that waits for the start signal.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct StartCost {
+pub struct RunnerCost {
     /// The supervisor's, to start it.
-    pub runner_ns: f64,
-    /// Its own.
+    pub fork_ns: f64,
+    /// Its own, to come to the start.
     pub task_ns: f64,
+    /// The supervisor's between the start signal and the end, most of it to reap it.
+    pub reap_ns: f64,
 }
 
 /// Runs the plan once.

@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 
 use super::account;
 use super::arena::{Arena, RUNNING, Slot, UNKNOWN};
-use super::{Outcome, StartCost};
+use super::{Outcome, RunnerCost};
 use cell::Histogram;
 use workload::plan::{End, Plan};
 
@@ -37,18 +37,19 @@ pub fn ended_ns(arena: &Arena, plan: &Plan, now_ns: u64) -> u64 {
     }
 }
 
-/// What the start took, of the supervisor's CPU time and of the tasks' own.
-pub fn start(arena: &Arena, runner_ns: u64) -> StartCost {
+/// What start and end took of the supervisor's CPU time, and the start of the tasks' own.
+pub fn runner(arena: &Arena, fork_ns: u64, reap_ns: u64) -> RunnerCost {
     let came = (0..arena.tasks()).map(|slot| arena.slot(slot).start_cpu_ns.load(Relaxed));
     let came: Vec<u64> = came.filter(|ns| *ns > 0).collect();
     let tasks = came.len().max(1) as f64;
-    StartCost {
-        runner_ns: runner_ns as f64 / tasks,
+    RunnerCost {
+        fork_ns: fork_ns as f64 / tasks,
         task_ns: came.iter().sum::<u64>() as f64 / tasks,
+        reap_ns: reap_ns as f64 / tasks,
     }
 }
 
-pub fn outcome(arena: &Arena, plan: &Plan, elapsed_ns: u64, start: StartCost) -> Result<Outcome> {
+pub fn outcome(arena: &Arena, plan: &Plan, elapsed_ns: u64, runner: RunnerCost) -> Result<Outcome> {
     let ran = || {
         (0..arena.tasks())
             .map(|slot| arena.slot(slot))
@@ -117,6 +118,6 @@ pub fn outcome(arena: &Arena, plan: &Plan, elapsed_ns: u64, start: StartCost) ->
     Ok(Outcome {
         metrics,
         histograms,
-        start,
+        runner,
     })
 }

@@ -63,19 +63,21 @@ pub fn run(plan: &Plan, options: &ExecOptions) -> Result<Outcome> {
     };
     let before_ns = thread_cpu_ns();
     spawn::start_all(&context, &watch.family)?;
-    let runner_ns = thread_cpu_ns() - before_ns;
+    let fork_ns = thread_cpu_ns() - before_ns;
     watch.gather()?;
     let shared = arena.shared();
     let start_ns = now_ns();
     shared.start_ns.store(start_ns, SeqCst);
     shared.go.store(1, SeqCst);
     futex::wake(&shared.go, i32::MAX as u32);
+    let before_ns = thread_cpu_ns();
     let now_ns = watch.until_over(start_ns)?;
+    let reap_ns = thread_cpu_ns() - before_ns;
     outcome::settle_living(&arena);
     let ended_ns = outcome::ended_ns(&arena, plan, now_ns);
     drop(watch);
-    let start = outcome::start(&arena, runner_ns);
-    outcome::outcome(&arena, plan, ended_ns.saturating_sub(start_ns), start)
+    let runner = outcome::runner(&arena, fork_ns, reap_ns);
+    outcome::outcome(&arena, plan, ended_ns.saturating_sub(start_ns), runner)
 }
 
 struct Watch<'a> {

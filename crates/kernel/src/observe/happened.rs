@@ -142,6 +142,11 @@ pub enum Happened<'a> {
         moved: bool,
         served_ns: u64,
     },
+    /// A running task takes down what it has used, so much service in its life: what follows is not the workload's.
+    Settles {
+        task: TaskId,
+        served_ns: u64,
+    },
     /// A running task ends, and has only to leave its CPU.
     Exits {
         task: TaskId,

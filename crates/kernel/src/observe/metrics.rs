@@ -72,7 +72,7 @@ struct Account {
     wants: bool,
     dead: bool,
     real_time: bool,
-    /// It is one of the workload's.
+    /// What it does is the workload's.
     measured: bool,
     /// Service in its life when it last left a CPU, and what it had at the start signal.
     served_ns: u64,
@@ -224,6 +224,10 @@ impl Metrics {
                     self.tasks[prev].wants = false;
                     self.ideal.change(-1, -i64::from(self.tasks[prev].weight));
                 }
+            }
+            Happened::Settles { task, served_ns } => {
+                self.served_ns += self.tasks[task].measured_ns(served_ns);
+                self.tasks[task].measured = false;
             }
             Happened::Died { task, served_ns } => {
                 self.tasks[task].dead = true;

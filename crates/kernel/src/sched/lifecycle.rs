@@ -237,12 +237,6 @@ impl Sim<'_> {
 
     /// A running task ends: it has left when its CPU has switched to another.
     pub(crate) fn exit_current(&mut self, id: TaskId) {
-        let of = self.tasks[id].group as usize;
-        self.charge(if self.plan.groups[of].threads {
-            self.machine.costs.thread_ns
-        } else {
-            self.machine.costs.exit_ns
-        });
         self.end.last_exit_ns = self.clock.at_ns;
         let p = self.boundary.view.task_mut(id);
         p.flags |= PF_EXITING;
@@ -251,7 +245,7 @@ impl Sim<'_> {
         task.exiting = true;
         task.state = State::Blocked;
         let leader = task.leader;
-        self.groups.ended(of as u32);
+        self.groups.exited();
         self.tell(self.clock.at_ns, Happened::Exits { task: id });
         // Its parent hears of a process when the last of its threads has ended.
         let process = &mut self.tasks[leader];

@@ -38,8 +38,13 @@ impl Groups {
         self.live_in_all += 1;
     }
 
+    /// A task has come to the end of its program.
     pub fn ended(&mut self, group: u32) {
         self.live[group as usize] -= 1;
+    }
+
+    /// One has exited.
+    pub fn exited(&mut self) {
         self.live_in_all -= 1;
     }
 

@@ -67,6 +67,17 @@ pub enum Place {
     Local(CpuId),
 }
 
+/// What a task does when it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It comes to the start; or it is the runner, which has no program.
+    Start,
+    Program,
+    /// It notes what it has used.
+    Accounts,
+    Exit,
+}
+
 /// What a blocked task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
@@ -116,8 +127,7 @@ pub struct Task {
     pub enabled: bool,
     /// It has ended and only has to leave its CPU.
     pub exiting: bool,
-    /// It is not in its program yet, or it is the runner, which has none.
-    pub at_start: bool,
+    pub stage: Stage,
     /// Since when it has waited, as the watchdog sees it.
     pub runnable_at_ns: u64,
     /// The next wait counts afresh: it ran in between.
@@ -175,7 +185,7 @@ impl Task {
             verdict: None,
             enabled: false,
             exiting: false,
-            at_start: false,
+            stage: Stage::Program,
             runnable_at_ns: 0,
             reset_runnable_at: true,
             rt_prio: 0,

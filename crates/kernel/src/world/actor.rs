@@ -15,7 +15,7 @@ use crate::cpu::work_of;
 use crate::ids::{CpuId, TaskId};
 use crate::observe::Happened;
 use crate::sim::Sim;
-use crate::task::{Class, State, Task, Wait};
+use crate::task::{Class, Stage, State, Task, Wait};
 
 /// More instructions than that without time passing is a program that never will.
 const ENDLESS: u32 = 1_000_000;
@@ -23,8 +23,11 @@ const ENDLESS: u32 = 1_000_000;
 impl Sim<'_> {
     /// The running task of a CPU has finished its burst: go on in its program.
     pub(crate) fn run_program(&mut self, cpu: CpuId, id: TaskId) {
-        if self.tasks[id].at_start {
-            return self.go_on_at_start(cpu, id);
+        match self.tasks[id].stage {
+            Stage::Program => {}
+            Stage::Start => return self.go_on_at_start(cpu, id),
+            Stage::Accounts => return self.settle(cpu, id),
+            Stage::Exit => return self.leave(cpu, id),
         }
         let plan = Rc::clone(&self.plan);
         let interpreter = Interpreter::new(&plan, self.tasks[id].group as usize);
@@ -34,11 +37,7 @@ impl Sim<'_> {
                 Step::Next if actor.sim.clock.at_ns > actor.sim.clock.now_ns => return,
                 Step::Next | Step::Jumped => {}
                 Step::Paused => return,
-                Step::Exited => {
-                    self.exit_current(id);
-                    self.cpus[cpu].need_resched = true;
-                    return;
-                }
+                Step::Exited => return self.end_program(cpu, id),
                 Step::Failed(what) => return self.fail_task(id, &what),
             }
         }
@@ -69,7 +68,7 @@ impl Sim<'_> {
     /// of its own. Anything else waits for its time. Returns how much work it has then.
     pub(crate) fn look_ahead(&mut self, id: TaskId) -> u64 {
         let task = &mut self.tasks[id];
-        if task.work == 0 && !task.at_start {
+        if task.work == 0 && task.stage == Stage::Program {
             let interpreter = Interpreter::new(&self.plan, task.group as usize);
             if let Some(ns) = interpreter.take_burst(&mut task.registers) {
                 task.work = work_of(ns);
@@ -156,6 +155,10 @@ impl World for Actor<'_, '_> {
     }
 
     fn sleep_until(&mut self, due_ns: u64) -> Call<Self> {
+        if due_ns <= self.sim.clock.at_ns {
+            return Ok(());
+        }
+        self.sim.charge(self.sim.machine.costs.timer_ns);
         if due_ns <= self.sim.clock.at_ns {
             return Ok(());
         }

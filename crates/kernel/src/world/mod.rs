@@ -6,6 +6,7 @@ pub mod disk;
 pub mod futexes;
 mod interrupts;
 mod ipc;
+mod leave;
 mod message;
 pub mod queues;
 pub mod runner;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The runner of a cell, the task that starts the others: whom it has still to start, and who waits for its signal.
+//! The runner of a cell, the task that starts and reaps the others: whom it has still to start, and who waits for its
+//! signal.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -22,6 +23,8 @@ pub struct Runner {
     pub waiting: VecDeque<TaskId>,
     /// The start signal is given.
     pub open: bool,
+    /// So many ended tasks it is about to reap.
+    pub reaping: u32,
 }
 
 impl Runner {
@@ -61,6 +64,7 @@ impl Runner {
             coming: 0,
             waiting: VecDeque::new(),
             open: false,
+            reaping: 0,
         }
     }
 }

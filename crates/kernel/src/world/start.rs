@@ -4,7 +4,7 @@
 //! The runner forks a guardian, which sleeps until the end, and then the tasks, one after the other; it looks every half
 //! millisecond whether all of them wait for the start signal, and then wakes them in turn. So no two of them are of the
 //! same age, and the first to run does so while the others still sleep: whom a policy lets preempt the runner decides how
-//! far the workload begins at once. What it does then is to sleep until the end.
+//! far the workload begins at once. From then on it sleeps but when a task has ended (see `leave`).
 //!
 //! A policy is loaded just before, so that the runner begins with what the policy gives a new task. Under a scheduler
 //! that is built in it has run for a while. Where the tick is in its period when it begins nobody knows.
@@ -18,7 +18,7 @@ use crate::cpu::work_of;
 use crate::ids::{CpuId, IDLE, TaskId};
 use crate::observe::Happened;
 use crate::sim::Sim;
-use crate::task::Wait;
+use crate::task::{Stage, Wait};
 
 /// From one look at the start to the next.
 const LOOK_NS: u64 = 500_000;
@@ -45,7 +45,7 @@ impl Sim<'_> {
         }
         runner.coming -= 1;
         runner.waiting.push_back(id);
-        self.tasks[id].at_start = false;
+        self.tasks[id].stage = Stage::Program;
         self.charge(self.machine.costs.syscall_ns);
         self.block(cpu, id, Wait::Start);
     }
@@ -90,7 +90,7 @@ impl Sim<'_> {
                 return;
             }
         }
-        self.block(cpu, id, Wait::None);
+        self.reap_ended(cpu, id);
     }
 
     fn start_task(&mut self, parent: TaskId, child: TaskId) {
@@ -103,7 +103,7 @@ impl Sim<'_> {
         self.tasks[parent].children_alive += 1;
         self.born(child, parent);
         let task = &mut self.tasks[child];
-        task.at_start = true;
+        task.stage = Stage::Start;
         task.work = work_of(own_ns);
         self.begin_life(child);
     }
@@ -118,7 +118,7 @@ impl Sim<'_> {
         let phase_ns = draw_ns(self.machine.tick_ns.cast_signed() - 1);
         let before_ns = draw_ns(BEFORE_NS) * u64::from(self.machine.built_in);
         let task = &mut self.tasks[id];
-        task.at_start = true;
+        task.stage = Stage::Start;
         task.work = work_of(before_ns + self.machine.costs.fork_ns);
         self.post_wakeup(id, phase_ns);
     }

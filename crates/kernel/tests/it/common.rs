@@ -33,6 +33,7 @@ pub fn machine_of(shape: Shape, costs: Costs) -> Machine {
         rt_guard: RtGuard::default(),
         rt_kernel: machine::RtKernel::default(),
         costs,
+        spreads: machine::Spreads::default(),
     }
 }
 
@@ -57,6 +58,7 @@ pub fn no_costs() -> Costs {
         idle_exit_ns: 0,
         idle_states: Vec::new(),
         tick_ns: 0,
+        timer_ns: 0,
         syscall_ns: 0,
         socket_ns: 0,
         tcp_ns: 0,
@@ -73,8 +75,11 @@ pub fn no_costs() -> Costs {
         child_ns: 0,
         exec_ns: 0,
         exit_ns: 0,
+        close_ns: 0,
         thread_ns: 0,
         runner_task_ns: 0,
+        runner_account_ns: 0,
+        runner_reap_ns: 0,
         policy_instruction_ps: 0,
         lock_hold_ns: 0,
         lock_hold_log_ns: 0,

@@ -30,6 +30,22 @@ fn without_costs_work_takes_its_time() {
 }
 
 #[test]
+fn a_timer_takes_cpu_time_of_the_sleep_and_does_not_lengthen_it() {
+    let mut machine = free(1);
+    machine.costs.timer_ns = 7;
+    let program = || one(vec![sleep_for(20_000), run_for(10_000), sleep_for(20_000)]);
+    let outcome = run(&machine, program(), "fifo");
+    assert_eq!(outcome.metrics["cpu_s"], 10_014.0 / 1e9);
+    assert_eq!(elapsed_ns(&machine, program()), 50_000);
+    // One that is over while it is set is no sleep.
+    machine.costs.timer_ns = 20_000;
+    assert_eq!(
+        run(&machine, program(), "fifo").metrics["switches_voluntary"],
+        0.0
+    );
+}
+
+#[test]
 fn each_cost_is_added_where_it_arises() {
     let cost = |change: &dyn Fn(&mut Costs)| {
         let mut costs = no_costs();
@@ -152,6 +168,8 @@ fn messages_are_fetched_from_where_they_are() {
     // The first was pushed out by the two after it: to the shared cache, or, where that is small as well, to memory.
     assert_eq!(pipe(0, &|costs| costs.private_cache_kib = 2), 1_000);
     assert_eq!(pipe(0, &|costs| costs.llc_kib = 2), 5_000);
+    // Sender and receiver close both ends as they exit.
+    assert_eq!(pipe(0, &|costs| costs.close_ns = 7), 2 * 2 * 7);
     // A socket's head: 576 bytes, four times as dear.
     assert_eq!(
         fetch_ns(QueueKind::Socket, 0, &|costs| costs.private_cache_kib = 0),

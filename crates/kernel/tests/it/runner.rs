@@ -167,3 +167,49 @@ fn a_workload_that_waits_for_ever_is_told() {
         outcome.reason
     );
 }
+
+/// The costs of an end, in nanoseconds.
+const ACCOUNT: u64 = 100_000;
+const EXIT: u64 = 300_000;
+const REAP: u64 = 50_000;
+
+fn with_ends(cpus: u32) -> Machine {
+    let mut machine = with_runner(cpus);
+    machine.costs.runner_account_ns = ACCOUNT;
+    machine.costs.exit_ns = EXIT;
+    machine.costs.runner_reap_ns = REAP;
+    machine
+}
+
+#[test]
+fn a_task_is_measured_up_to_its_accounts_and_the_run_lasts_until_it_is_reaped() {
+    let metrics = ok(run(&with_ends(1), workers(3), "fifo")).metrics;
+    let each_ns = 5 * MS as u64 + ACCOUNT;
+    assert_eq!(metrics["cpu_s"], (3 * each_ns) as f64 / 1e9);
+    let elapsed_ns = 3 * (each_ns + EXIT + REAP);
+    assert_eq!(metrics["elapsed_s"], elapsed_ns as f64 / 1e9);
+}
+
+#[test]
+fn who_exits_wakes_the_runner() {
+    let (outcome, trace) = traced(&with_ends(2), workers(1), "fifo", Options::default());
+    ok(outcome);
+    let start = lines(&trace, "tracing_mark_write: start")[0].0;
+    let woken = lines(&trace, "sched_wakeup:");
+    let last = woken.last().unwrap();
+    let exits = start + 5 * MS as u64 + ACCOUNT + EXIT;
+    assert_eq!(*last, (exits, "schedlab-host".to_string()));
+}
+
+#[test]
+fn a_deciding_group_ends_with_its_programs() {
+    let deciding = plan(
+        vec![
+            group("short", 1, vec![run_for(2 * MS)]),
+            group("long", 1, vec![run_for(1_000 * MS)]),
+        ],
+        End::Group(0),
+    );
+    let metrics = ok(run(&with_ends(2), deciding, "fifo")).metrics;
+    assert_eq!(metrics["elapsed_s"], 0.002);
+}

@@ -15,8 +15,9 @@ pub fn record(job: &Job, measured: Measured, kernel: &Kernel) -> Record {
     if let Some(outcome) = measured.outcome {
         record.set_histograms(&outcome.histograms);
         record.metrics = outcome.metrics;
-        record.cost.runner_fork_us = Some(outcome.start.runner_ns / 1e3);
-        record.cost.runner_task_us = Some(outcome.start.task_ns / 1e3);
+        record.cost.runner_fork_us = Some(outcome.runner.fork_ns / 1e3);
+        record.cost.runner_task_us = Some(outcome.runner.task_ns / 1e3);
+        record.cost.runner_reap_us = Some(outcome.runner.reap_ns / 1e3);
     }
     record
 }
