@@ -21,6 +21,7 @@ def command(
     seed: int | None = None,
     params: Mapping[str, object] | None = None,
     built_in: bool = False,
+    exact_costs: bool = False,
     api: str | None = None,
 ) -> list[str]:
     """Names or paths; the scheduler with its tunables. What is None is the runner's own choice."""
@@ -28,7 +29,7 @@ def command(
     words += ["--workload", str(workload), "--machine", str(machine)]
     for option, value in (("--load", load), ("--seed", seed), ("--api", api)):
         words += [option, str(value)] if value is not None else []
-    words += ["--built-in"] * built_in
+    words += ["--built-in"] * built_in + ["--exact-costs"] * exact_costs
     for name, value in (params or {}).items():
         words += ["--param", f"{name}={value}"]
     return words

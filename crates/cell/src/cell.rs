@@ -20,6 +20,9 @@ pub struct Cell {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub built_in: bool,
     pub digests: Digests,
+    /// Costs are as the machine file has them, whatever their spread.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exact_costs: bool,
     pub load: i64,
     pub machine: String,
     pub params: BTreeMap<String, String>,
@@ -66,6 +69,7 @@ pub(crate) mod tests {
                 scheduler: "2".repeat(16),
                 workload: "3".repeat(16),
             },
+            exact_costs: false,
             load: 4,
             machine: "desktop-4".into(),
             params: BTreeMap::from([("duration_s".into(), "20".into())]),

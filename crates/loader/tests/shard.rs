@@ -34,6 +34,7 @@ fn shard(dir: &Path, cells: u64) -> PathBuf {
                 api: None,
                 built_in: false,
                 digests: Digests::default(),
+                exact_costs: false,
                 load: 1,
                 machine: "host".into(),
                 params: std::collections::BTreeMap::new(),

@@ -4,10 +4,14 @@
 use anyhow::{Result, ensure};
 use input::{Node, Table};
 
-use crate::{Costs, IdleState, MAX_CPUS, Machine, Numbering, RtGuard, RtKernel, Shape, Topology};
+use crate::{
+    Costs, IdleState, MAX_CPUS, Machine, Numbering, RtGuard, RtKernel, Shape, Spreads, Topology,
+};
 
 /// A cost of ten seconds is a slip of the pen.
 const MAX_COST: i64 = 10_000_000_000;
+/// A cost is never nothing because of its spread.
+const MAX_SPREAD_PCT: i64 = 90;
 
 pub(crate) fn machine(text: &str, file: &str) -> Result<Machine> {
     let root = Node::parse(text, file)?;
@@ -28,6 +32,9 @@ pub(crate) fn machine(text: &str, file: &str) -> Result<Machine> {
         costs: table
             .optional("costs")
             .map_or_else(|| Ok(Costs::default()), costs)?,
+        spreads: table
+            .optional("spread_pct")
+            .map_or_else(|| Ok(Spreads::default()), spreads)?,
     };
     ensure!(
         is_name(&machine.name),
@@ -112,95 +119,38 @@ fn numbering(node: &Node) -> Result<Numbering> {
 fn costs(node: &Node) -> Result<Costs> {
     let table = node.table()?;
     let mut costs = Costs::default();
-    let Costs {
-        switch_ns,
-        wakeup_ns,
-        ext_switch_ns,
-        ext_wakeup_ns,
-        kick_ns,
-        ipi_send_ns,
-        ipi_ns,
-        idle_exit_ns,
-        idle_states: _,
-        tick_ns,
-        syscall_ns,
-        socket_ns,
-        tcp_ns,
-        cold_message_ns,
-        warm_messages,
-        copy_kib_ns,
-        timer_slack_ns,
-        disk_request_ns,
-        disk_kib_ns,
-        disk_cache_kib,
-        disk_link_kib_ns,
-        disk_cpu_kib_ns,
-        fork_ns,
-        child_ns,
-        exec_ns,
-        exit_ns,
-        thread_ns,
-        runner_task_ns,
-        policy_instruction_ps,
-        lock_hold_ns,
-        lock_hold_log_ns,
-        lock_transfer_ns,
-        lock_waiter_ns,
-        smt_speed_pct,
-        refill_kib_ns,
-        private_cache_kib,
-        llc_kib,
-    } = &mut costs;
-    for (key, cost) in [
-        ("switch_ns", switch_ns),
-        ("wakeup_ns", wakeup_ns),
-        ("ext_switch_ns", ext_switch_ns),
-        ("ext_wakeup_ns", ext_wakeup_ns),
-        ("kick_ns", kick_ns),
-        ("ipi_send_ns", ipi_send_ns),
-        ("idle_exit_ns", idle_exit_ns),
-        ("tick_ns", tick_ns),
-        ("syscall_ns", syscall_ns),
-        ("socket_ns", socket_ns),
-        ("tcp_ns", tcp_ns),
-        ("cold_message_ns", cold_message_ns),
-        ("warm_messages", warm_messages),
-        ("copy_kib_ns", copy_kib_ns),
-        ("timer_slack_ns", timer_slack_ns),
-        ("disk_request_ns", disk_request_ns),
-        ("disk_kib_ns", disk_kib_ns),
-        ("disk_cache_kib", disk_cache_kib),
-        ("disk_link_kib_ns", disk_link_kib_ns),
-        ("disk_cpu_kib_ns", disk_cpu_kib_ns),
-        ("fork_ns", fork_ns),
-        ("child_ns", child_ns),
-        ("exec_ns", exec_ns),
-        ("exit_ns", exit_ns),
-        ("thread_ns", thread_ns),
-        ("runner_task_ns", runner_task_ns),
-        ("policy_instruction_ps", policy_instruction_ps),
-        ("lock_hold_ns", lock_hold_ns),
-        ("lock_hold_log_ns", lock_hold_log_ns),
-        ("lock_waiter_ns", lock_waiter_ns),
-        ("private_cache_kib", private_cache_kib),
-        ("llc_kib", llc_kib),
-    ] {
+    for (key, cost) in costs.scalars() {
         if let Some(node) = table.optional(key) {
             *cost = node.integer(0..=MAX_COST)? as u64;
         }
     }
     // A hardware thread beside a busy sibling still runs, and never faster than alone.
     if let Some(node) = table.optional("smt_speed_pct") {
-        *smt_speed_pct = node.integer(1..=100)? as u64;
+        costs.smt_speed_pct = node.integer(1..=100)? as u64;
     }
-    by_distance(&table, "ipi_ns", ipi_ns)?;
-    by_distance(&table, "lock_transfer_ns", lock_transfer_ns)?;
-    by_distance(&table, "refill_kib_ns", refill_kib_ns)?;
+    for (key, values) in costs.by_distance() {
+        by_distance(&table, key, values)?;
+    }
     if let Some(node) = table.optional("idle_states_ns") {
         costs.idle_states = deeper(node, costs.idle_exit_ns)?;
     }
     table.finish()?;
     Ok(costs)
+}
+
+fn spreads(node: &Node) -> Result<Spreads> {
+    let table = node.table()?;
+    let mut found = Spreads::default();
+    let mut costs = Costs::default();
+    let scalars = costs.scalars().map(|(key, _)| key);
+    let lists = costs.by_distance().map(|(key, _)| key);
+    for key in scalars.into_iter().chain(lists) {
+        if let Some(node) = table.optional(key) {
+            found.set(key, node.integer(1..=MAX_SPREAD_PCT)? as u32);
+        }
+    }
+    table.finish()?;
+    Ok(found)
 }
 
 /// Each state is slower to leave than the one before, and pays later.

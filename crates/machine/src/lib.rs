@@ -4,12 +4,14 @@
 //! A machine file says how many sockets, last-level caches, cores and threads there are, how they are numbered, the
 //! tick rate, and what the kernel's and the hardware's work costs. The simulator asks; it never invents.
 //!
-//! [`topology`] is which CPUs share what, [`costs`] what their work takes, `guard` what protects ordinary tasks from
+//! [`topology`] is which CPUs share what, [`costs`] what their work takes, `spread` how
+//! far from there it may lie, `guard` what protects ordinary tasks from
 //! real-time ones; `file` reads all of it.
 
 pub mod costs;
 mod file;
 mod guard;
+mod spread;
 pub mod topology;
 
 use std::path::Path;
@@ -18,6 +20,7 @@ use anyhow::Result;
 
 pub use costs::{Costs, Distance, IdleState};
 pub use guard::{RtGuard, RtKernel};
+pub use spread::Spreads;
 pub use topology::{Cpu, Numbering, Shape, Topology};
 
 /// Most CPUs a machine may have: the width of the simulator's CPU masks.
@@ -35,6 +38,7 @@ pub struct Machine {
     pub rt_guard: RtGuard,
     pub rt_kernel: RtKernel,
     pub costs: Costs,
+    pub spreads: Spreads,
 }
 
 impl Machine {
@@ -46,6 +50,14 @@ impl Machine {
     pub fn read(path: &Path) -> Result<Self> {
         let text = input::read(path, "a machine file")?;
         Self::from_toml(&text, &path.display().to_string())
+    }
+
+    /// The machine as a repetition of this seed finds it.
+    pub fn drawn(&self, seed: u64) -> Self {
+        Self {
+            costs: self.spreads.draw(&self.costs, seed),
+            ..self.clone()
+        }
     }
 
     pub fn cpus(&self) -> usize {

@@ -166,7 +166,7 @@ const MESSAGES: &[(&str, &str, &str)] = &[
     (
         "hz = 250",
         "hz = 250\nnumberin = 1",
-        "5: numberin: unknown key, expected one of name, title, source, hz, rt_guard, rt_highest_sought, rt_lockup_look_ms, topology, costs",
+        "5: numberin: unknown key, expected one of name, title, source, hz, rt_guard, rt_highest_sought, rt_lockup_look_ms, topology, costs, spread_pct",
     ),
     (
         "hz = 250",
@@ -257,6 +257,16 @@ const MESSAGES: &[(&str, &str, &str)] = &[
         "15: costs.smt_speed_pct: expected an integer from 1 to 100, found 0",
     ),
     (
+        "smt_speed_pct = 62",
+        "[spread_pct]\ntick_ns = 91",
+        "16: spread_pct.tick_ns: expected an integer from 1 to 90, found 91",
+    ),
+    (
+        "smt_speed_pct = 62",
+        "[spread_pct]\ntik_ns = 5",
+        "16: spread_pct.tik_ns: unknown key, did you mean tick_ns?",
+    ),
+    (
         "[costs]",
         "[costs",
         "12: expected TOML: unclosed table, expected `]`",
@@ -322,5 +332,5 @@ fn documented_defaults_are_the_defaults() {
     let head = GOOD.split("[costs]").next().unwrap();
     let machine = Machine::from_toml(&format!("{head}[costs]\n{text}"), "table").unwrap();
     assert_eq!(machine.costs, Costs::default());
-    assert_eq!(text.lines().count(), 37);
+    assert_eq!(text.lines().count(), 41);
 }

@@ -102,7 +102,10 @@ pub fn run(
 ) -> Result<(Record, Outcome)> {
     options.built_in = cell.built_in;
     let started = Instant::now();
-    let machine = cache.machine(&sources.machine)?;
+    let mut machine = cache.machine(&sources.machine)?;
+    if !cell.exact_costs && !machine.spreads.is_empty() {
+        machine = Rc::new(machine.drawn(cell.seed));
+    }
     let workload = cache.workload(&sources.workload)?;
     let plan = plan(&workload, &machine, cell)?;
     let program = cache.policy(&sources.scheduler, cell)?;
@@ -163,6 +166,9 @@ pub fn reproduce(cell: &Cell, sources: &Sources, arguments: &str) -> String {
     );
     if let Some(api) = &cell.api {
         let _ = write!(line, " --api {api}");
+    }
+    if cell.exact_costs {
+        line += " --exact-costs";
     }
     for (name, value) in &cell.params {
         let _ = write!(line, " --param {}", quoted(&format!("{name}={value}")));

@@ -60,6 +60,7 @@ fn shard(dir: &Path, cells: &[(&str, i64, u64)]) -> PathBuf {
                 api: None,
                 built_in: false,
                 digests: Digests::default(),
+                exact_costs: false,
                 load: *load,
                 machine: "desktop-4".into(),
                 params: std::collections::BTreeMap::new(),

@@ -8,6 +8,7 @@ machines = ["desktop-4"]
 on = "sim"                        # a place
 tier = "exact"                    # of the virtual machine
 built_in = true                   # in the simulator: all as parts of the kernel, and not its own scheduler alone
+exact_costs = true                # in the simulator: as the machine file has them, whatever their spread
 api = "6.12"                      # the release of the kernel that policies see in the simulator
 repetitions = 10
 seed_base = 1
@@ -29,6 +30,7 @@ _LISTS = {"schedulers": "schedulers", "workloads": "workload_names", "loads": "l
 _PLAIN = {
     "api": (str, "a release as a string"),
     "built_in": (bool, "true or false"),
+    "exact_costs": (bool, "true or false"),
     "repetitions": (int, "an integer"),
     "seed_base": (int, "an integer"),
 }

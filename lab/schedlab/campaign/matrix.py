@@ -162,6 +162,8 @@ def _cell(
     }
     if arm.built_in:
         data["built_in"] = True
+    if request.exact_costs:
+        data["exact_costs"] = True
     if request.api:
         data["api"] = request.api
     return PlannedCell(cells.cell_id(data), data, arm.label, role)

@@ -50,6 +50,7 @@ class Request:
     api: str | None  # the release whose interface the simulator shows; None: its own choice
     repetitions: int
     seed_base: int
+    exact_costs: bool = False  # of the simulator: as the machine file has them, whatever their spread
 
     @property
     def record_place(self) -> str:
@@ -76,6 +77,7 @@ def request(
     seed_base: int = 1,
     param: list[str] | None = None,
     built_in: bool = False,
+    exact_costs: bool = False,
 ) -> Request:
     if not 1 <= repetitions <= MAX_REPETITIONS:
         raise InputError(f"-n {repetitions}: expected 1 to {MAX_REPETITIONS} repetitions")
@@ -89,6 +91,8 @@ def request(
         raise InputError(
             f"--built-in with --on {place}: a real kernel loads every policy; only the simulator builds one in"
         )
+    if exact_costs and not PLACES[place].simulated:
+        raise InputError(f"--exact-costs with --on {place}: only the simulator draws costs")
     chosen = arms.parse(schedulers, place, built_in)
     names = split(workload_names or DEFAULT_WORKLOADS, "-w")
     where = PLACES[place]
@@ -107,6 +111,7 @@ def request(
         tier=(tier or TIERS[0]) if place == "vm" else "",
         repetitions=repetitions,
         seed_base=seed_base,
+        exact_costs=exact_costs,
     )
 
 

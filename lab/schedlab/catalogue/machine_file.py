@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 # Costs with a value for each distance between two CPUs; here all are the same.
 BY_DISTANCE = ("ipi_ns", "lock_transfer_ns", "refill_kib_ns")
+MOST_SPREAD_PCT = 90
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Description:
     topology: Topology
     costs: dict[str, int] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict)  # a cost's, beside it
+    spread_pct: dict[str, int] = field(default_factory=dict)  # how far below or above a cost may lie
     head: tuple[str, ...] = ()  # lines of comment
 
     def with_cost(self, cost: str, value: int, remark: str = "") -> "Description":
@@ -62,4 +64,6 @@ def text(machine: Description) -> str:
             shown = f"[{', '.join([shown] * 5)}]"
         remark = machine.remarks.get(cost)
         lines.append(f"{cost} = {shown}" + (f"  # {remark}" if remark else ""))
+    if machine.spread_pct:
+        lines += ["", "[spread_pct]", *(f"{cost} = {pct}" for cost, pct in machine.spread_pct.items())]
     return "\n".join(lines) + "\n"

@@ -78,7 +78,8 @@ class _Worlds:
     jobs: int | None
 
     def simulated(self, asked: Mapping[str, Any], folder: str, machine: str | None = None) -> _World:
-        return self._run({**asked, "machine_names": machine or str(self.machine.path)}, folder)
+        here = {"machine_names": machine or str(self.machine.path), "exact_costs": True}
+        return self._run({**asked, **here}, folder)
 
     def for_the_simulator(self, schedulers_given: str) -> str:
         """The same list with a snapshot of what its program sets up for each that is a program."""

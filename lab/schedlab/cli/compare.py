@@ -48,6 +48,7 @@ def _asked(options: argparse.Namespace) -> Request:
         api=options.api,
         repetitions=options.repetitions,
         built_in=options.built_in,
+        exact_costs=options.exact_costs,
         seed_base=options.seed_base,
         param=(options.param or []) + ([f"scale_pct={options.scale}"] if options.scale else []),
     )

@@ -128,6 +128,7 @@ def _simulated(scheduler: str, cell: Cell, machine: Machine, groups: set[str]) -
         tunables=arm.tunables,
         params=cell.params,
         built_in=arm.built_in,
+        exact_costs=True,
     )
     with simulated.lines(what) as lines:
         return from_simulator.side(simulated.events(lines), groups)

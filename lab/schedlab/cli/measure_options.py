@@ -76,6 +76,11 @@ def _compare(commands: argparse._SubParsersAction) -> None:
         "so it always is for default",
     )
     where.add_argument(
+        "--exact-costs",
+        action="store_true",
+        help="in the simulator every repetition has the costs that stand in the machine file, whatever their spread",
+    )
+    where.add_argument(
         "--tier",
         choices=TIERS,
         default=None,

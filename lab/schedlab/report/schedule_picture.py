@@ -119,6 +119,7 @@ def _traced(data: dict[str, Any]) -> simulated.Traced:
         data["params"],
         data.get("built_in", False),
         data.get("api"),
+        data.get("exact_costs", False),
     )
 
 

@@ -38,6 +38,7 @@ class Traced:
     params: Mapping[str, str] = field(default_factory=dict)
     built_in: bool = False
     api: str | None = None  # of the cell
+    exact_costs: bool = False
 
     def command(self, trace: str) -> list[str]:
         words = simulator.command(
@@ -48,6 +49,7 @@ class Traced:
             seed=self.seed,
             params=self.params,
             built_in=self.built_in,
+            exact_costs=self.exact_costs,
             api=self.api,
         )
         return [*words, "--trace", trace]

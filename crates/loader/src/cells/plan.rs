@@ -172,6 +172,7 @@ mod tests {
             api: None,
             built_in: false,
             digests: Digests::default(),
+            exact_costs: false,
             load: 1,
             machine: "host".into(),
             params: BTreeMap::new(),

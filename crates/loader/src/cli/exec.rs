@@ -196,6 +196,7 @@ fn job(matches: &ArgMatches, cpus: u32) -> Result<Job> {
         api: None,
         built_in: false,
         digests: Digests::default(),
+        exact_costs: false,
         load,
         machine: "host".into(),
         params,

@@ -10,7 +10,7 @@ use cell::Status;
 use clap::Args;
 use kernel::{Execution, Program, Release};
 use kernel::{Options, Outcome};
-use machine::{Costs, Machine, Numbering, RtGuard, Shape, Topology};
+use machine::{Costs, Machine, Numbering, RtGuard, Shape, Spreads, Topology};
 use workload::plan::{Draw, End, Group, Inst, Plan, Policy, Start, Value};
 
 use crate::arguments::find;
@@ -182,6 +182,7 @@ fn machine(cpus: u32) -> Machine {
         rt_guard: RtGuard::default(),
         rt_kernel: machine::RtKernel::default(),
         costs: Costs::default(),
+        spreads: Spreads::default(),
     }
 }
 

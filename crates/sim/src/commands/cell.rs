@@ -47,6 +47,9 @@ pub struct CellArgs {
     /// The scheduler's code costs what it would as part of the kernel; so it is for `default`
     #[arg(long)]
     built_in: bool,
+    /// Costs are as the machine file has them, whatever their spread
+    #[arg(long)]
+    exact_costs: bool,
     /// Idle CPUs beside waiting tasks, starvation and lost tasks are failures
     #[arg(long)]
     strict: bool,
@@ -78,6 +81,7 @@ pub fn run(args: &CellArgs) -> Result<u8> {
         api: args.api.map(|release| release.to_string()),
         built_in: args.built_in || arm.scheduler == DEFAULT,
         digests: Digests::default(),
+        exact_costs: args.exact_costs,
         load: match args.load {
             Some(load) => load,
             None => workload.least_load(machine.cpus() as u32)?,
