@@ -17,6 +17,7 @@ from schedlab.collect.store import Store
 from schedlab.errors import CHECK_FAILED
 from schedlab.export import results, summary_tables
 from schedlab.export.plain import as_json
+from schedlab.ledger import measured_error
 from schedlab.statistics.negligible import NEGLIGIBLE_PCT
 from schedlab.statistics.summary import Summary, summarise
 from schedlab.terminal import legend, table
@@ -35,7 +36,7 @@ def finish(
     found, bad = store.load(cell.id for cell in manifest.cells)
     for cell_id, error in bad.items():
         _say(f"{store.path(cell_id)}: corrupt record ({error}): left out; compare runs it again")
-    summary = summarise(manifest, found, negligible_pct)
+    summary = summarise(manifest, found, negligible_pct, measured_error.measured())
     files = [
         partial(results.write, manifest, found, store),
         partial(summary_tables.write_groups, summary, store),

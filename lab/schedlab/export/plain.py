@@ -64,6 +64,7 @@ def _comparison(c: Comparison) -> dict[str, Any]:
         "p_adjusted": finite(c.p_adjusted),
         "detectable_pct": finite(c.detectable_pct),
         "runs_for_1_pct": finite(c.runs_for_1_pct),
+        "model_pct": finite(c.model_pct),
     }
     return found | ({"note": c.note} if c.note else {})
 

@@ -74,6 +74,7 @@ COMPARISON_COLUMNS = {
     "detectable_pct": "DOUBLE",
     "runs_for_1_pct": "DOUBLE",
     "noise_floor_pct": "DOUBLE",
+    "model_pct": "DOUBLE",
     "omnibus": "VARCHAR",
     "omnibus_why": "VARCHAR",
     "omnibus_f": "DOUBLE",
@@ -145,6 +146,7 @@ def _comparison(row: Row, c: Comparison) -> dict[str, Any]:
         "detectable_pct": c.detectable_pct,
         "runs_for_1_pct": c.runs_for_1_pct,
         "noise_floor_pct": c.floor_pct,
+        "model_pct": c.model_pct,
     }
     return {
         "reference": c.reference,

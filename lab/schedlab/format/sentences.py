@@ -10,7 +10,7 @@ from schedlab.statistics.design import MOST_RUNS
 from schedlab.statistics.estimates import Change
 from schedlab.statistics.rows import Row
 from schedlab.statistics.summary import Summary
-from schedlab.statistics.verdict import ALPHA, BETTER, LESS, MORE, NOISE, SAME, UNCLEAR, UNKNOWN, WORSE
+from schedlab.statistics.verdict import ALPHA, BETTER, LESS, MODEL, MORE, NOISE, SAME, UNCLEAR, UNKNOWN, WORSE
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ WORDS = {
     SAME: Words("same", "same", ""),
     UNCLEAR: Words("unclear", "unclear", ""),
     NOISE: Words("within noise", "within what the default differs from itself", ""),
+    MODEL: Words("within the model's error", "within the model's error", ""),
     UNKNOWN: Words("", "too few repetitions", ""),
 }
 
@@ -48,6 +49,11 @@ def runs_needed(found: Comparison) -> str:
     if math.isnan(found.runs_for_1_pct) or not found.more_runs:
         return ""
     return f"{number(found.more_runs, 0)} more runs" if math.isfinite(found.more_runs) else f"> {MOST_RUNS:,} runs"
+
+
+def model_error(found: Comparison) -> str:
+    """±5 % model: what the simulator may be off by, beside an interval over seeds; empty where it is not known."""
+    return f" ±{number(found.model_pct, 1)} % model" if found.model_pct > 0 else ""
 
 
 def repetitions(rows: list[Row]) -> str:

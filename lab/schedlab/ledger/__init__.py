@@ -11,5 +11,6 @@ entries    a row, from both campaigns, and ledger.csv
 knobs      what is turned to see whether a number moves at all, and by how much it did
 tallies    many rows in a few numbers
 causes     why rows differ, as far as somebody knows: causes.toml
+measured_error  what a value or a change in the simulator may be off by
 limits     what the short form holds rows to: short.csv
 """

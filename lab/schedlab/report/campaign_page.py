@@ -102,6 +102,7 @@ def _verdicts(summary: Summary) -> Markup:
                 (verdict.LESS, "less"),
                 (verdict.SAME, f"the same within {number(summary.negligible_pct, 1)} %"),
                 (verdict.UNCLEAR, "unclear"),
+                (verdict.MODEL, "clear over the seeds, but not with what the simulator may be off by"),
                 (verdict.NOISE, "within what the default differs from itself"),
                 (verdict.UNKNOWN, "too few repetitions to say"),
             )

@@ -6,7 +6,7 @@ from itertools import groupby
 
 from schedlab.catalogue.metrics import metric, sort_key
 from schedlab.format.numbers import decimals, interval, number, p_value, percent, scale, spread
-from schedlab.format.sentences import WORDS, repetitions, runs_needed, same_within
+from schedlab.format.sentences import WORDS, model_error, repetitions, runs_needed, same_within
 from schedlab.report.html import Markup, element, join, table
 from schedlab.statistics import verdict
 from schedlab.statistics.comparison import Comparison
@@ -40,7 +40,7 @@ def cell(found: Value | None, against: Comparison | None, factor: float) -> Mark
         line: list[object] = [same_within(against.smaller_than_pct)]
     else:
         change = element("b", percent(against.change.pct))
-        line = [element("span", change, _range(against.change), class_="whole"), f" {long}"]
+        line = [element("span", change, _range(against.change), model_error(against), class_="whole"), f" {long}"]
         if word != verdict.UNKNOWN and math.isfinite(against.p_adjusted):
             line.append(f", {p_value(against.p_adjusted)}")
         if word == verdict.UNCLEAR and (runs := runs_needed(against)):

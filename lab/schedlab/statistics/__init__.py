@@ -17,6 +17,7 @@ blocks                randomised blocks: paired t, two-way analysis of variance
 multiple_comparisons  Tukey's and Dunnett's methods
 stability             noise floor of the A/A control, and drift
 negligible            how small a difference is none
+model_error           how far the simulator is off, and what that leaves of a change
 verdict               better, worse or neither, and Holm's adjustment
 comparison            all that is said about a pair of schedulers
 rows                  a line of any table, and how a group's samples become its rows

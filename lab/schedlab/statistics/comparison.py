@@ -8,6 +8,7 @@ from schedlab.statistics import design
 from schedlab.statistics.blocks import paired_t
 from schedlab.statistics.effect import NO_EFFECT, Effect, hedges
 from schedlab.statistics.estimates import Change, no_change
+from schedlab.statistics.model_error import widened
 from schedlab.statistics.negligible import NEGLIGIBLE_PCT
 from schedlab.statistics.oneway import TUKEY_KRAMER, oneway
 from schedlab.statistics.runs import Runs
@@ -38,16 +39,23 @@ class Comparison:
     p_adjusted: float = math.nan  # over all cells of the report: Holm's, within the headlines or within the rest
     floor_pct: float = 0.0  # noise floor: how far the default differed from itself
     negligible_pct: float = NEGLIGIBLE_PCT
+    model_pct: float = 0.0  # what the simulator may be off by; NaN: not known
     note: str = ""
 
     @property
     def verdict(self) -> str:
-        return verdict(self.change, self.better, self.p_adjusted, self.floor_pct, self.negligible_pct)
+        limits = self.floor_pct, self.negligible_pct, self.model_pct
+        return verdict(self.change, self.better, self.p_adjusted, *limits)
+
+    @property
+    def whole(self) -> Change:
+        """With an interval over the seeds and the model's error."""
+        return widened(self.change, self.model_pct)
 
     @property
     def smaller_than_pct(self) -> float:
         """A difference larger than this is ruled out, at 95 %."""
-        return bound_pct(self.change) if math.isfinite(self.change.interval.low) else math.nan
+        return bound_pct(self.whole) if math.isfinite(self.change.interval.low) else math.nan
 
     @property
     def more_runs(self) -> float:

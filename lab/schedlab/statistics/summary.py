@@ -15,11 +15,12 @@ from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import EJECTED, FAILED, OK, VOID, Record
 from schedlab.statistics import design
 from schedlab.statistics.estimates import Change, changes
+from schedlab.statistics.model_error import ModelError
 from schedlab.statistics.negligible import NEGLIGIBLE_PCT
 from schedlab.statistics.rows import Row, rows_of
 from schedlab.statistics.samples import MEAN, Group, Scalars, groups
 from schedlab.statistics.stability import Noise, floors_pct, noise
-from schedlab.statistics.verdict import CLAIMS, NOISE, SAME, UNCLEAR, UNKNOWN, holm
+from schedlab.statistics.verdict import CLAIMS, MODEL, NOISE, SAME, UNCLEAR, UNKNOWN, holm
 
 # The statistics of a distribution that are shown first: the median, and the tail that people notice.
 _SHOWN = {"p50", "p99"}
@@ -29,7 +30,7 @@ _MOST_HEADLINES = 3
 
 MIXED = "mixed"
 # Where no load carries a claim: the first of these that a load has.
-_WEAKER = [UNCLEAR, NOISE, SAME]
+_WEAKER = [UNCLEAR, MODEL, NOISE, SAME]
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,13 @@ class Summary:
         return [row for row in self.rows if row.headline]
 
 
-def summarise(manifest: Manifest, found: dict[str, Record], negligible_pct: float = NEGLIGIBLE_PCT) -> Summary:
-    """Differences up to `negligible_pct` are none."""
+def summarise(
+    manifest: Manifest,
+    found: dict[str, Record],
+    negligible_pct: float = NEGLIGIBLE_PCT,
+    model: ModelError | None = None,
+) -> Summary:
+    """Differences up to `negligible_pct` are none. `model`: what numbers are off by that were simulated."""
     everything = list(groups(manifest, found))
     headlines = _headlines(manifest, everything)
     planned = design.of_place(manifest.data["place"])
@@ -82,6 +88,8 @@ def summarise(manifest: Manifest, found: dict[str, Record], negligible_pct: floa
     rows = [row for found_in_group in by_group for row in found_in_group]
     floors = floors_pct((row.measure, row.control) for row in rows)
     rows = _revised(rows, lambda row, c: {"floor_pct": floors.get(row.measure, 0.0), "negligible_pct": negligible_pct})
+    if model and planned == design.SEEDS:
+        rows = _revised(rows, lambda row, c: {"model_pct": model.change_pct((row.workload, row.metric, row.statistic))})
     rows, tested = _adjusted(rows, True)
     rows, tested_others = _adjusted(rows, False)
     drifts, ends = _drifts(manifest, found)

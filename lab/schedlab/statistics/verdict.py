@@ -3,8 +3,9 @@
 
 A claim needs three things: repetitions enough to trust its interval, an interval that lies wholly beyond what is
 negligible, and a p below 5 % after Holm's adjustment over all comparisons of the report. On a real kernel the change
-must also exceed what the default scheduler differs from itself. Two schedulers are the same where the whole interval
-lies within what is negligible. Everything else is unclear.
+must also exceed what the default scheduler differs from itself; in the simulator the interval has to lie there with
+the model's error added. Two schedulers are the same where the whole interval lies within what is negligible. Everything
+else is unclear.
 """
 
 import math
@@ -13,6 +14,7 @@ import numpy as np
 
 from schedlab.statistics.bootstrap import NONE
 from schedlab.statistics.estimates import Change
+from schedlab.statistics.model_error import widened
 from schedlab.statistics.negligible import NEGLIGIBLE_PCT
 
 BETTER = "better"
@@ -22,6 +24,7 @@ LESS = "less"
 SAME = "same"
 UNCLEAR = "unclear"
 NOISE = "within noise"
+MODEL = "within the model's error"
 UNKNOWN = "unknown"
 CLAIMS = {BETTER, WORSE, MORE, LESS}
 # Below this the bootstrap's interval is far too narrow to carry a claim.
@@ -46,8 +49,15 @@ def verdict(
     p_adjusted: float = math.nan,
     floor_pct: float = 0.0,
     negligible_pct: float = NEGLIGIBLE_PCT,
+    model_pct: float = 0.0,
 ) -> str:
-    """Without a p (nothing spreads) the interval alone decides. `floor_pct`: the noise floor of the A/A control."""
+    """Without a p (nothing spreads) the interval alone decides. `floor_pct`: the noise floor of the A/A control.
+    `model_pct`: the simulator's error.
+    """
+    if model_pct > 0:
+        alone = verdict(change, better, p_adjusted, floor_pct, negligible_pct)
+        whole = verdict(widened(change, model_pct), better, p_adjusted, floor_pct, negligible_pct)
+        return MODEL if whole == UNCLEAR != alone else whole
     if change.interval.method == NONE or change.n < FEWEST:
         return UNKNOWN
     if bound_pct(change) <= negligible_pct:

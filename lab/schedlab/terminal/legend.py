@@ -12,7 +12,7 @@ from schedlab.statistics import design
 from schedlab.statistics.bootstrap import CONSTANT
 from schedlab.statistics.design import MOST_RUNS
 from schedlab.statistics.summary import Summary
-from schedlab.statistics.verdict import ALPHA, CLAIMS, FEWEST, NOISE, SAME, UNCLEAR
+from schedlab.statistics.verdict import ALPHA, CLAIMS, FEWEST, MODEL, NOISE, SAME, UNCLEAR
 
 _ONE_REPETITION = {design.SEEDS: "seed", design.BLOCKS: "block"}
 
@@ -61,6 +61,12 @@ def _legend(summary: Summary) -> list[str]:
         text.append(
             f"unclear: the interval reaches below {negligible}, or p over all comparisons is not below {ALPHA}; "
             "beside it the runs to add to see 1 %."
+        )
+    if any(c.model_pct > 0 for row in rows for c in row.against.values()):
+        text.append("± % model: what the simulator may be off by, at 95 % (docs/agreement.md).")
+    if MODEL in words:
+        text.append(
+            "within the model's error: clear over the seeds, but a real kernel may show nothing, or the opposite."
         )
     if NOISE in words:
         text.append("within noise: the default differs as much from itself.")

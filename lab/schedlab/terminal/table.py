@@ -15,7 +15,7 @@ from rich.text import Text
 
 from schedlab.catalogue.metrics import metric, sort_key
 from schedlab.format.numbers import decimals, interval, number, p_value, percent, scale, spread
-from schedlab.format.sentences import WORDS, machine_name, runs_needed, same_within
+from schedlab.format.sentences import WORDS, machine_name, model_error, runs_needed, same_within
 from schedlab.statistics import verdict
 from schedlab.statistics.comparison import Comparison
 from schedlab.statistics.estimates import Change, Value
@@ -55,7 +55,7 @@ def _comparison(found: Comparison | None) -> Text:
         return Text(same_within(found.smaller_than_pct), style="dim")
     style = _STYLE.get(words.tone, "")
     text = Text(percent(found.change.pct), style=style)
-    text.append(interval(found.change.interval.low, found.change.interval.high), style="dim")
+    text.append(interval(found.change.interval.low, found.change.interval.high) + model_error(found), style="dim")
     if word != verdict.UNKNOWN and math.isfinite(found.p_adjusted):
         text.append(f" {p_value(found.p_adjusted)}", style="dim")
     if words.short:
