@@ -7,6 +7,7 @@ What there is in files it leaves to the real one.
 FAKE_DELAY_S   seconds per cell
 FAKE_FAIL      a scheduler whose cells fail; FAKE_EJECT: one whose cells are ejected
 FAKE_STATUS    end at once with this status and the message FAKE_MESSAGE
+FAKE_CPU_S     CPU time of every cell; without it none has that metric
 FAKE_DIGEST    of every scheduler that it claims to hold
 FAKE_LOG       file to which the ids of the cells run are appended
 """
@@ -36,13 +37,16 @@ def record(cell_id: str, cell: dict) -> dict:
         status, reason = "failed", "planted failure; reproduce: fake --seed 1"
     if cell["scheduler"] == os.environ.get("FAKE_EJECT"):
         status, reason = "ejected", "runnable task stall (probe[7] failed to run for 30.0s)"
+    metrics = {"elapsed_s": base / 10, "migrations": float(own.randrange(100))}
+    if "FAKE_CPU_S" in os.environ:
+        metrics["cpu_s"] = float(os.environ["FAKE_CPU_S"])
     return {
         "format": 1,
         "id": cell_id,
         "cell": cell,
         "status": status,
         "reason": reason,
-        "metrics": {"elapsed_s": base / 10, "migrations": float(own.randrange(100))},
+        "metrics": metrics,
         "histograms": {
             "wakeup_latency_us": {
                 "count": len(times),

@@ -20,6 +20,7 @@ cli
 doctor
 report  terminal
 studies
+search
 export  format
 ledger
 statistics

@@ -6,7 +6,7 @@ load meets each arm once, shuffled by the seed: the same command gives the same 
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -61,6 +61,9 @@ class Campaign:
     def cells(self) -> list[PlannedCell]:
         return [cell for block in self.blocks for cell in block.cells]
 
+    def measured(self) -> list[PlannedCell]:
+        return [cell for cell in self.cells if cell.role == cells.MEASURED]
+
     def files(self) -> dict[str, dict[str, str]]:
         """Where a shard's names are found."""
         return {
@@ -80,6 +83,17 @@ def campaign(request: Request, engine: Path) -> Campaign:
         return Campaign(request, request.arms, _simulated(request, digest))
     arms = with_control(request.arms)
     return Campaign(request, arms, _real(request, arms, digest))
+
+
+def only(planned: Campaign, pairs: Collection[tuple[str, str]]) -> Campaign:
+    """Of a campaign on one machine the measured cells of these labels and workloads, in one block: a single boot.
+
+    What a real kernel measures besides is left out, but for the first, which warms up.
+    """
+    wanted = [cell for cell in planned.measured() if (cell.label, cell.data["workload"]) in pairs]
+    warm_up = [cell for cell in planned.cells if cell.role == cells.WARM_UP][:1]
+    (machine,) = planned.request.machines
+    return Campaign(planned.request, planned.arms, [Block(machine, warm_up + wanted)])
 
 
 def with_control(chosen: list[Arm]) -> list[Arm]:

@@ -23,14 +23,17 @@ def entries(
     cpus: Iterable[int] = (),
     levels: Iterable[object] = (),
     metrics: bool = False,
+    build: bool = False,
 ) -> dict[str, list[Entry]]:
     """In the order asked for; what cannot be read has `error`. Each argument but `cpus` is in words of `cell`.
 
     Workloads come with their loads on so many `cpus`; `levels` stand for those of their files. Metrics come all.
+    Schedulers come with their tunables if they are to be built.
     """
     program = checkout.need_binary(_PROGRAM)
     asked = {"workload": workloads, "machine": machines, "scheduler": schedulers, "cpus": cpus, "level": levels}
-    words = [f"--{option}={value}" for option, values in asked.items() for value in values] + ["--metrics"] * metrics
+    words = [f"--{option}={value}" for option, values in asked.items() for value in values]
+    words += ["--metrics"] * metrics + ["--build"] * build
     done = subprocess.run([program, "describe", *words], capture_output=True, text=True, errors="replace", check=False)
     try:
         return json.loads(done.stdout)

@@ -2,7 +2,7 @@
 """The command line. A command calls one stage after the other; no stage calls the next by itself.
 
 Imports: campaign, capture, catalogue, collect, decisions, doctor, export, ledger, places, probes, report, sched_ext,
-statistics, studies, terminal, trace, vm.
+search, statistics, studies, terminal, trace, vm.
 
 program           entry point: parses, runs one command, turns errors into one line and an exit status
 commands          the commands in their groups, and how --help looks
@@ -14,6 +14,7 @@ compare           compare, run: a campaign from the request to its files
 outcome           the end of these, and report: from records to files and a summary
 compatibility     compatibility: other people's schedulers, simulated and on a real kernel
 agree             agree: many cells simulated and on a real kernel, number beside number
+agree_search      agree --search: random cases in which the two worlds disagree
 study             study: published studies again, their claims beside ours
 trace             trace: a simulated cell's decisions as a file
 decisions         decisions: a cell simulated and in a real kernel, and what differs first

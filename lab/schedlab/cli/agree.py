@@ -21,7 +21,8 @@ from schedlab.campaign.where import PLACES
 from schedlab.catalogue import machines, schedulers
 from schedlab.catalogue.machines import Machine
 from schedlab.catalogue.schedulers import DEFAULT
-from schedlab.cli.agree_options import MACHINE
+from schedlab.cli import agree_search
+from schedlab.cli.agree_options import DIRECTORY, MACHINE
 from schedlab.cli.compare import execute
 from schedlab.cli.compatibility import plain
 from schedlab.collect.manifest import Manifest
@@ -112,12 +113,15 @@ class _Worlds:
 def agree(options: argparse.Namespace) -> int:
     _consistent(options)
     machine = _machine(options)
+    if options.search:
+        return agree_search.search(options, machine)
+    directory = Path(options.output or DIRECTORY)
     target = Path(options.page) if options.page else None
     if target:
         markdown.put_into(target, page.MARK)
-    known = causes.read(Path(options.output) / causes.NAME)
+    known = causes.read(directory / causes.NAME)
     if options.short:
-        return _short(options, machine)
+        return _short(options, machine, directory / "short")
     own = Scope(
         ",".join(options.schedulers) or scope.SCHEDULERS,
         options.workloads,
@@ -129,7 +133,7 @@ def agree(options: argparse.Namespace) -> int:
     request(**asked, machine_names=str(machine.path))  # what is wrong with it is said before anything boots
     if reason := trial.why_not(options.on):
         raise PlaceError(reason)
-    worlds = _Worlds(machine, options.on, Path(options.output), options.jobs)
+    worlds = _Worlds(machine, options.on, directory, options.jobs)
     own_asked = asked | {"schedulers": worlds.for_the_simulator(str(asked["schedulers"]))}
     simulated, kernel = worlds.simulated(own_asked, "sim"), worlds.kernel(asked)
     made = entries.ledger(simulated.numbers, kernel.numbers, CONTROL_LABEL)
@@ -167,7 +171,7 @@ def agree(options: argparse.Namespace) -> int:
 
 def _consistent(options: argparse.Namespace) -> None:
     own = {
-        "SCHED": options.schedulers,
+        "SCHED": [] if options.search else options.schedulers,
         "-w": options.workloads,
         "--load": options.load,
         "-n": options.repetitions,
@@ -177,8 +181,13 @@ def _consistent(options: argparse.Namespace) -> None:
     given = [name for name, value in own.items() if value not in (None, [])]
     if options.short and given:
         raise InputError(f"--short: its cells are fixed: expected no {', '.join(given)}")
+    if options.search and (refused := [*given, *(["--short"] if options.short else [])]):
+        raise InputError(f"--search: its cells are drawn: expected no {', '.join(refused)}")
     if options.keep and not options.short:
         raise InputError("--keep: expected with --short, whose limits it writes")
+    bounds = {"--seed": options.seed, "--cases": options.cases, "--minutes": options.minutes}
+    if not options.search and (lost := [name for name, value in bounds.items() if value is not None]):
+        raise InputError(f"{', '.join(lost)}: expected with --search")
 
 
 def _machine(options: argparse.Namespace) -> Machine:
@@ -192,12 +201,12 @@ def _machine(options: argparse.Namespace) -> Machine:
     return machine
 
 
-def _short(options: argparse.Namespace, machine: Machine) -> int:
+def _short(options: argparse.Namespace, machine: Machine, directory: Path) -> int:
     file = Path(options.limits)
     held = {} if options.keep else limits.read(file)
     if reason := trial.why_not(options.on):
         raise PlaceError(reason)
-    worlds = _Worlds(machine, options.on, Path(options.output) / "short", options.jobs)
+    worlds = _Worlds(machine, options.on, directory, options.jobs)
     asked = scope.SHORT.asked()
     if options.keep:
         # The single runs are the first of these, so that only the three boot a guest.

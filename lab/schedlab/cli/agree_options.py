@@ -7,7 +7,8 @@ from schedlab.cli.commands import add
 
 _PLACES = ("vm", "host")
 MACHINE = "guest-exact-1"
-_DIRECTORY = "results/agreement"
+DIRECTORY = "results/agreement"
+LEDGER = f"{DIRECTORY}/ledger.csv"
 
 _EPILOG = """\
 The same cells run in the simulator, on the machine of -m, and on a real kernel: in a guest of
@@ -21,13 +22,21 @@ rows differ. The same command again resumes.
 
 --short runs a few fixed cells once and fails where a row's error is larger than its limit.
 
+--search draws small workloads and values of the schedulers' tunables, runs each once in both
+worlds, and keeps those whose numbers lie furthest apart, measured by what nine in ten rows of
+results/agreement/ledger.csv lie within. These are run with three seeds, where the ranges must
+lie apart, and shrunk for as long as the same number stays half as far off. DIR/cases has a
+workload file of each, which says what both worlds said and what shows it again, and
+DIR/search.json all of it. The same seed and --cases give the same cases.
+
 exit status: 0 ok, 1 a cell has failed or a row of --short is worse, 2 bad input, 3 the
 place is not available
 
 examples:
   schedlab agree --page docs/agreement.md
   schedlab agree bfs ./my/policy -w latt,pipe --load 4 -n 1 -o results/mine
-  schedlab agree --short"""
+  schedlab agree --short
+  schedlab agree --search bfs,cfs --seed 7 --minutes 20"""
 
 
 def add_all(commands: argparse._SubParsersAction) -> None:
@@ -49,6 +58,12 @@ def add_all(commands: argparse._SubParsersAction) -> None:
     what.add_argument("-n", "--repetitions", metavar="N", type=int, help="runs of each cell (default: 3)")
     what.add_argument("--short", action="store_true", help="a few fixed cells, held to their limits")
     what.add_argument("--keep", action="store_true", help="with --short: write the limits instead, from three runs")
+    attack = parser.add_argument_group("search for disagreement")
+    attack.add_argument("--search", action="store_true", help="random cases; SCHED without tunables, which are drawn")
+    attack.add_argument("--seed", metavar="S", type=int, help="of the draws (default: 1)")
+    attack.add_argument("--cases", metavar="N", type=int, help="draw so many (default: 96)")
+    attack.add_argument("--minutes", metavar="M", type=float, help="instead: draw for half of that time, then shrink")
+    attack.add_argument("--keep-cases", metavar="N", type=int, default=3, help="so many at most (default: 3)")
     where = parser.add_argument_group("where to run")
     where.add_argument("--on", choices=_PLACES, default="vm", metavar="PLACE", help="real kernel: vm (default), host")
     where.add_argument(
@@ -56,7 +71,9 @@ def add_all(commands: argparse._SubParsersAction) -> None:
     )
     where.add_argument("-j", "--jobs", metavar="N", type=int, help="simulated cells at once (default: one per CPU)")
     out = parser.add_argument_group("results")
-    out.add_argument("-o", "--output", metavar="DIR", default=_DIRECTORY, help=f"where they go (default: {_DIRECTORY})")
+    out.add_argument(
+        "-o", "--output", metavar="DIR", help=f"where they go (default: {DIRECTORY}; for --search its folder search)"
+    )
     out.add_argument("--page", metavar="FILE", help="put the tables into this page too, between its lines for them")
-    limits = f"{_DIRECTORY}/short.csv"
+    limits = f"{DIRECTORY}/short.csv"
     out.add_argument("--limits", metavar="FILE", default=limits, help=f"of --short (default: {limits})")

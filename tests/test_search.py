@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The search for disagreement with the real simulator in both places: one world has a wrong cost, and the search is to
+find it and to leave nothing of the cases but what shows it."""
+
+from pathlib import Path
+
+import pytest
+
+from schedlab.catalogue import machines
+from schedlab.ledger.entries import from_csv
+from schedlab.search import draw
+from schedlab.search.both_worlds import SimulatorAndKernel, World
+from schedlab.search.case import Kind
+from schedlab.search.disagreement import usual_pct
+from schedlab.search.hunt import Hunt
+
+ROOT = Path(__file__).resolve().parents[1]
+RIGHT = ROOT / "machines/guest-exact-1.toml"
+NAMES = ["bfs", "cfs", "vtime"]
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "target/release/schedlab-sim").exists(), reason="no simulator in target/release: make build"
+)
+
+
+def hunted(folder: Path, line: str, wrong: str, count: int) -> Hunt:
+    """With a machine in the kernel's place that has another line in its file."""
+    text = RIGHT.read_text()
+    assert text.count(line) == 1
+    other = folder / RIGHT.name
+    other.write_text(text.replace(line, wrong))
+    worlds = SimulatorAndKernel(
+        *(
+            World("sim", machines.read(file), folder / name, None, print)
+            for name, file in (("right", RIGHT), ("wrong", other))
+        )
+    )
+    hunt = Hunt(worlds, usual_pct(from_csv(ROOT / "results/agreement/ledger.csv")), 2, print)
+    hunt.draw(draw.cases(1, draw.tunables(NAMES)), count, lambda: True)
+    hunt.look_again()
+    hunt.shrink(lambda: True)
+    return hunt
+
+
+def test_worlds_that_are_the_same_disagree_in_nothing(tmp_path: Path) -> None:
+    hunt = hunted(tmp_path, "switch_ns = 1_171", "switch_ns = 1_171", 48)
+    assert hunt.findings == []
+
+
+def test_a_wrong_price_of_copying_is_found_in_a_few_tasks_that_copy(tmp_path: Path) -> None:
+    findings = hunted(tmp_path, "copy_kib_ns = 123 ", "copy_kib_ns = 12_300 ", 48).findings
+    assert findings
+    for finding in findings:
+        (group,) = finding.case.groups
+        assert group.kind in (Kind.PAIR, Kind.STREAM)
+        assert group.message_bytes > 16
+        assert finding.case.tasks == 2
+        assert finding.case.tunables == ()
+        assert finding.disagreement.gap_pct < 0
