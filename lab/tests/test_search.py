@@ -168,6 +168,13 @@ def test_of_a_case_only_what_matters_is_left() -> None:
     assert {repetitions for _, repetitions in worlds.ran} == {1, REPETITIONS}
 
 
+def test_the_errors_are_those_of_all_that_was_drawn_and_of_nothing_else() -> None:
+    made = hunted(Played(lambda case: case.scheduler == "bfs"))
+    own = [case.scheduler for case in drawn(5, 96)]
+    assert sorted(made.errors_pct[ELAPSED]) == [-50.0] * own.count("bfs") + [0.0] * own.count("default")
+    assert made.errors_pct[CPU] == [0.0] * 96
+
+
 def test_a_case_that_differs_in_one_seed_alone_is_none() -> None:
     worlds = Played(lambda case: False, in_one_seed=lambda case: case.scheduler == "default")
     assert hunted(worlds).findings == []
@@ -278,6 +285,7 @@ def test_the_command_keeps_what_it_found_and_resumes(
     assert case["tasks"] < case["drawn"]["tasks"]
     assert (checkout / "out" / case["file"]).is_file()
     assert case["file"] in said
+    assert said.startswith("elapsed time of 6 cases: median error ")
     assert said.splitlines()[-1] == "6 cases drawn, 0 of them too long, 1 kept; data: out/"
     assert main(COMMAND) == 0
     assert capsys.readouterr().out == said

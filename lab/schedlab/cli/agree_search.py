@@ -4,7 +4,7 @@
 import argparse
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,13 @@ from schedlab.catalogue.machines import Machine
 from schedlab.cli.agree_options import DIRECTORY, LEDGER
 from schedlab.cli.compatibility import plain
 from schedlab.errors import InputError, InterruptedRun, PlaceError
+from schedlab.format.numbers import number
 from schedlab.ledger import entries, scope
+from schedlab.ledger.tallies import quantile
 from schedlab.places import trial
 from schedlab.search import both_worlds, disagreement, draw, saved
 from schedlab.search.hunt import Hunt
+from schedlab.statistics.agreement import title
 
 _CASES = 96
 # Of the minutes that are given: the other half is for shrinking.
@@ -47,8 +50,9 @@ def search(options: argparse.Namespace, machine: Machine) -> int:
             f"interrupted: {hunt.drawn} cases drawn; what has run is in {directory}; the same command resumes"
         ) from error
     finally:
-        told: dict[str, Any] = {"drawn": hunt.drawn, "too_long": hunt.too_long, "usual": _plain(usual)}
+        told: dict[str, Any] = {"drawn": hunt.drawn, "too_long": hunt.too_long, "errors": list(_errors(hunt))}
         saved.write(directory, about | told, hunt.findings, where)
+    print("\n".join(map(_told, _errors(hunt))))
     for finding in hunt.findings:
         file = saved.path(directory, finding)
         print("\n".join([f"{file}:", *(f"  {plain(line)}" for line in saved.said(finding))]))
@@ -87,8 +91,27 @@ def _until(minutes: float | None, share: float) -> Callable[[], bool]:
     return lambda: time.monotonic() < end
 
 
-def _plain(usual: disagreement.Usual) -> list[dict[str, Any]]:
-    return [{"metric": name, "statistic": statistic, "pct": pct} for (name, statistic), pct in usual.items()]
+def _errors(hunt: Hunt) -> Iterator[dict[str, Any]]:
+    """Over all cases that were drawn, without sign; `usual_pct` is what nine in ten rows of the ledger lie within."""
+    for (name, statistic), usual_pct in hunt.usual.items():
+        if found := hunt.errors_pct.get((name, statistic)):
+            sizes = [abs(error) for error in found]
+            yield {
+                "metric": name,
+                "statistic": statistic,
+                "cases": len(found),
+                "median_pct": quantile(sizes, 0.5),
+                "p90_pct": quantile(sizes, 0.9),
+                "usual_pct": usual_pct,
+            }
+
+
+def _told(one: dict[str, Any]) -> str:
+    within = [number(one[key], 1) for key in ("median_pct", "p90_pct", "usual_pct")]
+    return (
+        f"{title((one['metric'], one['statistic']))} of {one['cases']} cases: median error {within[0]} %, "
+        f"nine in ten within {within[1]} % (ledger: {within[2]} %)"
+    )
 
 
 def _say(text: str) -> None:

@@ -12,7 +12,7 @@ from itertools import islice
 from schedlab.search import disagreement, shrink
 from schedlab.search.both_worlds import Worlds
 from schedlab.search.case import Case
-from schedlab.search.disagreement import Disagreement, Said, Usual, is_ok
+from schedlab.search.disagreement import STATUS, Disagreement, Said, Usual, is_ok
 from schedlab.statistics.agreement import Measure
 from schedlab.statistics.samples import MEAN
 
@@ -50,6 +50,7 @@ class Hunt:
     findings: list[Finding] = field(default_factory=list)  # what is kept so far, the worst first
     drawn: int = 0
     too_long: int = 0
+    errors_pct: dict[Measure, list[float]] = field(default_factory=dict)  # of every case that was drawn, by number
 
     def draw(self, cases: Iterator[Case], most: int | None, goes_on: Callable[[], bool]) -> None:
         """Draws so many cases, or as long as it goes on, and keeps the worst."""
@@ -59,11 +60,19 @@ class Hunt:
             self.drawn += at_once
             found, short = self._look(batch, 1)
             self.too_long += len(batch) - short
+            self._account(found)
             self.findings = _apart([*self.findings, *found])[: self.keep * _LOOKED_AT_AGAIN]
             most_times = self.findings[0].disagreement.times if self.findings else 0.0
             self.say(
                 f"{self.drawn} cases drawn, {self.too_long} too long; the worst is {most_times:.1f} times what is usual"
             )
+
+    def _account(self, found: Sequence[Finding]) -> None:
+        """A case that has run once has no ranges: the gap is the whole error."""
+        for one in found:
+            for measure, own in disagreement.all_of(one.simulator, one.kernel, self.usual).items():
+                if measure != STATUS:
+                    self.errors_pct.setdefault(measure, []).append(own.gap_pct)
 
     def look_again(self) -> None:
         """With more seeds: what is left are cases that say the same in each."""
