@@ -25,6 +25,10 @@ pub struct Cell {
     pub exact_costs: bool,
     pub load: i64,
     pub machine: String,
+    /// A real kernel runs what the simulator does: the tasks of a workload instead of the application they stand for,
+    /// and as much of their work at once as there are CPUs, although those of the exact tier take turns.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub modelled: bool,
     pub params: BTreeMap<String, String>,
     pub place: String,
     pub repetition: u64,
@@ -72,6 +76,7 @@ pub(crate) mod tests {
             exact_costs: false,
             load: 4,
             machine: "desktop-4".into(),
+            modelled: false,
             params: BTreeMap::from([("duration_s".into(), "20".into())]),
             place: "sim".into(),
             repetition: 0,

@@ -37,6 +37,7 @@ fn shard(dir: &Path, cells: u64) -> PathBuf {
                 exact_costs: false,
                 load: 1,
                 machine: "host".into(),
+                modelled: false,
                 params: std::collections::BTreeMap::new(),
                 place: "host".into(),
                 repetition: seed - 1,

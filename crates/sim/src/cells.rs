@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use cell::{Arm, Cell, Cost, Provenance, Record, Status, quoted};
 use kernel::{Execution, Options, Outcome, Program, Release, simulate};
 use machine::Machine;
@@ -100,6 +100,10 @@ pub fn run(
     cache: &mut Cache,
     mut options: Options,
 ) -> Result<(Record, Outcome)> {
+    ensure!(
+        !cell.modelled,
+        "modelled: the simulator runs nothing else; only a real kernel's cells say so"
+    );
     options.built_in = cell.built_in;
     let started = Instant::now();
     let mut machine = cache.machine(&sources.machine)?;

@@ -63,6 +63,7 @@ fn shard(dir: &Path, cells: &[(&str, i64, u64)]) -> PathBuf {
                 exact_costs: false,
                 load: *load,
                 machine: "desktop-4".into(),
+                modelled: false,
                 params: std::collections::BTreeMap::new(),
                 place: "sim".into(),
                 repetition: seed - 1,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Campaigns: from a request to the cells that answer it.
 
-Imports: catalogue.
+Imports: catalogue, vm.
 
 where          the places by name, and what has to be known of each beforehand
 request        what the user asked for, checked

@@ -81,7 +81,7 @@ def campaign(request: Request, engine: Path) -> Campaign:
     digest = cells.file_digest(engine)
     if PLACES[request.place].simulated:
         return Campaign(request, request.arms, _simulated(request, digest))
-    arms = with_control(request.arms)
+    arms = with_control(request.arms) if request.controlled else request.arms
     return Campaign(request, arms, _real(request, arms, digest))
 
 
@@ -126,7 +126,7 @@ def _simulated(request: Request, engine: str) -> list[Block]:
 def _real(request: Request, arms: list[Arm], engine: str) -> list[Block]:
     """One block a repetition: within it every workload and load meets each arm once, in an order of its own."""
     blocks = []
-    default = next(arm for arm in arms if arm.label == schedulers.DEFAULT)
+    default = Arm(schedulers.DEFAULT, schedulers.find(schedulers.DEFAULT))
     first = request.workloads[0]
     for repetition in range(request.repetitions):
         for machine in request.machines:
@@ -178,6 +178,8 @@ def _cell(
         data["built_in"] = True
     if request.exact_costs:
         data["exact_costs"] = True
+    if request.modelled:
+        data["modelled"] = True
     if request.api:
         data["api"] = request.api
     return PlannedCell(cells.cell_id(data), data, arm.label, role)

@@ -51,6 +51,8 @@ class Request:
     repetitions: int
     seed_base: int
     exact_costs: bool = False  # of the simulator: as the machine file has them, whatever their spread
+    modelled: bool = False  # a real kernel runs workloads as the simulator does: their tasks, never an application
+    controlled: bool = True  # on a real kernel its own scheduler runs too, twice: what differs there is noise
 
     @property
     def record_place(self) -> str:
@@ -78,6 +80,8 @@ def request(
     param: list[str] | None = None,
     built_in: bool = False,
     exact_costs: bool = False,
+    modelled: bool = False,
+    controlled: bool = True,
 ) -> Request:
     if not 1 <= repetitions <= MAX_REPETITIONS:
         raise InputError(f"-n {repetitions}: expected 1 to {MAX_REPETITIONS} repetitions")
@@ -112,6 +116,8 @@ def request(
         repetitions=repetitions,
         seed_base=seed_base,
         exact_costs=exact_costs,
+        modelled=modelled,
+        controlled=controlled,
     )
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Where a campaign can run: what has to be known of each place before its module of schedlab.places runs the cells."""
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,8 +23,18 @@ class Where:
 
 
 def _guest(name: str) -> Machine:
+    """By a number of CPUs, or by SOCKETSxCORESxTHREADS."""
+    if "x" in name:
+        from schedlab.vm import tiers
+
+        cpus = math.prod(tiers.topology(name, "-m"))
+        if cpus > MAX_VCPUS:
+            raise InputError(f"-m {name}: makes {cpus} CPUs; expected at most {MAX_VCPUS}")
+        return Machine(name, None, f"guest with {cpus} CPUs, {name}", cpus)
     if not name.isascii() or not name.isdigit() or not 1 <= int(name) <= MAX_VCPUS:
-        raise InputError(f"-m '{name}': in the virtual machine expected a number of CPUs, 1 to {MAX_VCPUS}")
+        raise InputError(
+            f"-m '{name}': in the virtual machine expected a number of CPUs, 1 to {MAX_VCPUS}, or such as 1x4x2"
+        )
     return Machine(str(int(name)), None, f"guest with {int(name)} CPUs", int(name))
 
 

@@ -2,6 +2,7 @@
 """What is said in words about a result, for the terminal and the page alike."""
 
 import math
+import re
 from dataclasses import dataclass
 
 from schedlab.format.numbers import interval, number, p_value, percent
@@ -36,6 +37,8 @@ WORDS = {
 def machine_name(name: str) -> str:
     if name == "host":
         return "this machine"
+    if re.fullmatch(r"\d+x\d+x\d+", name):
+        return f"a guest with CPUs {name}"
     return f"a guest with {name} CPU{'s' if name != '1' else ''}" if name.isdigit() else name
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from schedlab import atomic, checkout
 from schedlab.campaign.matrix import Campaign, PlannedCell
+from schedlab.catalogue.machines import Machine
 from schedlab.catalogue.schedulers import Scheduler
 from schedlab.collect import manifest, records
 from schedlab.collect.records import CorruptRecord
@@ -33,8 +34,8 @@ def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done
     status = 0
     for block, cells in real_kernel.unfinished(campaign, store, todo):
 
-        def boot(cells: list[PlannedCell], cpus: int = int(block.machine.name)) -> int:
-            return _boot(campaign, store, cells, cpus, objects, done, say)
+        def boot(cells: list[PlannedCell], machine: Machine = block.machine) -> int:
+            return _boot(campaign, store, cells, machine, objects, done, say)
 
         status = max(status, real_kernel.until_not_void(cells, store, boot, say))
     return status
@@ -44,13 +45,14 @@ def _boot(
     campaign: Campaign,
     store: Store,
     cells: list[PlannedCell],
-    cpus: int,
+    machine: Machine,
     objects: dict[str, Path],
     done: Done,
     say: Say,
 ) -> int:
     """Run cells in one guest; their records come back as lines of its output."""
     from schedlab import vm
+    from schedlab.vm import tiers
 
     waiting = {cell.id: cell for cell in cells}
     messages: list[str] = []
@@ -63,7 +65,7 @@ def _boot(
             done(record.id, record.status)
 
     workloads = [workload.path for workload in campaign.request.workloads]
-    memory_mib = applications.memory_mib(workloads)
+    memory_mib = None if campaign.request.modelled else applications.memory_mib(workloads)
     cell_limit_s = applications.CELL_LIMIT_S if memory_mib else _CELL_LIMIT_S
     with tempfile.TemporaryDirectory(prefix="schedlab-shards-") as folder:
         try:
@@ -71,7 +73,8 @@ def _boot(
                 ["/bin/sh", "/lab/guest.sh"],
                 _files(campaign, cells, objects, Path(folder)),
                 tier=campaign.request.tier,
-                cpus=cpus,
+                cpus=machine.cpus,
+                topology=tiers.topology(machine.name) if "x" in machine.name else None,
                 memory_mib=memory_mib or _MEMORY_MIB,
                 environment={"SCHEDLAB_CACHE": applications.CACHE},
                 on_disk=applications.wants_disk(workloads),
@@ -107,6 +110,8 @@ def _files(campaign: Campaign, cells: list[PlannedCell], objects: dict[str, Path
         path.write_text(json.dumps(shard, ensure_ascii=False), encoding="utf-8")
     inside["/lab/shards"] = folder
     paths = {workload.name: workload.path for workload in request.workloads}
+    if request.modelled:
+        return inside
     runs = ((paths[cell.data["workload"]], cell.data["load"], cell.data["params"]) for cell in cells)
     return {**applications.files(engine(), runs), **inside}
 

@@ -70,11 +70,11 @@ class Shape:
         return ["-m", f"{self.memory_mib}M", "-smp", smp]
 
 
-def topology(text: str) -> tuple[int, int, int]:
-    """`2x4x2`: sockets, cores in each, hardware threads in each core."""
+def topology(text: str, option: str = "--topology") -> tuple[int, int, int]:
+    """`2x4x2`: sockets, cores in each, hardware threads in each core. An error names the option."""
     found = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)x([1-9]\d*)", text)
     if not found:
-        raise InputError(f"--topology {text}: expected SOCKETSxCORESxTHREADS, such as 1x4x2")
+        raise InputError(f"{option} {text}: expected SOCKETSxCORESxTHREADS, such as 1x4x2")
     return int(found[1]), int(found[2]), int(found[3])
 
 

@@ -10,10 +10,13 @@ use super::clock::thread_cpu_ns;
 /// One cache line.
 pub type Line = [u64; 8];
 
-/// How many iterations of [`burn`] an idle core does in a millisecond.
+/// How fast work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Calibration {
+    /// Of [`burn`], by an idle core.
     pub iterations_per_ms: u64,
+    /// How many CPUs take turns at that speed, as those of an emulator that counts instructions do; else 1.
+    pub cpus_in_turn: u32,
 }
 
 impl Calibration {
@@ -32,6 +35,14 @@ impl Calibration {
         }
         Self {
             iterations_per_ms: (ITERATIONS * 1_000_000 / best_ns.max(1)).max(1),
+            cpus_in_turn: 1,
+        }
+    }
+
+    pub fn in_turn(self, cpus: u32) -> Self {
+        Self {
+            cpus_in_turn: cpus,
+            ..self
         }
     }
 
@@ -46,6 +57,27 @@ impl Calibration {
     pub fn iterations(self, ns: u64) -> u64 {
         let iterations = u128::from(ns) * u128::from(self.iterations_per_ms) / 1_000_000;
         u64::try_from(iterations).unwrap_or(u64::MAX)
+    }
+}
+
+/// As much work as an idle core does in `ns`.
+///
+/// Where CPUs take turns, the work ends by the thread's CPU time, which goes on in the others' turns: so they get
+/// as much done as CPUs with a speed of their own.
+pub fn work(ns: u64, calibration: Calibration, lines: &mut [Line], cursor: &mut usize) {
+    if calibration.cpus_in_turn == 1 {
+        return burn(calibration.iterations(ns), lines, cursor);
+    }
+    let least = calibration.iterations(1_000).max(1);
+    let end_ns = thread_cpu_ns().saturating_add(ns);
+    loop {
+        let left_ns = end_ns.saturating_sub(thread_cpu_ns());
+        if left_ns == 0 {
+            return;
+        }
+        // With every other CPU busy, this much takes what is left.
+        let part = calibration.iterations(left_ns / u64::from(calibration.cpus_in_turn));
+        burn(part.max(least), lines, cursor);
     }
 }
 
@@ -93,21 +125,49 @@ mod tests {
     }
 
     #[test]
+    fn in_turn_work_ends_by_cpu_time_however_slow_the_core_is() {
+        let honest = Calibration::measure().in_turn(2);
+        // Its iterations take three times as long as it believes.
+        let slow = Calibration {
+            iterations_per_ms: honest.iterations_per_ms / 3,
+            ..honest
+        };
+        let mut lines = vec![[0; 8]; 1];
+        for calibration in [honest, slow] {
+            let best_ns = (0..20)
+                .map(|_| {
+                    let begin = thread_cpu_ns();
+                    work(5_000_000, calibration, &mut lines, &mut 0);
+                    thread_cpu_ns() - begin
+                })
+                .min()
+                .unwrap();
+            assert!(
+                (5_000_000..5_200_000).contains(&best_ns),
+                "{best_ns} ns for 5 ms of work"
+            );
+        }
+    }
+
+    #[test]
     fn iterations_do_not_overflow() {
         let calibration = Calibration {
             iterations_per_ms: u64::MAX,
+            cpus_in_turn: 1,
         };
         assert_eq!(calibration.iterations(u64::MAX), u64::MAX);
         assert_eq!(
             Calibration {
-                iterations_per_ms: 50_000
+                iterations_per_ms: 50_000,
+                cpus_in_turn: 1,
             }
             .iterations(1_500),
             75
         );
         assert!(
             Calibration {
-                iterations_per_ms: 0
+                iterations_per_ms: 0,
+                cpus_in_turn: 1,
             }
             .check()
             .is_err()

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::calibrate::burn;
+use super::calibrate::work;
 use super::fault::{Fault, Kind};
 use super::task::Task;
 use super::{attributes, clock, futex, image, messages, spawn};
@@ -30,8 +30,8 @@ impl World for Task<'_, '_> {
     }
 
     fn run(&mut self, ns: u64) -> Call<Self> {
-        let iterations = self.context.options.calibration.iterations(ns);
-        burn(iterations, &mut self.lines, &mut self.cursor);
+        let calibration = self.context.options.calibration;
+        work(ns, calibration, &mut self.lines, &mut self.cursor);
         Ok(())
     }
 

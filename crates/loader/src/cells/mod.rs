@@ -46,7 +46,10 @@ pub fn run(shard_file: &Path, out: &Path, mut stream: Option<File>) -> Result<bo
         if signals::caught() {
             return Err(Interrupted(libc::SIGINT).into());
         }
-        let record = record(job, measure(job, calibration)?, &kernel);
+        // Several CPUs of the exact tier share the speed of one.
+        let in_turn = job.cell.modelled && job.cell.place == "vm-exact";
+        let speed = calibration.in_turn(if in_turn { kernel.cpus } else { 1 });
+        let record = record(job, measure(job, speed)?, &kernel);
         record.write(out)?;
         if let Some(stream) = &mut stream {
             send(stream, &record)?;

@@ -93,6 +93,7 @@ fn job(files: &Files, id: &str, cell: &Cell, cpus: u32) -> Result<Job> {
     .context("digests.scheduler")?;
     let plan = workload.plan(cell.load, &cell.params, cpus, cell.seed)?;
     let command = workload.command(cell.load, &cell.params, cpus, cell.seed)?;
+    let command = command.filter(|_| !cell.modelled);
     Ok(Job {
         id: id.to_owned(),
         cell: cell.clone(),
@@ -154,6 +155,9 @@ fn again(cell: &Cell, scheduler: &str, workload: &Path) -> String {
     for (name, value) in &cell.params {
         let _ = write!(line, " --param {}", quoted(&format!("{name}={value}")));
     }
+    if cell.modelled {
+        line.push_str(" --modelled");
+    }
     line
 }
 
@@ -175,6 +179,7 @@ mod tests {
             exact_costs: false,
             load: 1,
             machine: "host".into(),
+            modelled: false,
             params: BTreeMap::new(),
             place: "host".into(),
             repetition: 0,
@@ -297,6 +302,27 @@ mod tests {
             "schedlab-host exec 'my work/pipe.toml' --load 1 --seed 1 \
              --scheduler 'my policies/mine.bpf.o:a=x y+b=1' --param 'command=it'\\''s'"
         );
+    }
+
+    #[test]
+    fn a_modelled_cell_runs_the_tasks_of_an_application() {
+        let path = PathBuf::from("../../workloads/lrzip.toml");
+        let job = |modelled| {
+            let cell = Cell {
+                modelled,
+                workload: "lrzip".into(),
+                ..cell()
+            };
+            let files = Files {
+                workloads: BTreeMap::from([("lrzip".into(), path.clone())]),
+                ..Files::default()
+            };
+            let cells = vec![(cell.id(), cell)];
+            jobs(&Shard { files, cells }, Path::new("s.json"), 2).unwrap()
+        };
+        assert!(job(false)[0].command.is_some());
+        assert!(job(true)[0].command.is_none());
+        assert!(job(true)[0].again.ends_with(" --modelled"));
     }
 
     #[test]

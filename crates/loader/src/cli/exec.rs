@@ -123,6 +123,7 @@ pub fn exec_command() -> Command {
                 .value_name("NAME[:TUNABLE=VALUE[+…]]")
                 .help("Load this scheduler for the run, or start the program that does: ./scx_mine:options='-v'; `default` insists on the kernel's own [default: whatever runs]"),
         )
+        .arg(Arg::new("modelled").long("modelled").action(ArgAction::SetTrue).help("Run the tasks of a workload that has an application, as the simulator does"))
         .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the record as JSON"))
 }
 
@@ -191,6 +192,7 @@ fn job(matches: &ArgMatches, cpus: u32) -> Result<Job> {
     let under = cells::under(&arm.scheduler, &arm.tunables)?;
     let seed = *matches.get_one::<u64>("seed").expect("has a default");
     let plan = workload.plan(load, &params, cpus, seed)?;
+    let modelled = matches.get_flag("modelled");
     let command = workload.command(load, &params, cpus, seed)?;
     let cell = Cell {
         api: None,
@@ -199,6 +201,7 @@ fn job(matches: &ArgMatches, cpus: u32) -> Result<Job> {
         exact_costs: false,
         load,
         machine: "host".into(),
+        modelled,
         params,
         place: "host".into(),
         repetition: seed.saturating_sub(1),
@@ -214,7 +217,7 @@ fn job(matches: &ArgMatches, cpus: u32) -> Result<Job> {
         cell,
         under,
         plan,
-        command,
+        command: command.filter(|_| !modelled),
         again,
     })
 }

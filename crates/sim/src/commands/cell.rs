@@ -87,6 +87,7 @@ pub fn run(args: &CellArgs) -> Result<u8> {
             None => workload.least_load(machine.cpus() as u32)?,
         },
         machine: machine.name.clone(),
+        modelled: false,
         params: assignments("--param", &args.params)?,
         place: "sim".to_string(),
         repetition: args.seed.saturating_sub(1),
