@@ -55,7 +55,7 @@ _LATT = ["-w", "latt"]
         ),
         (
             ["bfs", *_LATT, "--on", "vm", "-m", "desktop-4"],
-            "-m 'desktop-4': in the virtual machine expected a number of CPUs, 1 to 64",
+            "-m 'desktop-4': in the virtual machine expected a number of CPUs, 1 to 64, or such as 1x4x2",
         ),
         (
             ["default:a=1", *_LATT, "--on", "vm"],

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from schedlab.campaign import arms
+from schedlab.campaign import arms, cells
+from schedlab.campaign.matrix import campaign
 from schedlab.catalogue import machines, workloads
 from schedlab.errors import InputError
-from schedlab.studies import calls, contradictions, experiments, published, score, study_file
+from schedlab.studies import calls, contradictions, experiments, in_guests, published, score, study_file
 from schedlab.studies.experiments import Measured
 from schedlab.studies.published import Claim
 from schedlab.studies.score import Reproduction
@@ -311,3 +312,69 @@ def test_calls_are_counted_and_bfs_against_cfs_apart(study: Study):
     # Always BFS: right where BFS is A and A was better, and where it is B and B was.
     assert calls.guessed(found) == calls.Calls(claims=5, called=5, right=5)
     assert calls.calls([]).share_called is None
+
+
+_IN_GUESTS = """
+params = { work_us = 7 }
+[experiment.machine.t5600]
+work_us = 8
+[experiment.vm]
+loads = [2]
+repetitions = 4
+params = { work_us = 9 }
+why = "w"
+"""
+
+
+def test_a_guest_runs_its_own_part_with_the_machines_shape(tmp_path: Path):
+    whole = written(tmp_path, WHOLE + _IN_GUESTS)
+    (part,) = experiments.parts(in_guests.cut(whole), tmp_path, "vm", None, None, None, None)
+    request = part.request
+    assert (request.loads, request.repetitions, request.tier) == ([2], 4, "exact")
+    assert request.params == {"counter": {"work_us": "9"}}
+    assert [(machine.name, machine.cpus) for machine in request.machines] == [("1x2x1", 2)]
+    assert request.modelled
+    assert not any(arm.built_in for arm in request.arms)
+    planned = campaign(request, Path(__file__))
+    assert {cell.data["modelled"] for cell in planned.cells} == {True}
+    # What repeats to the byte needs no second default as its control.
+    assert {cell.label for cell in planned.cells if cell.role == cells.MEASURED} == {
+        "bfs:rules=311",
+        "cfs:rules=2.6.31",
+    }
+    assert {cell.role for cell in planned.cells} == {cells.MEASURED, cells.WARM_UP, cells.FIRST, cells.LAST}
+    (whole_part,) = experiments.parts(whole, tmp_path, "sim", None, None, None, None)
+    assert (whole_part.request.loads, whole_part.request.params) == ([1, 3], {"counter": {"work_us": "8"}})
+    assert [(cut.what, cut.why) for cut in in_guests.cuts(whole, None)] == [
+        ("tier exact; t5600: 1x2x1; loads 2; work_us = 9; 4 repetitions", "w")
+    ]
+
+
+def test_what_guests_leave_out_is_named_with_its_reason(tmp_path: Path):
+    whole = written(tmp_path, WHOLE + '[experiment.vm]\nleave_out = "no disk"\n')
+    assert in_guests.cut(whole).experiments == []
+    assert [(cut.what, cut.why) for cut in in_guests.cuts(whole, None)] == [("nothing", "no disk")]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (('why = "w"', "loops = 1"), "experiment 1: vm: key 'why': expected a string"),
+        (("repetitions = 4", "repetition = 4"), "experiment 1: vm: unknown key 'repetition'"),
+        (("repetitions = 4", "repetitions = 0"), "experiment 1: vm: key 'repetitions': expected an integer above 0"),
+        (
+            ("repetitions = 4", 'tier = "fast"'),
+            "experiment 1: vm: key 'tier': expected one of exact, virtual, emulated",
+        ),
+        (
+            ("repetitions = 4", 'machines = ["t56"]'),
+            "experiment 1: vm: key 'machines': expected some of t5600, got 't56'",
+        ),
+        (("loads = [2]", 'leave_out = "no"'), "experiment 1: vm: unknown key"),
+    ],
+)
+def test_a_wrong_part_for_guests_is_one_line(tmp_path: Path, change: tuple[str, str], says: str):
+    assert change[0] in _IN_GUESTS
+    with pytest.raises(InputError) as error:
+        written(tmp_path, WHOLE + _IN_GUESTS.replace(*change))
+    assert says in str(error.value)

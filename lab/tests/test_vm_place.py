@@ -102,6 +102,13 @@ def test_the_guest_gets_what_the_shard_names(world: Guests, store: Store) -> Non
     assert boot["files"]["/lab/schedlab-host"] == place.engine()
 
 
+def test_a_guest_has_the_shape_that_was_asked_for(world: Guests, store: Store) -> None:
+    asked = request("bfs", workload_names="latt", place="vm", machine_names="1x2x2", repetitions=1, modelled=True)
+    go(campaign(asked, place.engine()), store)
+    (boot,) = world.boots
+    assert (boot["cpus"], boot["topology"]) == (4, (1, 2, 2))
+
+
 def test_nothing_boots_where_the_runner_is_older_than_the_scheduler(
     world: Guests, store: Store, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

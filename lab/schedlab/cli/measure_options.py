@@ -154,7 +154,11 @@ sign however small ours is. 'ratio error' is the median of |our A/B over the pub
 less 1|.
 
 Parameters of a study's workloads are calibrated on its baseline scheduler alone; the file
-in studies/ says on which cells. --calibrate finds them again and changes no file."""
+in studies/ says on which cells. --calibrate finds them again and changes no file. What was
+chosen after results were known is listed there as [[hindsight]].
+
+--on vm runs what [experiment.vm] of a study says, on guests shaped like the study's machines.
+Results that lie beside these in results/studies are shown beside them."""
 
 
 def _study(commands: argparse._SubParsersAction) -> None:
@@ -163,6 +167,11 @@ def _study(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("-n", "--repetitions", metavar="N", type=int, help="runs of each cell (default: the file's)")
     parser.add_argument("--no-run", action="store_true", help="score the records that are there")
     parser.add_argument("--calibrate", action="store_true", help="print the parameters that the baseline asks for")
+    parser.add_argument(
+        "--without-hindsight",
+        action="store_true",
+        help="with the other values of all that was chosen after results were known",
+    )
     where = parser.add_argument_group("where to run")
     where.add_argument("--on", choices=[*PLACES], default="sim", metavar="PLACE", help=_ON)
     where.add_argument("-m", "--machines", metavar="CPUS", help="CPUs of the guest, instead of the study's machines")
@@ -170,7 +179,8 @@ def _study(commands: argparse._SubParsersAction) -> None:
     add_api(where)
     where.add_argument("-j", "--jobs", metavar="N", type=int, help="simulated cells at once (default: one per CPU)")
     out = parser.add_argument_group("results")
-    out.add_argument("-o", "--output", metavar="DIR", help="where they go (default: results/studies/PLACE)")
+    where_to = "where they go (default: results/studies/PLACE or sim-without-hindsight)"
+    out.add_argument("-o", "--output", metavar="DIR", help=where_to)
     out.add_argument("--json", action="store_true", help="print scores and claims as JSON and nothing else")
     out.add_argument("--no-report", action="store_true", help="do not write report.html")
 

@@ -16,8 +16,20 @@ from rich.console import Console
 from schedlab import atomic
 from schedlab.cli.compare import execute
 from schedlab.errors import CHECK_FAILED, InputError
-from schedlab.studies import calls, contradictions, experiments, published, score, study_file
+from schedlab.studies import (
+    beside,
+    calls,
+    contradictions,
+    experiments,
+    hindsight,
+    in_guests,
+    published,
+    score,
+    study_file,
+)
+from schedlab.studies.beside import Beside
 from schedlab.studies.experiments import collect
+from schedlab.studies.in_guests import Cut
 from schedlab.studies.score import Reproduction
 from schedlab.studies.study_file import Study
 from schedlab.terminal import scores as terminal
@@ -34,13 +46,17 @@ def study(options: argparse.Namespace) -> int:
         raise InputError("there is no file in studies/")
     if options.calibrate:
         return _calibrate(chosen)
+    if options.without_hindsight and options.on != "sim":
+        raise InputError(f"--without-hindsight with --on {options.on}: only the simulator takes a machine's parameters")
     status = 0
     reproductions: dict[str, list[Reproduction]] = {}
     reasons: dict[str, str] = {}
     pages = []
-    root = Path(options.output or f"results/studies/{options.on}")
-    for one in chosen:
-        base = root / one.name
+    root = _root(options)
+    others = beside.beside(root, [one.name for one in chosen])
+    for whole in chosen:
+        base = root / whole.name
+        one = _asked(whole, base, options)
         if not options.no_run:
             status = max(status, _run(one, base, options))
         found = collect(one, base, options.on)
@@ -48,16 +64,38 @@ def study(options: argparse.Namespace) -> int:
         reasons |= contradictions.contradicted(one, reproductions[one.name], found)
         _write(base, reproductions[one.name], reasons)
         if not options.no_report:
-            pages.append(_report(one, reproductions[one.name], reasons, base))
-    _show(reproductions, reasons, options)
+            cuts = in_guests.cuts(whole, options.tier) if options.on == "vm" else None
+            pages.append(_report(one, reproductions[one.name], reasons, base, others, cuts))
+    _show(reproductions, reasons, others, options)
     _say_where(pages, root, options)
     return status
 
 
-def _report(one: Study, reproductions: list[Reproduction], reasons: dict[str, str], base: Path) -> "page.Found":
+def _root(options: argparse.Namespace) -> Path:
+    if options.output:
+        return Path(options.output)
+    suffix = f"-{beside.WITHOUT_HINDSIGHT}" if options.without_hindsight else ""
+    return Path("results/studies") / f"{options.on}{suffix}"
+
+
+def _asked(whole: Study, base: Path, options: argparse.Namespace) -> Study:
+    """The study as it is to be run there."""
+    if options.on == "vm":
+        return in_guests.cut(whole)
+    return hindsight.without(whole, base / "machines") if options.without_hindsight else whole
+
+
+def _report(
+    one: Study,
+    reproductions: list[Reproduction],
+    reasons: dict[str, str],
+    base: Path,
+    others: list[Beside],
+    cuts: list[Cut] | None,
+) -> "page.Found":
     from schedlab.report import study_page as page
 
-    found = page.found(one, reproductions, [_row(v, reasons) for v in reproductions], base)
+    found = page.found(one, reproductions, [_row(v, reasons) for v in reproductions], base, others, cuts)
     page.write([found], base / "report.html", shlex.join(["schedlab", *sys.argv[1:]]))
     return found
 
@@ -89,29 +127,36 @@ def _run(one: Study, base: Path, options: argparse.Namespace) -> int:
     return status
 
 
-def _show(reproductions: dict[str, list[Reproduction]], reasons: dict[str, str], options: argparse.Namespace) -> None:
+def _show(
+    reproductions: dict[str, list[Reproduction]],
+    reasons: dict[str, str],
+    others: list[Beside],
+    options: argparse.Namespace,
+) -> None:
     everything = [v for found in reproductions.values() for v in found]
     rows = [*reproductions.items(), *([("all", everything)] if len(reproductions) > 1 else [])]
     if options.json:
-        print(json.dumps(_as_json(reproductions, reasons, rows), ensure_ascii=False, indent=1))
+        print(json.dumps(_as_json(reproductions, reasons, rows, others), ensure_ascii=False, indent=1))
         return
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 180)
     # Where there are several studies, their claims are in the report alone.
     if len(reproductions) == 1:
         for name, found in reproductions.items():
-            terminal.claims(name, found, console)
+            terminal.claims(name, found, others, console)
             console.print()
-    terminal.scores(rows, console)
+    terminal.scores(rows, others, console)
 
 
 def _as_json(
     reproductions: dict[str, list[Reproduction]],
     reasons: dict[str, str],
     rows: list[tuple[str, list[Reproduction]]],
+    others: list[Beside],
 ) -> dict[str, Any]:
     return {
         "scores": {name: asdict(score.score(found)) for name, found in rows},
         "calls": {name: _calls(found) for name, found in rows},
+        "beside": {other.title: {name: asdict(other.calls(found)) for name, found in rows} for other in others},
         "claims": {name: [_row(v, reasons) for v in found] for name, found in reproductions.items()},
     }
 
@@ -166,7 +211,7 @@ def _write(base: Path, reproductions: list[Reproduction], reasons: dict[str, str
     writer.writeheader()
     writer.writerows(found)
     base.mkdir(parents=True, exist_ok=True)
-    atomic.write(base / "claims.csv", text.getvalue())
+    atomic.write(base / beside.CLAIMS, text.getvalue())
 
 
 def _calibrate(chosen: list[Study]) -> int:

@@ -7,6 +7,7 @@ from schedlab.format.numbers import number, percent, scale
 from schedlab.report import palette
 from schedlab.report.figure import figure
 from schedlab.report.html import Markup, element, join, table
+from schedlab.studies.beside import TITLES, Beside, whose
 from schedlab.studies.calls import (
     AGREES,
     CONTRADICTED,
@@ -26,7 +27,7 @@ _STYLE = {AGREES: "better", CONTRADICTED: "worse", NO_CALL: None, UNMEASURED: No
 _EDGE_PCT = 60.0
 
 
-def scores(found: Iterable[tuple[str, list[Reproduction]]], linked: bool) -> Markup:
+def scores(found: Iterable[tuple[str, list[Reproduction]]], others: list[Beside], linked: bool) -> Markup:
     rows: list[list[object]] = []
     for name, reproductions in found:
         everything, ours = calls(reproductions), calls(of_bfs_and_cfs(reproductions))
@@ -38,12 +39,16 @@ def scores(found: Iterable[tuple[str, list[Reproduction]]], linked: bool) -> Mar
                 *_called(everything),
                 *_called(ours),
                 share(guessed(reproductions).share_right),
+                *[cell for other in others for cell in _called(other.calls(reproductions))],
                 share(every_sign.agreement),
                 "–" if every_sign.ratio_error is None else f"{every_sign.ratio_error * 100:.1f} %",
             ]
         )
     header: list[object] = ["study", "claims", "called", "right of these", "BFS against CFS: called", "right of these"]
-    header += ["right if BFS always won", "every sign", "ratio error"]
+    header += ["right if BFS always won"]
+    for other in others:
+        header += [f"{other.title}: called", "right of these"]
+    header += ["every sign", "ratio error"]
     return table(header, rows, class_="scores stacked")
 
 
@@ -55,18 +60,18 @@ def share(value: float | None) -> str:
     return "–" if value is None else f"{value * 100:.0f} %"
 
 
-def claims_table(reproductions: Iterable[Reproduction], reasons: Mapping[str, str]) -> Markup:
+def claims_table(reproductions: Iterable[Reproduction], reasons: Mapping[str, str], others: list[Beside]) -> Markup:
     """In the order of the published file; a contradicted claim is never left out, and says why."""
-    header = ["claim", "of", "A against B", "published", "ours", ""]
+    header = ["claim", "of", "A against B", "published", "ours", "", *[other.title for other in others]]
     head = element("thead", element("tr", *[element("th", text, scope="col") for text in header]))
     body = element(
-        "tbody", *[_row(reproduction, reasons.get(reproduction.claim.id, "")) for reproduction in reproductions]
+        "tbody", *[_row(reproduction, reasons.get(reproduction.claim.id, ""), others) for reproduction in reproductions]
     )
     note = element("caption", "by how much A is better than B; negative: worse; below, the values themselves")
     return element("div", element("table", note, head, body, class_="claims stacked"), class_="scroll")
 
 
-def _row(reproduction: Reproduction, reason: str) -> Markup:
+def _row(reproduction: Reproduction, reason: str, others: list[Beside]) -> Markup:
     claim = reproduction.claim
     said = outcome(reproduction)
     published = percent(claim.pct_a_over_b) if claim.pct_a_over_b is not None else _winner(claim.sign)
@@ -80,9 +85,18 @@ def _row(reproduction: Reproduction, reason: str) -> Markup:
         _side("published", published, _values(claim.value_a, claim.value_b, claim.unit)),
         _side("ours", ours, _ours(reproduction), _reason(reason)),
         element("td", element("b", said), Markup("<br>"), element("small", _weight(claim)), class_=_STYLE[said]),
+        *[_elsewhere(reproduction, other) for other in others],
         id=claim.id,
         data_verdict=said,
     )
+
+
+def _elsewhere(reproduction: Reproduction, other: Beside) -> Markup:
+    """What it came to there; beside a contradiction of the simulator's, whose the kernel says it is."""
+    said = other.of(reproduction)
+    owner = whose(reproduction, said) if other.title == TITLES["vm"] else ""
+    more = (Markup("<br>"), element("small", f"so it is {owner}")) if owner else ()
+    return element("td", said, *more, class_=_STYLE[said], data_head=other.title)
 
 
 def _side(head: str, change: object, values: str, *more: object) -> Markup:

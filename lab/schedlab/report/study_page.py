@@ -19,7 +19,9 @@ from schedlab.statistics.rows import Row
 from schedlab.statistics.samples import MEAN
 from schedlab.statistics.summary import Summary, summarise
 from schedlab.studies import experiments
+from schedlab.studies.beside import Beside
 from schedlab.studies.calls import AGREES, CONTRADICTED, NO_CALL, UNMEASURED, calls, of_bfs_and_cfs, outcome
+from schedlab.studies.in_guests import Cut
 from schedlab.studies.score import Reproduction, cells, score
 from schedlab.studies.study_file import Experiment, Study
 
@@ -35,10 +37,19 @@ class Found:
     reproductions: list[Reproduction]
     rows: list[dict[str, Any]]  # the same as plain data
     parts: list[tuple[Experiment, str, Summary]]  # experiment, machine
+    others: list[Beside]  # the same claims elsewhere
+    cuts: list[Cut] | None  # of a guest's results
 
 
-def found(study: Study, reproductions: list[Reproduction], rows: list[dict[str, Any]], base: Path) -> Found:
-    return Found(study, reproductions, rows, list(_parts(study, base)))
+def found(
+    study: Study,
+    reproductions: list[Reproduction],
+    rows: list[dict[str, Any]],
+    base: Path,
+    others: list[Beside],
+    cuts: list[Cut] | None,
+) -> Found:
+    return Found(study, reproductions, rows, list(_parts(study, base)), others, cuts)
 
 
 def _parts(study: Study, base: Path) -> Iterator[tuple[Experiment, str, Summary]]:
@@ -83,7 +94,7 @@ def render(everything: list[Found], command: str, whole: bool) -> str:
     body = [
         element("h1", f"{len(everything)} studies, run again" if several else everything[0].study.title),
         _lead(reproductions),
-        claims.scores(scores, several),
+        claims.scores(scores, everything[0].others, several),
         _how(),
         element("div", claims.picture(reproductions), class_="charts"),
         *[_section(one, several, whole) for one in everything],
@@ -130,15 +141,38 @@ def _section(one: Found, several: bool, whole: bool) -> Markup:
         element("h2", study.title if several else "Claims"),
         element("p", study.source, class_="lead"),
         element("p", f"Calibrated on {study.calibrated}. What other schedulers do is a prediction.", class_="note"),
+        _hindsight(study),
+        _cuts(one),
         _claims(one, several),
         *[_experiment(experiment, one, several, whole) for experiment in study.experiments],
         id=study.name,
     )
 
 
+def _hindsight(study: Study) -> Markup:
+    if not study.hindsight:
+        return Markup("")
+    header: list[object] = ["of", "value", "chosen", "otherwise", "why"]
+    rows: list[list[object]] = [
+        [c.owner, c.key, str(c.chosen), "its default" if c.otherwise is None else str(c.otherwise), c.why]
+        for c in study.hindsight
+    ]
+    summary = f"{len(rows)} values were chosen after results were known (--without-hindsight)"
+    return element("details", element("summary", summary), table(header, rows))
+
+
+def _cuts(one: Found) -> Markup:
+    """What guests run less of than the simulator, where these results are theirs."""
+    if one.cuts is None:
+        return Markup("")
+    header: list[object] = ["experiment", "in guests", "why"]
+    rows: list[list[object]] = [[cut.experiment, cut.what, cut.why] for cut in one.cuts]
+    return element("details", element("summary", "What guests run of it"), table(header, rows), open=True)
+
+
 def _claims(one: Found, several: bool) -> Markup:
     reproductions = one.reproductions
-    shown = claims.claims_table(reproductions, {row["id"]: row["why"] for row in one.rows})
+    shown = claims.claims_table(reproductions, {row["id"]: row["why"] for row in one.rows}, one.others)
     if not several:
         return shown
     words = [outcome(v) for v in reproductions]

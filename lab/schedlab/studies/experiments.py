@@ -16,6 +16,7 @@ from schedlab.campaign.where import PLACES
 from schedlab.collect import manifest
 from schedlab.collect.store import Store
 from schedlab.export import results
+from schedlab.studies import in_guests
 from schedlab.studies.study_file import Experiment, Study
 
 # experiment, machine, scheduler (theirs), load, metric (ours)
@@ -78,6 +79,13 @@ def built_in(experiment: Experiment, place: str) -> bool:
     return experiment.built_in and PLACES[place].simulated
 
 
+def _machine(experiment: Experiment, machine: str, place: str, cpus: str | None) -> str | None:
+    """What stands for a study's machine there, as -m names it; None for the place's own."""
+    if PLACES[place].simulated:
+        return str(experiment.machine_files.get(machine, machine))
+    return cpus or (in_guests.shape(machine) if place == "vm" else None)
+
+
 @dataclass(frozen=True)
 class Part:
     """What is asked of a place for one experiment on one machine."""
@@ -93,7 +101,7 @@ def parts(
 ) -> Iterator[Part]:
     """`cpus` and `tier` are the guest's, `api` the simulator's.
 
-    A real kernel runs on the machine at hand, whatever machine the study used.
+    The host is the machine at hand, whatever machine the study used.
     """
     for experiment in study.experiments:
         for machine in experiment.machines:
@@ -105,12 +113,14 @@ def parts(
                     ",".join(experiment.schedulers.values()),
                     workload_names=experiment.workload,
                     load=",".join(map(str, experiment.loads_on(machine))),
-                    machine_names=machine if PLACES[place].simulated else cpus,
+                    machine_names=_machine(experiment, machine, place, cpus),
                     place=place,
-                    tier=tier,
+                    tier=tier or (experiment.guest.tier if place == "vm" else None),
                     repetitions=n or experiment.repetitions,
                     param=[f"{key}={value}" for key, value in params.items()],
                     built_in=built_in(experiment, place),
+                    modelled=place == "vm",
+                    controlled=place != "vm",
                     api=api,
                 ),
                 directory(base, experiment, machine),

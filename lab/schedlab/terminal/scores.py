@@ -7,18 +7,21 @@ from rich.console import Console
 from rich.table import Table
 
 from schedlab.studies import calls
+from schedlab.studies.beside import Beside
 from schedlab.studies.score import Reproduction, score
 
 _STYLES = {calls.AGREES: "green", calls.CONTRADICTED: "red", calls.NO_CALL: "dim", calls.UNMEASURED: "dim"}
 
 
-def claims(title: str, reproductions: Iterable[Reproduction], console: Console) -> None:
+def claims(title: str, reproductions: Iterable[Reproduction], others: list[Beside], console: Console) -> None:
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for heading in ("claim", "machine", "workload", "level", "metric", "A", "B"):
         table.add_column(heading, overflow="fold")
     for heading in ("published", "ours"):
         table.add_column(heading, justify="right")
     table.add_column("")
+    for other in others:
+        table.add_column(other.title)
     for reproduction in reproductions:
         claim = reproduction.claim
         if claim.points == 0:
@@ -28,17 +31,21 @@ def claims(title: str, reproductions: Iterable[Reproduction], console: Console) 
         ours = percent(reproduction.pct) if reproduction.pct is not None else "–"
         texts = (claim.id, claim.machine, claim.workload, level, claim.metric, claim.a, claim.b)
         said = calls.outcome(reproduction)
-        table.add_row(*texts, published, ours, f"[{_STYLES[said]}]{said}[/]")
+        elsewhere = [other.of(reproduction) for other in others]
+        table.add_row(*texts, published, ours, *[f"[{_STYLES[word]}]{word}[/]" for word in (said, *elsewhere)])
     console.print(table)
     console.print("percentages: by how much A is better than B (negative: worse)", style="dim", highlight=False)
 
 
-def scores(rows: Iterable[tuple[str, list[Reproduction]]], console: Console) -> None:
-    """For each study what was called and is right, then the score that takes every sign."""
+def scores(rows: Iterable[tuple[str, list[Reproduction]]], others: list[Beside], console: Console) -> None:
+    """For each study what was called and is right, here and elsewhere, then the score that takes every sign."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("study")
     for heading in ("claims", "called", "right", "BFS:CFS called", "right", "'BFS wins' right"):
         table.add_column(heading, justify="right")
+    for other in others:
+        table.add_column(f"{other.title}: called", justify="right")
+        table.add_column("right", justify="right")
     for heading in ("agreement", "strong and medium", "ratio error", "not measured"):
         table.add_column(heading, justify="right")
     for name, reproductions in rows:
@@ -51,6 +58,7 @@ def scores(rows: Iterable[tuple[str, list[Reproduction]]], console: Console) -> 
             *_called(everything),
             *_called(ours),
             _share(calls.guessed(reproductions).share_right),
+            *[cell for other in others for cell in _called(other.calls(reproductions))],
             "–" if found.agreement is None else f"{found.agreement:.0%}",
             f"{right} of {of}" if of else "–",
             "–" if found.ratio_error is None else f"{found.ratio_error:.1%}",
