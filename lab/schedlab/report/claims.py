@@ -95,7 +95,7 @@ def _elsewhere(reproduction: Reproduction, other: Beside) -> Markup:
     """What it came to there; beside a contradiction of the simulator's, whose the kernel says it is."""
     said = other.of(reproduction)
     owner = whose(reproduction, said) if other.title == TITLES["vm"] else ""
-    more = (Markup("<br>"), element("small", f"so it is {owner}")) if owner else ()
+    more = (Markup("<br>"), element("small", f"contradiction: {owner}")) if owner else ()
     return element("td", said, *more, class_=_STYLE[said], data_head=other.title)
 
 
