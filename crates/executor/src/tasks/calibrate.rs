@@ -39,6 +39,7 @@ impl Calibration {
         }
     }
 
+    #[must_use]
     pub fn in_turn(self, cpus: u32) -> Self {
         Self {
             cpus_in_turn: cpus,
