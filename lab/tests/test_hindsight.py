@@ -48,7 +48,7 @@ _STUDY = WHOLE + "params = { work_us = 7 }\n" + _CHOICES
 def test_each_choice_takes_its_other_value_and_nothing_else_changes(tmp_path: Path):
     study = written(tmp_path, _STUDY)
     other = hindsight.without(study, tmp_path / "machines")
-    (part,) = experiments.parts(other, tmp_path, "sim", None, None, None, 1)
+    (part,) = experiments.parts(other, tmp_path, "sim", None, None, 1)
     assert part.request.params == {"counter": {"work_us": "9"}}
     assert [arm.label for arm in part.request.arms] == ["bfs:rules=424", "cfs:rules=2.6.31"]
     (machine,) = part.request.machines
@@ -58,7 +58,7 @@ def test_each_choice_takes_its_other_value_and_nothing_else_changes(tmp_path: Pa
     del expected["costs"]["lock_waiter_ns"]
     assert tomllib.loads(machine.path.read_text()) == expected
     # What was asked for before is asked for still.
-    (whole,) = experiments.parts(study, tmp_path, "sim", None, None, None, 1)
+    (whole,) = experiments.parts(study, tmp_path, "sim", None, None, 1)
     assert whole.request.params == {"counter": {"work_us": "7"}}
     assert whole.request.machines[0].path == machines.path("t5600")
 
@@ -121,16 +121,17 @@ def test_what_lies_beside_is_counted_like_ours(tmp_path: Path):
     there = tmp_path / "vm" / "some"
     there.mkdir(parents=True)
     words = ["agrees", "contradicted", "no call"]
-    rows = [f"{claim.id},{word}" for claim, word in zip(claims, words, strict=False)]
-    (there / "claims.csv").write_text("\n".join(["id,outcome", *rows]) + "\n")
+    rows = [f"{claim.id},{word},emulated" for claim, word in zip(claims, words, strict=False)]
+    (there / "claims.csv").write_text("\n".join(["id,outcome,tier", *rows]) + "\n")
     (found,) = beside.beside(tmp_path / "sim", ["some"])
     assert found.title == "the kernel"
+    assert found.tiers[claims[0].id] == "emulated"
     assert [found.of(one) for one in reproductions] == [*words, "not measured"]
     calls = found.calls(reproductions)
     assert (calls.claims, calls.called, calls.right) == (4, 2, 1)
     # Not beside itself.
     assert beside.beside(tmp_path / "vm", ["some"]) == []
-    (there / "claims.csv").write_text("id,outcome\nx,perhaps\n")
+    (there / "claims.csv").write_text("id,outcome,tier\nx,perhaps,\n")
     with pytest.raises(InputError, match=r"claims\.csv: column 'outcome' of claim 'x'"):
         beside.beside(tmp_path / "sim", ["some"])
 
@@ -158,6 +159,11 @@ def test_the_score_without_hindsight_stands_beside_the_score(
     page = (checkout / "results" / "studies" / "sim" / "some" / "report.html").read_text()
     assert "4 values were chosen after results were known" in page
     assert "without hindsight: called" in page
+    tier = lab("study", "some", "--tier", "exact")
+    assert (tier.returncode, tier.stderr) == (
+        2,
+        "schedlab: --tier exact: only the virtual machine has tiers (--on vm)\n",
+    )
     elsewhere = lab("study", "some", "--without-hindsight", "--on", "vm")
     assert elsewhere.returncode == 2
     assert "--without-hindsight with --on vm: only the simulator takes a machine's parameters" in elsewhere.stderr

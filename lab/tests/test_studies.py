@@ -115,7 +115,7 @@ def test_loads_count_in_cpus(study: Study):
 
 def test_a_study_is_asked_for_under_one_release(study: Study, tmp_path: Path):
     def asked(place: str, api: str | None) -> set[str | None]:
-        parts = experiments.parts(study, tmp_path, place, None, None, api, 1)
+        parts = experiments.parts(study, tmp_path, place, None, api, 1)
         return {part.request.api for part in parts}
 
     assert asked("sim", "6.12") == {"6.12"}
@@ -328,7 +328,7 @@ why = "w"
 
 def test_a_guest_runs_its_own_part_with_the_machines_shape(tmp_path: Path):
     whole = written(tmp_path, WHOLE + _IN_GUESTS)
-    (part,) = experiments.parts(in_guests.cut(whole), tmp_path, "vm", None, None, None, None)
+    (part,) = experiments.parts(in_guests.cut(whole, None), tmp_path, "vm", None, None, None)
     request = part.request
     assert (request.loads, request.repetitions, request.tier) == ([2], 4, "exact")
     assert request.params == {"counter": {"work_us": "9"}}
@@ -343,7 +343,7 @@ def test_a_guest_runs_its_own_part_with_the_machines_shape(tmp_path: Path):
         "cfs:rules=2.6.31",
     }
     assert {cell.role for cell in planned.cells} == {cells.MEASURED, cells.WARM_UP, cells.FIRST, cells.LAST}
-    (whole_part,) = experiments.parts(whole, tmp_path, "sim", None, None, None, None)
+    (whole_part,) = experiments.parts(whole, tmp_path, "sim", None, None, None)
     assert (whole_part.request.loads, whole_part.request.params) == ([1, 3], {"counter": {"work_us": "8"}})
     assert [(cut.what, cut.why) for cut in in_guests.cuts(whole, None)] == [
         ("tier exact; t5600: 1x2x1; loads 2; work_us = 9; 4 repetitions", "w")
@@ -352,7 +352,7 @@ def test_a_guest_runs_its_own_part_with_the_machines_shape(tmp_path: Path):
 
 def test_what_guests_leave_out_is_named_with_its_reason(tmp_path: Path):
     whole = written(tmp_path, WHOLE + '[experiment.vm]\nleave_out = "no disk"\n')
-    assert in_guests.cut(whole).experiments == []
+    assert in_guests.cut(whole, None).experiments == []
     assert [(cut.what, cut.why) for cut in in_guests.cuts(whole, None)] == [("nothing", "no disk")]
 
 

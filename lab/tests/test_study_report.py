@@ -140,12 +140,12 @@ def test_the_kernels_outcome_says_whose_a_contradiction_is(
     """Where results of a guest lie beside those of the simulator."""
     for said, whose in [("agrees", "the model&#x27;s"), ("contradicted", "the scheduler&#x27;s"), ("no call", "open")]:
         (checkout / "vm" / "some").mkdir(parents=True, exist_ok=True)
-        (checkout / "vm" / "some" / "claims.csv").write_text(f"id,outcome\nc002-999,{said}\n")
+        (checkout / "vm" / "some" / "claims.csv").write_text(f"id,outcome,tier\nc002-999,{said},exact\n")
         result = lab("study", "some", "-o", "sim", "--json")
         assert result.returncode == 0, result.stderr
         expected = {"claims": 2, "called": int(said != "no call"), "right": int(said == "agrees")}
         assert json.loads(result.stdout)["beside"] == {"the kernel": {"some": expected}}
         text = (checkout / "sim" / "some" / "report.html").read_text()
         row = text[text.index('<tr id="c002-999"') :].partition("</tr>")[0]
-        assert f'data-head="the kernel">{said}<br><small>contradiction: {whose}</small>' in row
+        assert f'data-head="the kernel">{said}<br><small>tier exact; contradiction: {whose}</small>' in row
         assert text.count("contradiction: ") == 1

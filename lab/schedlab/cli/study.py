@@ -48,6 +48,8 @@ def study(options: argparse.Namespace) -> int:
         return _calibrate(chosen)
     if options.without_hindsight and options.on != "sim":
         raise InputError(f"--without-hindsight with --on {options.on}: only the simulator takes a machine's parameters")
+    if options.tier and options.on != "vm":
+        raise InputError(f"--tier {options.tier}: only the virtual machine has tiers (--on vm)")
     status = 0
     reproductions: dict[str, list[Reproduction]] = {}
     reasons: dict[str, str] = {}
@@ -81,7 +83,7 @@ def _root(options: argparse.Namespace) -> Path:
 def _asked(whole: Study, base: Path, options: argparse.Namespace) -> Study:
     """The study as it is to be run there."""
     if options.on == "vm":
-        return in_guests.cut(whole)
+        return in_guests.cut(whole, options.tier)
     return hindsight.without(whole, base / "machines") if options.without_hindsight else whole
 
 
@@ -118,7 +120,7 @@ def _run(one: Study, base: Path, options: argparse.Namespace) -> int:
     """The worst status of its comparisons; one that fails does not keep the others from running."""
     status = 0
     console = Console(stderr=True, quiet=options.json)
-    asked = (options.on, options.machines, options.tier, options.api, options.repetitions)
+    asked = (options.on, options.machines, options.api, options.repetitions)
     parts = list(experiments.parts(one, base, *asked))
     for number, part in enumerate(parts, 1):
         console.print(f"{one.name} {number}/{len(parts)}: {part.experiment.name} on {part.machine}", highlight=False)
@@ -198,6 +200,7 @@ def _row(reproduction: Reproduction, reasons: dict[str, str]) -> dict[str, Any]:
         "ours_low_pct": reproduction.low,
         "ours_high_pct": reproduction.high,
         "outcome": calls.outcome(reproduction),
+        "tier": reproduction.tier,
         "agrees": reproduction.agrees,
         "ratio_error": reproduction.ratio_error,
         "why": reasons.get(claim.id, ""),

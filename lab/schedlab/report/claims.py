@@ -95,7 +95,9 @@ def _elsewhere(reproduction: Reproduction, other: Beside) -> Markup:
     """What it came to there; beside a contradiction of the simulator's, whose the kernel says it is."""
     said = other.of(reproduction)
     owner = whose(reproduction, said) if other.title == TITLES["vm"] else ""
-    more = (Markup("<br>"), element("small", f"contradiction: {owner}")) if owner else ()
+    tier = other.tiers.get(reproduction.claim.id)
+    notes = [f"tier {tier}"] * bool(tier) + [f"contradiction: {owner}"] * bool(owner)
+    more = (Markup("<br>"), element("small", "; ".join(notes))) if notes else ()
     return element("td", said, *more, class_=_STYLE[said], data_head=other.title)
 
 

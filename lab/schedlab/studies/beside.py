@@ -22,7 +22,8 @@ TITLES = {"sim": "the simulator", "vm": "the kernel", f"sim-{WITHOUT_HINDSIGHT}"
 @dataclass(frozen=True)
 class Beside:
     title: str
-    outcomes: dict[str, str]  # by claim; one of all studies that were asked for
+    outcomes: dict[str, str]  # by claim, of all studies that were asked for
+    tiers: dict[str, str]  # of the guests; empty in the simulator
 
     def of(self, reproduction: Reproduction) -> str:
         return self.outcomes.get(reproduction.claim.id, UNMEASURED)
@@ -39,18 +40,23 @@ def beside(root: Path, studies: Iterable[str]) -> list[Beside]:
     found = []
     for folder, title in TITLES.items():
         files = [root.parent / folder / name / CLAIMS for name in names]
-        outcomes = {key: said for file in files if folder != root.name and file.is_file() for key, said in _read(file)}
-        if outcomes:
-            found.append(Beside(title, outcomes))
+        rows = [row for file in files if folder != root.name and file.is_file() for row in _read(file)]
+        if rows:
+            outcomes, tiers = ({row["id"]: row[column] for row in rows} for column in ("outcome", "tier"))
+            found.append(Beside(title, outcomes, tiers))
     return found
 
 
-def _read(file: Path) -> list[tuple[str, str]]:
+def _read(file: Path) -> list[dict[str, str]]:
     with file.open(encoding="utf-8", newline="") as source:
-        rows = [(row.get("id"), row.get("outcome")) for row in csv.DictReader(source)]
-    for key, said in rows:
-        if not key or said not in (AGREES, CONTRADICTED, NO_CALL, UNMEASURED):
-            raise InputError(f"{file}: column 'outcome' of claim '{key}': expected an outcome, got {said!r}")
+        rows = list(csv.DictReader(source))
+    for row in rows:
+        if missing := {"id", "outcome", "tier"} - row.keys():
+            raise InputError(f"{file}: column '{min(missing)}': expected it, and it is not there")
+        if row["outcome"] not in (AGREES, CONTRADICTED, NO_CALL, UNMEASURED):
+            raise InputError(
+                f"{file}: column 'outcome' of claim '{row['id']}': expected an outcome, got {row['outcome']!r}"
+            )
     return rows
 
 

@@ -96,10 +96,8 @@ class Part:
     directory: Path
 
 
-def parts(
-    study: Study, base: Path, place: str, cpus: str | None, tier: str | None, api: str | None, n: int | None
-) -> Iterator[Part]:
-    """`cpus` and `tier` are the guest's, `api` the simulator's.
+def parts(study: Study, base: Path, place: str, cpus: str | None, api: str | None, n: int | None) -> Iterator[Part]:
+    """`cpus` are the guest's, `api` the simulator's.
 
     The host is the machine at hand, whatever machine the study used.
     """
@@ -115,7 +113,7 @@ def parts(
                     load=",".join(map(str, experiment.loads_on(machine))),
                     machine_names=_machine(experiment, machine, place, cpus),
                     place=place,
-                    tier=tier or (experiment.guest.tier if place == "vm" else None),
+                    tier=experiment.tier or None,
                     repetitions=n or experiment.repetitions,
                     param=[f"{key}={value}" for key, value in params.items()],
                     built_in=built_in(experiment, place),

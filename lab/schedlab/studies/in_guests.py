@@ -11,9 +11,12 @@ from schedlab.catalogue import machines, toml
 from schedlab.studies.study_file import Experiment, Guest, Study
 
 
-def cut(study: Study) -> Study:
-    """The experiments that guests run, with their own loads, sizes and repetitions."""
-    return replace(study, experiments=[_cut(e, e.guest) for e in study.experiments if not e.guest.leave_out])
+def cut(study: Study, tier: str | None) -> Study:
+    """The experiments that guests run, with their own loads, sizes and repetitions.
+
+    `tier`: what the user wants instead of the file's.
+    """
+    return replace(study, experiments=[_cut(e, e.guest, tier) for e in study.experiments if not e.guest.leave_out])
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Cut:
 
 
 def cuts(study: Study, tier: str | None) -> list[Cut]:
-    """Of the whole study. `tier`: what the user wants instead of the file's."""
+    """Of the whole study, under the same tier as it is cut for."""
     return [_in_words(experiment, tier) for experiment in study.experiments]
 
 
@@ -35,7 +38,7 @@ def _in_words(experiment: Experiment, tier: str | None) -> Cut:
     if guest.leave_out:
         return Cut(experiment.name, "nothing", guest.leave_out)
     chosen = guest.machines or experiment.machines
-    parts = [f"tier {tier or guest.tier or TIERS[0]}", ", ".join(f"{name}: {shape(name)}" for name in chosen)]
+    parts = [f"tier {_tier(guest, tier)}", ", ".join(f"{name}: {shape(name)}" for name in chosen)]
     if guest.loads:
         parts.append(f"loads {', '.join(map(str, guest.loads))}")
     parts += [f"{key} = {value}" for key, value in guest.params.items()]
@@ -43,7 +46,7 @@ def _in_words(experiment: Experiment, tier: str | None) -> Cut:
     return Cut(experiment.name, "; ".join(parts), guest.why)
 
 
-def _cut(experiment: Experiment, guest: Guest) -> Experiment:
+def _cut(experiment: Experiment, guest: Guest, tier: str | None) -> Experiment:
     chosen = guest.machines or experiment.machines
     return replace(
         experiment,
@@ -57,7 +60,12 @@ def _cut(experiment: Experiment, guest: Guest) -> Experiment:
             if name in chosen
         },
         calibration=None,
+        tier=_tier(guest, tier),
     )
+
+
+def _tier(guest: Guest, wanted: str | None) -> str:
+    return wanted or guest.tier or TIERS[0]
 
 
 def shape(machine: str) -> str:

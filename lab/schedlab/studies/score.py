@@ -38,6 +38,7 @@ class Reproduction:
     low: float | None
     high: float | None
     unit: str = ""  # ours
+    tier: str = ""  # of the guests that ran it
 
     @property
     def agrees(self) -> bool | None:
@@ -68,7 +69,10 @@ class Score:
 
 
 def reproduce(study: Study, claims: Iterable[Claim], measured: Measured) -> list[Reproduction]:
-    return [replace(_reproduce(study, claim, measured), unit=_unit(study, claim)) for claim in claims]
+    return [
+        replace(_reproduce(study, claim, measured), unit=_unit(study, claim), tier=_tier(study, claim))
+        for claim in claims
+    ]
 
 
 def score(reproductions: Iterable[Reproduction]) -> Score:
@@ -133,6 +137,10 @@ def _half_width(a: list[list[float]], b: list[list[float]]) -> float:
 def _unit(study: Study, claim: Claim) -> str:
     about = (e for e in study.experiments if e.published == claim.workload and claim.metric in e.metrics)
     return next((metric(experiment.metrics[claim.metric][0]).unit for experiment in about), "")
+
+
+def _tier(study: Study, claim: Claim) -> str:
+    return next((e.tier for side in (claim.a, claim.b) for e, _, _ in cells(study, claim, side)), "")
 
 
 def _values(study: Study, claim: Claim, scheduler: str, measured: Measured) -> dict[int, list[float]]:

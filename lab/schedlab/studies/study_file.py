@@ -112,6 +112,7 @@ class Experiment:
     machine_params: dict[str, dict[str, Any]] = field(default_factory=dict)
     calibration: Calibration | None = None
     guest: Guest = Guest()
+    tier: str = ""  # of the guests that run it
     machine_files: dict[str, Path] = field(default_factory=dict)  # instead of the machines of these names
 
     def machine_file(self, machine: str) -> Path:
