@@ -42,8 +42,8 @@ def beside(root: Path, studies: Iterable[str]) -> list[Beside]:
         files = [root.parent / folder / name / CLAIMS for name in names]
         rows = [row for file in files if folder != root.name and file.is_file() for row in _read(file)]
         if rows:
-            outcomes, tiers = ({row["id"]: row[column] for row in rows} for column in ("outcome", "tier"))
-            found.append(Beside(title, outcomes, tiers))
+            outcomes = {row["id"]: row["outcome"] for row in rows}
+            found.append(Beside(title, outcomes, {row["id"]: row.get("tier", "") for row in rows}))
     return found
 
 
@@ -51,7 +51,7 @@ def _read(file: Path) -> list[dict[str, str]]:
     with file.open(encoding="utf-8", newline="") as source:
         rows = list(csv.DictReader(source))
     for row in rows:
-        if missing := {"id", "outcome", "tier"} - row.keys():
+        if missing := {"id", "outcome"} - row.keys():
             raise InputError(f"{file}: column '{min(missing)}': expected it, and it is not there")
         if row["outcome"] not in (AGREES, CONTRADICTED, NO_CALL, UNMEASURED):
             raise InputError(
