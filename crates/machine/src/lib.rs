@@ -53,6 +53,7 @@ impl Machine {
     }
 
     /// The machine as a repetition of this seed finds it.
+    #[must_use]
     pub fn drawn(&self, seed: u64) -> Self {
         Self {
             costs: self.spreads.draw(&self.costs, seed),
