@@ -15,6 +15,10 @@ use crate::arguments::find;
 use crate::cells::{self, Cache, Sources};
 
 #[derive(Args)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent flags, each with its own meaning"
+)]
 pub struct CellArgs {
     /// Scheduler, a name or a path, with tunables: bfs, `bfs:rules=424+rr_interval_us=3000`
     #[arg(long, default_value = "vtime")]
