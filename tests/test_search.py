@@ -43,7 +43,7 @@ def hunted(folder: Path, line: str, wrong: str, count: int) -> Hunt:
 
 
 def test_worlds_that_are_the_same_disagree_in_nothing(tmp_path: Path) -> None:
-    hunt = hunted(tmp_path, "switch_ns = 1_171", "switch_ns = 1_171", 48)
+    hunt = hunted(tmp_path, "copy_kib_ns = 123 ", "copy_kib_ns = 123 ", 48)
     assert hunt.findings == []
 
 

@@ -21,13 +21,11 @@ fn embed_schedulers() -> Result<()> {
     for watched in ["schedulers", "include"] {
         println!("cargo:rerun-if-changed={}", root.join(watched).display());
     }
-    // Objects name their sources as seen from here.
-    std::env::set_current_dir(&root)?;
     println!("cargo:rerun-if-env-changed=SCHEDLAB_CLANG");
     let mut table = String::from("pub static SCHEDULERS: &[Scheduler] = &[\n");
-    for source in Source::all(Path::new("schedulers"))? {
+    for source in Source::all(&root.join("schedulers"))? {
         let object = out.join(format!("{}.bpf.o", source.name));
-        policy::build(&source, &[], &object)?;
+        policy::build_in(&root, &source, &object)?;
         writeln!(
             table,
             "    Scheduler {{ name: {:?}, about: {:?}, digest: {:?}, elf: &Aligned(*include_bytes!({:?})).0, values: None }},",

@@ -4,9 +4,10 @@
 for name in "$@"; do
 	schedlab-host exec /test/sleeps.toml --load 1 --scheduler "$name" >/dev/null &
 	runner=$!
-	task=
-	while [ -z "$task" ] && [ -d /proc/$runner ]; do
+	task= tries=0
+	while [ -z "$task" ] && [ $tries -lt 300 ]; do
 		sleep 0.1
+		tries=$((tries + 1))
 		task=$(grep -lx sleeper /proc/[0-9]*/comm 2>/dev/null | head -n 1)
 	done
 	there=$(grep -c bpf-map /proc/$runner/maps)

@@ -27,6 +27,16 @@ impl std::error::Error for CompileError {}
 /// Build `source` into `out`; what is built already is copied. An error is the compiler's first complaint, in one line.
 /// Headers are looked for in `include` before those of this project.
 pub fn build(source: &Source, include: &[PathBuf], out: &Path) -> Result<()> {
+    build_with(&[], source, include, out)
+}
+
+/// An object that names its sources as seen from `root`, so that it is the same in every checkout.
+pub fn build_in(root: &Path, source: &Source, out: &Path) -> Result<()> {
+    let named = format!("-ffile-prefix-map={}/=", root.display());
+    build_with(&["-fdebug-compilation-dir=.", &named], source, &[], out)
+}
+
+fn build_with(options: &[&str], source: &Source, include: &[PathBuf], out: &Path) -> Result<()> {
     if let Some(object) = source.object()? {
         return std::fs::write(out, object).with_context(|| out.display().to_string());
     }
@@ -43,14 +53,11 @@ pub fn build(source: &Source, include: &[PathBuf], out: &Path) -> Result<()> {
         "bpf",
         "-mcpu=v3",
         "-D__TARGET_ARCH_x86",
-        "-fdebug-compilation-dir=.",
         "-c",
     ]);
-    // The object names its sources as seen from here, so that it is the same in every checkout; and headers of this
-    // program as in the source tree, not by where they were written to.
-    for folder in [std::env::current_dir()?.as_path(), scratch.path()] {
-        command.arg(format!("-ffile-prefix-map={}/=", folder.display()));
-    }
+    // Headers of this program are named as in the source tree, not by where they were written to.
+    command.arg(format!("-ffile-prefix-map={}/=", scratch.path().display()));
+    command.args(options);
     for folder in include.iter().chain([&own, &source.dir]) {
         command.arg("-I").arg(folder);
     }

@@ -21,7 +21,7 @@ mod source;
 pub mod topology;
 pub mod values;
 
-pub use compile::{CompileError, build, build_cached, cache_dir};
+pub use compile::{CompileError, build, build_cached, build_in, cache_dir};
 pub use globals::{Global, globals};
 pub use manifest::{Manifest, Setting, Tunable};
 pub use object::Object;
