@@ -6,7 +6,7 @@ import json
 import math
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -209,8 +209,9 @@ def _short(options: argparse.Namespace, machine: Machine, directory: Path) -> in
     worlds = _Worlds(machine, options.on, directory, options.jobs)
     asked = scope.SHORT.asked()
     if options.keep:
-        # The single runs are the first of these, so that only the three boot a guest.
-        thrice = _both(worlds, asked | {"repetitions": limits.REPETITIONS}).entries
+        # Elsewhere, so that the single runs are those of the test: what ran before a cell changes it.
+        repeated_there = replace(worlds, directory=directory / "repeated")
+        thrice = _both(repeated_there, asked | {"repetitions": limits.REPETITIONS}).entries
         own = _both(worlds, asked).entries
         atomic.write(file, limits.as_csv(own, thrice))
         print(f"{file}: limits of {len(own)} rows")
