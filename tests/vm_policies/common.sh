@@ -20,11 +20,11 @@ wait_state() {
 # text FILE: its contents as a JSON string.
 text() { printf '"'; tr -d '"\\\r' <"$1" | tr '\t\n' ' |'; printf '"'; }
 
-# processes: how many there are, without the kernel's own threads, which have no command line.
+# processes: how many there are, without the kernel's own threads, which have no command line. One may end meanwhile.
 processes() {
 	n=0
 	for process in /proc/[0-9]*; do
-		[ -z "$(tr -d '\0' <$process/cmdline 2>/dev/null)" ] || n=$((n + 1))
+		[ -z "$({ tr -d "\0" <$process/cmdline; } 2>/dev/null)" ] || n=$((n + 1))
 	done
 	echo $n
 }
