@@ -52,6 +52,7 @@ pub const PF_IDLE: u32 = 0x2;
 /// In `p->scx.flags`.
 pub const TASK_QUEUED: u32 = 1;
 pub const PF_EXITING: u32 = 0x4;
+pub const PF_KTHREAD: u32 = 0x20_0000;
 
 /// In `p->__state`.
 pub const TASK_RUNNING: u32 = 0;

@@ -161,11 +161,11 @@ impl Sim<'_> {
         self.check_end();
     }
 
-    /// Whether a task exists before anything runs; where there is a runner, it starts the others.
+    /// Whether a task exists before anything runs; where there is a runner, it starts the workload's.
     fn is_there_at_boot(&self, task: TaskId) -> bool {
         let group = self.tasks[task].group as usize;
         match &self.runner {
-            Some(runner) => runner.id == task,
+            Some(runner) => runner.id == task || self.is_kthread(task),
             None => self.plan.groups[group].start == Start::Signal,
         }
     }

@@ -77,7 +77,7 @@ impl<'a> Sim<'a> {
     {
         let cpus = machine.cpus();
         let plan = if machine.costs.has_runner() {
-            Runner::join(plan)
+            Runner::join(plan, &machine.costs)
         } else {
             plan
         };
@@ -85,7 +85,7 @@ impl<'a> Sim<'a> {
         let runner = machine
             .costs
             .has_runner()
-            .then(|| Runner::new(&plan, &groups));
+            .then(|| Runner::new(&plan, &groups, machine));
         anyhow::ensure!(
             tasks.len() + 2 < MAX_SUBJECTS,
             "the workload has {} tasks; at most {} are possible",

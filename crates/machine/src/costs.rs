@@ -81,6 +81,10 @@ pub struct Costs {
     /// What a task takes to note what it has used, before it exits, and what the runner takes to reap it.
     pub runner_account_ns: u64,
     pub runner_reap_ns: u64,
+    /// What the kernel's own thread takes when there is work for it, and how far apart its regular work is (0: there is
+    /// none). 0: there is no such thread. See `world/housekeeping.rs` of the model.
+    pub kthread_ns: u64,
+    pub kthread_period_ns: u64,
     /// One native instruction of the policy's code, or of the kernel's on its behalf.
     pub policy_instruction_ps: u64,
     /// How long a queue's lock is held for one operation: base, and per doubling of the queue's length.
@@ -137,6 +141,8 @@ impl Default for Costs {
             runner_task_ns: 0,
             runner_account_ns: 0,
             runner_reap_ns: 0,
+            kthread_ns: 0,
+            kthread_period_ns: 0,
             policy_instruction_ps: 300,
             lock_hold_ns: 100,
             lock_hold_log_ns: 20,
@@ -152,7 +158,7 @@ impl Default for Costs {
 
 impl Costs {
     /// Those of one number, by the keys of a machine file; `smt_speed_pct` is none, as it has bounds of its own.
-    pub fn scalars(&mut self) -> [(&'static str, &mut u64); 36] {
+    pub fn scalars(&mut self) -> [(&'static str, &mut u64); 38] {
         [
             ("switch_ns", &mut self.switch_ns),
             ("wakeup_ns", &mut self.wakeup_ns),
@@ -184,6 +190,8 @@ impl Costs {
             ("runner_task_ns", &mut self.runner_task_ns),
             ("runner_account_ns", &mut self.runner_account_ns),
             ("runner_reap_ns", &mut self.runner_reap_ns),
+            ("kthread_ns", &mut self.kthread_ns),
+            ("kthread_period_ns", &mut self.kthread_period_ns),
             ("policy_instruction_ps", &mut self.policy_instruction_ps),
             ("lock_hold_ns", &mut self.lock_hold_ns),
             ("lock_hold_log_ns", &mut self.lock_hold_log_ns),

@@ -19,8 +19,8 @@ from schedlab.cli.compare import execute
 from schedlab.collect.records import Record
 from schedlab.errors import InputError, LabError
 from schedlab.export import results
-from schedlab.probes.probe import CHECKS, ENDS, PROBES, UNMEASURED, Probe
-from schedlab.probes.solve import simulated, solve_all, with_runner
+from schedlab.probes.probe import CHECKS, ENDS, PROBES, UNMEASURED, WORK, Probe
+from schedlab.probes.solve import simulated, solve_all, with_period, with_runner
 
 NAME = "machine"  # in the place of a workload's
 
@@ -38,6 +38,7 @@ def measure(options: argparse.Namespace) -> int:
     measured, checks = ([_run(probe, options, tier, cpus, folder) for probe in some] for some in (probes, CHECKS))
     machine = _described(output.stem, options.on, tier, cpus, measured[0][1][0])
     machine = with_runner(machine, [record.cost for record in measured[probes.index(ENDS)][1]])
+    machine = with_period(machine, [record.metrics for record in measured[probes.index(WORK)][1]])
     machine, rows = solve_all({probe: values for probe, (values, _) in zip(probes, measured, strict=True)}, machine)
     output.parent.mkdir(parents=True, exist_ok=True)
     atomic.write(output, text(machine))
@@ -74,7 +75,8 @@ def _run(
         if record.status != "ok":
             raise LabError(f"{probe.name}: {record.status}: {record.reason}")
     rows = [row for row in results.rows(manifest, found) if row["label"] == asked.arms[0].label]
-    values = [row["value"] for row in rows if row["metric"] == probe.metric and row["role"] == MEASURED]
+    runs = {row["cell"] for row in rows if row["role"] == MEASURED}
+    values = [probe.of(found[run].metrics) for run in sorted(runs)]
     if len(values) < options.repetitions:
         raise LabError(f"{probe.name}: {len(values)} of {options.repetitions} runs")
     return values, list(found.values())

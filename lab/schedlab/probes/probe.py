@@ -16,6 +16,7 @@ from schedlab import checkout
 from schedlab.catalogue.schedulers import DEFAULT
 
 ELAPSED, CPU = "elapsed_s", "cpu_s"
+LOST = "elapsed_s less cpu_s"
 INSTRUCTION = "policy_instruction_ps"
 # What it does is little, and counted.
 _TRIVIAL = "vtime"
@@ -44,12 +45,18 @@ class Probe:
         words = [self.workload, *(f"{key}={value}" for key, value in self.params.items()), self.scheduler]
         return " ".join(words)
 
+    def of(self, metrics: Mapping[str, float]) -> float:
+        """What a run's metrics say of the cost, in seconds."""
+        return metrics[ELAPSED] - metrics[CPU] if self.metric == LOST else metrics[self.metric]
+
     @property
     def told(self) -> str:
         """What a machine file says of where a cost is from."""
         return self.name if self.metric == ELAPSED else f"{self.name}, {self.metric}"
 
 
+# What takes the CPU from a task that is alone.
+WORK = Probe("kthread_ns", "work", 1, params={"work_ms": "3000"}, metric=LOST)
 ENDS = Probe("exit_ns", "ends", 64)
 PROBES = [
     # So many instructions that whatever else the hops cost is small beside them.
@@ -63,6 +70,7 @@ PROBES = [
     Probe("cold_message_ns", "backlog", 1, params={"depth": "200"}),
     Probe("warm_messages", "backlog", 1, params={"depth": "32"}),
     Probe("tick_ns", "work", 1),
+    WORK,
     Probe("switch_ns", "turns", 2, scheduler=_TRIVIAL),
     Probe("wakeup_ns", "ring", 3, scheduler=_TRIVIAL),
     Probe("kick_ns", "ring", 3, scheduler=f"{_SPIN}:kicks=1"),
@@ -81,6 +89,9 @@ PROBES = [
 
 # What start and end of a task take of the runner's CPU time, and its start of its own, the records of `ends` tell.
 RUNNER_COSTS = {"fork_ns": "runner_fork_us", "runner_task_ns": "runner_task_us", "runner_reap_ns": "runner_reap_us"}
+
+# How far apart these preemptions are; not one of them is an exit's.
+PERIOD = "kthread_period_ns"
 
 # Which no cost is found by: how far the simulator is off there says how good the file is.
 CHECKS = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The cost with which a probe's elapsed or CPU time in the simulator is what it was on the machine."""
+"""The cost with which a probe's time in the simulator, elapsed or of the CPU, is what it was on the machine."""
 
 import math
 import tempfile
@@ -10,7 +10,7 @@ from pathlib import Path
 from schedlab import simulator
 from schedlab.catalogue.machine_file import MOST_SPREAD_PCT, Description, text
 from schedlab.errors import LabError
-from schedlab.probes.probe import EXT_INSTRUCTIONS, INSTRUCTION, RUNNER_COSTS, Probe
+from schedlab.probes.probe import ELAPSED, EXT_INSTRUCTIONS, INSTRUCTION, PERIOD, RUNNER_COSTS, WORK, Probe
 
 _PASSES = 6
 _SETTLED = 0.002
@@ -65,6 +65,13 @@ def with_runner(machine: Description, costs: Sequence[Mapping[str, float]]) -> D
     return machine
 
 
+def with_period(machine: Description, works: Sequence[Mapping[str, float]]) -> Description:
+    """The machine with the kernel's regular work, by the metrics of real runs of a task that is alone."""
+    preemptions = sum(of["switches_involuntary"] for of in works)
+    period_ns = round(sum(of[ELAPSED] for of in works) * 1e9 / preemptions) if preemptions else 0
+    return machine.with_cost(PERIOD, period_ns, f"{WORK.name}: elapsed time over involuntary switches")
+
+
 def with_ext(machine: Description) -> Description:
     for cost, instructions in EXT_INSTRUCTIONS.items():
         value = round(instructions * machine.costs[INSTRUCTION] / 1_000)
@@ -104,4 +111,4 @@ def simulated(probe: Probe, machine: Description) -> float:
         file = Path(folder, f"{machine.name}.toml")
         file.write_text(text(machine), encoding="utf-8")
         words = simulator.command(probe.scheduler, probe.path, file, load=probe.load, params=probe.params)
-        return simulator.record(words)["metrics"][probe.metric]
+        return probe.of(simulator.record(words)["metrics"])

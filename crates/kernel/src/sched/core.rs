@@ -239,6 +239,7 @@ impl Sim<'_> {
                 self.tick_rt(cpu, id);
             }
         }
+        self.housekeep();
     }
 
     /// Ask a CPU to reschedule: at the end of this operation if it is its own, else by an interrupt.

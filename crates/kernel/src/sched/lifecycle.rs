@@ -9,7 +9,7 @@ use workload::plan::{Group, Policy, Start};
 use crate::boundary::Callback;
 use crate::boundary::shown::{CgroupInitArgs, ExitTaskArgs, InitTaskArgs};
 use crate::boundary::{Register, comm};
-use crate::consts::{PF_EXITING, SLICE_DFL, TASK_DEAD, TASK_NEW};
+use crate::consts::{PF_EXITING, PF_KTHREAD, SLICE_DFL, TASK_DEAD, TASK_NEW};
 use crate::cpu::work_of;
 use crate::ids::{CpuId, IDLE, TaskId};
 use crate::mask;
@@ -23,7 +23,11 @@ impl Sim<'_> {
         let plan = Rc::clone(&self.plan);
         let group = &plan.groups[self.tasks[id].group as usize];
         let index = self.tasks[id].index;
-        let (nice, mut policy) = (group.nice, group.policy);
+        let (mut nice, mut policy) = (group.nice, group.policy);
+        if self.is_of_runner(parent) {
+            // It sets both itself before it comes to the start.
+            (nice, policy) = (0, Policy::Other);
+        }
         let mut cpus =
             (!group.cpus.is_empty()).then(|| mask::of(group.cpus.iter().map(|cpu| CpuId(*cpu))));
         if parent != IDLE {
@@ -82,10 +86,15 @@ impl Sim<'_> {
             self.boundary.view.pointer(parent)
         };
         let name = comm(&group.name);
-        let mm = self.boundary.view.pointer(leader).cast();
+        let kthread = self.is_kthread(id);
+        let mm = if kthread {
+            std::ptr::null_mut()
+        } else {
+            self.boundary.view.pointer(leader).cast()
+        };
         let p = self.boundary.view.task_mut(id);
         p.__state = TASK_NEW;
-        p.flags = 0;
+        p.flags = if kthread { PF_KTHREAD } else { 0 };
         p.exit_state = 0;
         p.migration_disabled = 0;
         p.pid = pid_of(id);
@@ -209,17 +218,25 @@ impl Sim<'_> {
         }
     }
 
+    /// What it takes the parent.
+    pub(crate) fn fork_ns(&self, child: TaskId) -> u64 {
+        let group = &self.plan.groups[self.tasks[child].group as usize];
+        let costs = &self.machine.costs;
+        if is_forked_thread(group) {
+            costs.thread_ns
+        } else {
+            costs.fork_ns
+        }
+    }
+
     /// A running task forks a child, or starts a thread of its process, that does not live.
     pub(crate) fn fork(&mut self, parent: TaskId, child: TaskId) {
-        let plan = Rc::clone(&self.plan);
-        let costs = &self.machine.costs;
-        let thread = is_forked_thread(&plan.groups[self.tasks[child].group as usize]);
-        let (parent_ns, child_ns) = if thread {
-            (costs.thread_ns, 0)
+        let thread = is_forked_thread(&self.plan.groups[self.tasks[child].group as usize]);
+        let child_ns = if thread {
+            0
         } else {
-            (costs.fork_ns, costs.child_ns)
+            self.machine.costs.child_ns
         };
-        self.charge(parent_ns);
         self.tasks[parent].children_alive += u32::from(!thread);
         self.born(child, parent);
         self.tasks[child].work = work_of(child_ns);
@@ -283,6 +300,7 @@ impl Sim<'_> {
             served_ns: self.tasks[id].exec_ns,
         };
         self.tell(self.clock.at_ns, died);
+        self.release_later();
         self.check_end();
     }
 }

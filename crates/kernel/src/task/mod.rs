@@ -70,7 +70,7 @@ pub enum Place {
 /// What a task does when it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// It comes to the start; or it is the runner, which has no program.
+    /// It comes to the start; or it is the runner's or the kernel's own, which have no program.
     Start,
     Program,
     /// It notes what it has used.

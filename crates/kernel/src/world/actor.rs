@@ -115,6 +115,17 @@ impl Actor<'_, '_> {
         })
     }
 
+    /// The kernel works for the task, which can be preempted meanwhile; where no runner starts the tasks it cannot.
+    fn works(&mut self, ns: u64) -> Call<Self> {
+        if self.sim.runner.is_none() {
+            self.sim.charge(ns);
+        } else if ns > 0 && !self.registers().begun() {
+            self.task().work = work_of(ns);
+            return Err(Stop::Before);
+        }
+        Ok(())
+    }
+
     /// The task waits, and goes on when it is woken.
     fn asleep(&mut self, wait: Wait) -> Call<Self> {
         self.block(wait);
@@ -249,13 +260,13 @@ impl World for Actor<'_, '_> {
             let group = &self.sim.plan.groups[task.array].name;
             Err(format!("forks {group}[{}], which still lives", task.index))?;
         }
+        self.works(self.sim.fork_ns(child))?;
         self.sim.fork(self.id, child);
         Ok(())
     }
 
     fn exec(&mut self) -> Call<Self> {
-        self.sim.charge(self.sim.machine.costs.exec_ns);
-        Ok(())
+        self.works(self.sim.machine.costs.exec_ns)
     }
 
     fn reap(&mut self) -> Call<Self> {

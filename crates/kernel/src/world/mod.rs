@@ -4,6 +4,7 @@
 mod actor;
 pub mod disk;
 pub mod futexes;
+pub mod housekeeping;
 mod interrupts;
 mod ipc;
 mod leave;

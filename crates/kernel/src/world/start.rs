@@ -9,9 +9,11 @@
 //! A policy is loaded just before, so that the runner begins with what the policy gives a new task. Under a scheduler
 //! that is built in it has run for a while. Where the tick is in its period when it begins nobody knows.
 //!
+//! A task begins with the runner's nice value and policy, and sets its own before it waits.
+//!
 //! Threads are started in the same way; really the first thread of a process starts the others.
 
-use workload::plan::Draw;
+use workload::plan::{Draw, Policy};
 
 use super::runner::Runner;
 use crate::cpu::work_of;
@@ -29,25 +31,50 @@ impl Sim<'_> {
     /// Whether a task is one of the runner's own, and none of the workload.
     pub(crate) fn is_outside(&self, id: TaskId) -> bool {
         let own = |runner: &Runner| id == runner.id || id == runner.guardian;
-        self.runner.as_ref().is_some_and(own)
+        self.runner.as_ref().is_some_and(own) || self.is_kthread(id)
+    }
+
+    pub(crate) fn is_of_runner(&self, parent: TaskId) -> bool {
+        (self.runner.as_ref()).is_some_and(|runner| runner.id == parent)
     }
 
     /// A task that is not in its program has finished a burst.
     pub(super) fn go_on_at_start(&mut self, cpu: CpuId, id: TaskId) {
-        let Some(runner) = &mut self.runner else {
+        let Some(runner) = &self.runner else {
             unreachable!("tasks come to the start where there is a runner");
         };
         if runner.id == id {
             return self.run_runner(cpu, id);
         }
-        if id == runner.guardian {
+        if id == runner.guardian || self.is_kthread(id) {
             return self.block(cpu, id, Wait::None);
         }
-        runner.coming -= 1;
-        runner.waiting.push_back(id);
+        if self.sets_attributes(cpu, id) {
+            return;
+        }
+        if let Some(runner) = &mut self.runner {
+            runner.coming -= 1;
+            runner.waiting.push_back(id);
+        }
         self.tasks[id].stage = Stage::Program;
         self.charge(self.machine.costs.syscall_ns);
         self.block(cpu, id, Wait::Start);
+    }
+
+    /// One attribute at a time, as each is a call of its own: whether there was one left to set.
+    fn sets_attributes(&mut self, cpu: CpuId, id: TaskId) -> bool {
+        let group = &self.plan.groups[self.tasks[id].group as usize];
+        let (nice, policy) = (group.nice, group.policy);
+        let task = &self.tasks[id];
+        if task.nice != nice {
+            self.set_nice(cpu, id, nice);
+            return true;
+        }
+        if policy != Policy::Other && task.policy != policy {
+            self.set_policy(cpu, id, policy);
+            return true;
+        }
+        false
     }
 
     fn run_runner(&mut self, cpu: CpuId, id: TaskId) {

@@ -80,6 +80,8 @@ pub fn no_costs() -> Costs {
         runner_task_ns: 0,
         runner_account_ns: 0,
         runner_reap_ns: 0,
+        kthread_ns: 0,
+        kthread_period_ns: 0,
         policy_instruction_ps: 0,
         lock_hold_ns: 0,
         lock_hold_log_ns: 0,

@@ -13,6 +13,7 @@ mod determinism;
 mod executions;
 mod higher_class;
 mod hotplug;
+mod housekeeping;
 mod nodes;
 mod queues;
 mod releases;

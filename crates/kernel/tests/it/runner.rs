@@ -4,9 +4,11 @@
 use cell::Status;
 use kernel::{Options, Outcome};
 use machine::Machine;
-use workload::plan::{End, Inst, Plan, Since, Value};
+use workload::plan::{End, Inst, Plan, Policy, Since, Start, Value};
 
-use crate::common::{MS, for_ms, free, group, plan, run, run_for, sleep_for, time_ns, traced};
+use crate::common::{
+    MS, for_ms, free, group, plan, run, run_for, sleep_for, sleepers, time_ns, traced,
+};
 
 const FORK_NS: u64 = 100_000;
 const TASK_NS: u64 = 40_000;
@@ -212,4 +214,58 @@ fn a_deciding_group_ends_with_its_programs() {
     );
     let metrics = ok(run(&with_ends(2), deciding, "fifo")).metrics;
     assert_eq!(metrics["elapsed_s"], 0.002);
+}
+
+/// How often a task sleeps that does so every millisecond, beside one that forks once or execs.
+fn sleeps_beside(first: Inst, machine: &Machine) -> f64 {
+    let mut child = group("child", 1, vec![run_for(MS)]);
+    child.start = Start::Fork;
+    let forks = group("forks", 1, vec![first, run_for(MS)]);
+    let plan = plan(vec![sleepers(1, MS / 100, MS), forks, child], for_ms(60));
+    let options = Options {
+        built_in: true,
+        ..Options::default()
+    };
+    let outcome = ok(traced(machine, plan, "bfs:rules=424", options).0);
+    outcome.metrics["switches_voluntary"]
+}
+
+#[test]
+fn a_fork_and_an_exec_can_be_preempted_where_there_is_a_runner() {
+    let fork = Inst::Fork {
+        group: 2,
+        index: Value::Const(0),
+    };
+    for first in [fork, Inst::Exec] {
+        let mut machine = free(1);
+        machine.costs.fork_ns = 20_000_000;
+        machine.costs.exec_ns = 20_000_000;
+        let without = sleeps_beside(first.clone(), &machine);
+        machine.costs.runner_task_ns = TASK_NS;
+        let with = sleeps_beside(first.clone(), &machine);
+        // The 20 ms of the call have some 20 of them.
+        assert!(with > without + 15.0, "{first:?}: {with}, {without}");
+    }
+}
+
+#[test]
+fn a_task_sets_its_nice_value_and_policy_before_it_waits() {
+    let mut nicer = group("nicer", 1, vec![run_for(5 * MS)]);
+    nicer.nice = 5;
+    let mut real_time = group("rt", 1, vec![run_for(5 * MS)]);
+    real_time.policy = Policy::Fifo(10);
+    let both = plan(vec![nicer, real_time], End::All);
+    let (outcome, trace) = traced(&with_runner(1), both, "fifo", Options::default());
+    ok(outcome);
+    let priority = |line: &str| {
+        let rest = line.split_once("prio=").unwrap().1;
+        rest.split_whitespace().next().unwrap().to_string()
+    };
+    for (name, own) in [("comm=nicer ", "125"), ("comm=rt ", "89")] {
+        let wakeups = trace
+            .lines()
+            .filter(|line| line.contains("sched_wakeup") && line.contains(name));
+        let priorities: Vec<String> = wakeups.map(priority).collect();
+        assert_eq!(priorities, ["120", own], "{name}");
+    }
 }
