@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A CPU: what it runs, and when it next has to act.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use crate::hardware::lock::Lock;
 use crate::ids::{CpuId, IDLE, TaskId};
 use crate::queue::dsq::Dsq;
@@ -15,6 +18,15 @@ pub fn work_of(ns: u64) -> u64 {
 
 /// Not scheduled.
 pub const NEVER: u64 = u64::MAX;
+
+/// A task's timer. It is void when the task's `sleep_seq` is another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timer {
+    pub latest_ns: u64,
+    pub seq: u64,
+    pub task: TaskId,
+    pub due_ns: u64,
+}
 
 #[allow(
     clippy::struct_excessive_bools,
@@ -42,6 +54,8 @@ pub struct Cpu {
     /// The run queue's lock.
     pub lock: Lock,
     pub rt: RtQueue,
+    /// Of tasks that went to sleep here: the next is that which has to expire first.
+    pub timers: BinaryHeap<Reverse<Timer>>,
     pub in_dispatch: bool,
     /// A higher class took it from sched_ext, which has not had it back.
     pub released: bool,
@@ -76,6 +90,7 @@ impl Cpu {
             local: Dsq::new(crate::consts::DSQ_LOCAL),
             lock: Lock::default(),
             rt: RtQueue::default(),
+            timers: BinaryHeap::new(),
             in_dispatch: false,
             released: false,
             stopper: false,

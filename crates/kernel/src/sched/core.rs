@@ -239,6 +239,7 @@ impl Sim<'_> {
                 self.tick_rt(cpu, id);
             }
         }
+        self.expire_timers(cpu, self.clock.now_ns);
         self.housekeep();
     }
 

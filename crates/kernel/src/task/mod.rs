@@ -153,6 +153,7 @@ pub struct Task {
     pub footprint_kib: u32,
     /// What its core's cache had been through when it last left it.
     pub cache_mark: u64,
+    /// Of its timer's event; 0 where it has none.
     pub sleep_seq: u64,
 
     // Family.

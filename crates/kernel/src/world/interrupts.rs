@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Interrupts of timers and of the disk wake the tasks that wait for them.
 
+use std::cmp::Reverse;
+
 use crate::clock::events::Event;
+use crate::cpu::Timer;
 use crate::ids::{CpuId, NO_CPU, TaskId};
 use crate::mask;
 use crate::observe::Happened;
@@ -9,25 +12,53 @@ use crate::sim::Sim;
 use crate::task::Class;
 
 impl Sim<'_> {
-    /// A timer will wake the task. Ordinary tasks wake later than asked, by the kernel's timer slack.
+    /// A timer will wake the task. Ordinary tasks wake later than asked, by the kernel's timer slack, unless another timer
+    /// of the CPU where it went to sleep interrupts meanwhile.
     pub(super) fn post_wakeup(&mut self, id: TaskId, due_ns: u64) {
         let task = &mut self.tasks[id];
         let slack_ns = match task.class {
             Class::Ext => self.machine.costs.timer_slack_ns,
             Class::Rt => 0,
         };
-        let at_ns = due_ns.saturating_add(slack_ns);
-        task.sleep_seq = self.clock.post(at_ns, Event::Sleep(id));
+        let latest_ns = due_ns.saturating_add(slack_ns);
+        let seq = self.clock.post(latest_ns, Event::Sleep(id));
+        task.sleep_seq = seq;
+        let timer = Timer {
+            latest_ns,
+            seq,
+            task: id,
+            due_ns,
+        };
+        let cpu = self.timer_cpu(id);
+        self.cpus[cpu].timers.push(Reverse(timer));
     }
 
     /// The timer interrupt comes to the CPU where the task went to sleep.
     pub(crate) fn sleep_over(&mut self, id: TaskId) {
-        let task = &mut self.tasks[id];
-        task.sleep_seq = 0;
         let cpu = self.timer_cpu(id);
         self.interrupt(cpu);
+        let begun_ns = self.clock.at_ns;
+        self.tasks[id].sleep_seq = 0;
         self.wake(id, false);
+        self.expire_timers(cpu, begun_ns);
         self.end_op();
+    }
+
+    /// In a timer interrupt all timers that are due expire, in the order of the times at which they would have to; the
+    /// first that is not due keeps those behind it (`__hrtimer_run_queues`).
+    pub(crate) fn expire_timers(&mut self, cpu: CpuId, begun_ns: u64) {
+        while let Some(&Reverse(timer)) = self.cpus[cpu].timers.peek() {
+            let id = timer.task;
+            let valid = self.tasks[id].sleep_seq == timer.seq;
+            if valid && (timer.due_ns > begun_ns || self.end.broken_off()) {
+                return;
+            }
+            self.cpus[cpu].timers.pop();
+            if valid {
+                self.tasks[id].sleep_seq = 0;
+                self.wake(id, false);
+            }
+        }
     }
 
     /// A request to the disk, for which the task waits.

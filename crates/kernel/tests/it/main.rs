@@ -22,5 +22,6 @@ mod rt_rules;
 mod runner;
 mod set_up;
 mod swarm;
+mod timers;
 mod waits;
 mod workloads;
