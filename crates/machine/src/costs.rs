@@ -82,7 +82,7 @@ pub struct Costs {
     pub runner_account_ns: u64,
     pub runner_reap_ns: u64,
     /// What the kernel's own thread takes when there is work for it, and how far apart its regular work is (0: there is
-    /// none). 0: there is no such thread. See `world/housekeeping.rs` of the model.
+    /// none). 0: there is no such thread. See `world/kthread.rs` of the model.
     pub kthread_ns: u64,
     pub kthread_period_ns: u64,
     /// One native instruction of the policy's code, or of the kernel's on its behalf.

@@ -4,9 +4,10 @@
 mod actor;
 pub mod disk;
 pub mod futexes;
-pub mod housekeeping;
+mod housekeeping;
 mod interrupts;
 mod ipc;
+pub mod kthread;
 mod leave;
 mod message;
 pub mod queues;

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use machine::{Costs, Machine};
 use workload::plan::{Group, Plan, Policy, Start};
 
-use super::housekeeping::{self, Kthread};
+use super::kthread::{self, Kthread};
 use crate::ids::TaskId;
 use crate::task::Groups;
 
@@ -39,7 +39,7 @@ impl Runner {
         // With the guardian.
         plan.groups.push(outside(NAME, 2));
         let kthreads = u32::from(costs.kthread_ns > 0);
-        plan.groups.push(outside(housekeeping::NAME, kthreads));
+        plan.groups.push(outside(kthread::NAME, kthreads));
         Rc::new(plan)
     }
 
