@@ -20,8 +20,8 @@ REPETITIONS = 3
 SLOW = {"schbench": "100 s of a CPU's time for a cell of 3 s in the exact guest"}
 
 # Sizes in both worlds where a workload's own would take a guest too long: the ledger is to be made within an hour. And
-# where it is so short that a count or a length tells how many batches fitted into it: with 10 ms an interval of lmbench's
-# loops is over after four batches or five.
+# where it is so short that a count or a length tells how many batches fitted into it: with 10 ms an interval of
+# lmbench's loops is over after four batches or five.
 _SIZES = [
     "cyclictest.duration_s=5",
     "hackbench.loops=10",
