@@ -22,7 +22,7 @@ CFS = ["--idle-ms", NEVER]
         # Tasks that hop over an idle CPU go before one that stays (docs/checking.md).
         ("cfs", ["-o", "rules=2.6.31", *CFS, "--starvation-ms", "10000"], 150),
         ("cfs", ["-o", "rules=2.6.32", *CFS, "--starvation-ms", "10000"], 150),
-        ("cfs", ["-o", "rules=3.6", *CFS], 150),
+        ("cfs", ["-o", "rules=3.6", *CFS, "--starvation-ms", "10000"], 150),
         # The example that everybody copies: nothing is left out.
         ("vtime", [], 400),
     ],
