@@ -4,7 +4,7 @@
  * place tasks: it kicks one CPU, which then picks as usual.
  *
  * Before this header a binding or a test defines the machine and the moment:
- *	cpu_llc[], cpu_node[], cpu_core[]	the machine, as policy.h has it
+ *	cpu_llc[], cpu_node[], cpu_core[], nr_nodes	the machine, as policy.h has it
  *	bfs_cpu(cpu)			struct bfs_cpu *, what each CPU published
  *	bfs_allowed(who, cpu)		may the task run there, and is the CPU online
  *	bfs_cpu_idle(who, cpu)		is the CPU idle
@@ -18,12 +18,17 @@
 #define for_range(i, start, end) for ((i) = (start); (i) < (end); (i)++)
 #endif
 
-/* rule 1.4.7: steps of cache distance; SMT siblings and cores of one cache count as one CPU. */
+/* Nodes in a NODE domain: a node and those nearest to it, which here are the next ones by number. */
+#define BFS_NODE_DOMAIN 16
+
+/* rule 1.4.7: steps of cache distance as CPU a sees b; SMT siblings and cores of one cache count as one CPU. */
 static __always_inline u32 bfs_distance_311(u32 a, u32 b)
 {
+	u32 from = cpu_node[cpu_index(a)], to = cpu_node[cpu_index(b)];
+
 	if (cpu_llc[cpu_index(a)] == cpu_llc[cpu_index(b)])
 		return 0;
-	return cpu_node[cpu_index(a)] == cpu_node[cpu_index(b)] ? 1 : 3;
+	return (to < from ? to + nr_nodes : to) - from < BFS_NODE_DOMAIN ? 1 : 3;
 }
 
 /* rule 1.4.8 */
@@ -44,7 +49,7 @@ static __always_inline u32 bfs_idle_rank(u32 rules, u32 last, u32 cpu, bool cach
 {
 	if (rules == BFS_311) {
 		u32 far = bfs_distance_311(last, cpu);
-		u32 rank = cache_busy | core_busy << 2 | (far == 1) << 1 | (far > 1) << 3;
+		u32 rank = cache_busy | (far > 0) << 1 | core_busy << 2 | (far > 1) << 3;
 
 		return rank <= 1 ? 0 : rank; /* the search stops at the first of these */
 	}
@@ -133,9 +138,13 @@ static __always_inline void bfs_find_victim(const struct bfs_config *cfg, const 
 	u32 cpu = 0;
 
 	worst->found = false;
-	/* 232 starts from the last CPU's values even where the task may not run there. */
+	/*
+	 * 232 starts from the last CPU's values even where the task may not run there: if
+	 * that is idle, it is kicked in vain. One that is not idle and yet has that level
+	 * runs a task of a class above.
+	 */
 	if (cfg->rules == BFS_232 || (cfg->rules == BFS_311 && bfs_allowed(who, last)))
-		if (bfs_cpu(last)->level != BFS_IDLE_CPU)
+		if (bfs_cpu(last)->level != BFS_IDLE_CPU || bfs_cpu_idle(who, last))
 			bfs_offer_victim(worst, last, bfs_cpu(last)->level,
 					 bfs_cpu(last)->deadline);
 	for_range(cpu, 0, cpus)
@@ -147,7 +156,7 @@ static __always_inline void bfs_find_victim(const struct bfs_config *cfg, const 
 		if (bfs_cpu(cpu)->level == BFS_IDLE_CPU || !bfs_allowed(who, cpu))
 			continue;
 		if (cfg->rules == BFS_311)
-			distance = bfs_distance_311(last, cpu) * bfs_far(cfg, t->u);
+			distance = bfs_distance_311(cpu, last) * bfs_far(cfg, t->u);
 		bfs_offer_victim(worst, cpu, bfs_cpu(cpu)->level,
 				 bfs_cpu(cpu)->deadline - distance);
 	}

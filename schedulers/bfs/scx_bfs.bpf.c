@@ -68,6 +68,7 @@ static __always_inline u64 next_arrival(u64 now_ns)
 /* rules 1.3.1 and 1.3.12: policy and level are taken as they are at each enqueue. */
 static __always_inline void read_policy(const struct task_struct *p, struct bfs_task *t)
 {
+	t->policy = p->policy;
 	t->idleprio = p->policy == SCHED_IDLE;
 	t->iso = iso_policy && p->policy == SCHED_BATCH;
 	t->batch = p->policy == SCHED_BATCH && !t->iso;
@@ -136,10 +137,17 @@ static __always_inline void insert_plain(struct task_struct *p, struct bfs_task 
 	scx_bpf_dsq_insert_vtime(p, BFS_PLAIN(llc), kernel_slice(t), t->key, enq_flags);
 }
 
-/* rules 1.3.3 and 1.5.10: a task that is descheduled while others wait sticks to its CPU, until another task does. */
+/*
+ * rules 1.3.3 and 1.5.10: a task that is descheduled while others wait sticks to
+ * its CPU, until another task does. None sticks to a CPU that goes (rule 1.3.15).
+ */
 static __always_inline void insert_sticky(struct task_struct *p, struct bfs_task *t, u32 cpu,
 					  u64 enq_flags)
 {
+	if (bfs_cpu(cpu)->offline && !is_pinned(p)) {
+		insert_plain(p, t, cpu, enq_flags);
+		return;
+	}
 	STAT_INC(stuck);
 	insert_own(p, t, cpu, enq_flags);
 	if (is_pinned(p))
@@ -208,7 +216,22 @@ void BPF_STRUCT_OPS(bfs_enqueue, struct task_struct *p, u64 enq_flags)
 	t->sync = t->forked = t->descheduled = t->worsened = false;
 }
 
-/* What stuck to the CPU, but for this task, competes everywhere from now on (rule 1.5.10); an idle CPU for it is kicked. */
+/* rule 1.5.10: of the idle CPUs but this one, the best for a task that stuck here is kicked; modern takes any. */
+static __always_inline void kick_other_idle(struct task_struct *p, u32 cpu)
+{
+	struct wakee w = { .p = p };
+
+	if (MODERN) {
+		kick_idle(p);
+		return;
+	}
+	w.idle = scx_bpf_get_idle_cpumask();
+	if (bpf_cpumask_intersects(w.idle, p->cpus_ptr))
+		kick_best_idle(&w, cpu, cpu);
+	scx_bpf_put_idle_cpumask(w.idle);
+}
+
+/* What stuck to the CPU, but for this task, competes everywhere from now on (rule 1.5.10). */
 static __always_inline void let_go(u32 cpu, u32 but_pid)
 {
 	struct task_struct *p;
@@ -223,7 +246,7 @@ static __always_inline void let_go(u32 cpu, u32 but_pid)
 		if (!scx_bpf_dsq_move_vtime(it, p, BFS_PLAIN(llc), 0))
 			continue;
 		lower_bound(&plain[cpu_index(llc)], t->key);
-		kick_idle(p);
+		kick_other_idle(p, cpu);
 	}
 }
 
@@ -259,11 +282,18 @@ static __always_inline bool take_any(u32 cpu)
 	       scx_bpf_dsq_move_to_local(BFS_PLAIN(MODERN ? cpu_llc[cpu_index(cpu)] : 0));
 }
 
+/* rule 1.3.5, at every schedule. */
+static __always_inline void set_dither(struct bfs_cpu *c, u64 now)
+{
+	c->dither = now - c->last_tick_ns <= cfg.jiffy_ns / 2;
+}
+
 /* ops.running() is not called for a task that goes on (rule 0.3). */
 static __always_inline void keep_prev(struct task_struct *prev, struct bfs_task *t,
-				      struct bfs_cpu *c, u32 cpu)
+				      struct bfs_cpu *c, u32 cpu, u64 now)
 {
 	STAT_INC(kept);
+	set_dither(c, now);
 	c->key = t->key;
 	c->level = t->level;
 	c->deadline = t->deadline;
@@ -314,7 +344,7 @@ void BPF_STRUCT_OPS(bfs_dispatch, s32 cpu, struct task_struct *prev)
 		if (best.from == BFS_NOTHING)
 			break;
 		if (best.from == BFS_PREV) {
-			keep_prev(prev, t, c, cpu);
+			keep_prev(prev, t, c, cpu, now);
 			return;
 		}
 		/* The running task is about to stick; the one that does so until now was passed over by this pick. */
@@ -328,7 +358,7 @@ void BPF_STRUCT_OPS(bfs_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	}
 	if (t) {
-		keep_prev(prev, t, c, cpu);
+		keep_prev(prev, t, c, cpu, now);
 		return;
 	}
 	/* Never idle beside a queue, however many races were lost. */
@@ -358,8 +388,7 @@ void BPF_STRUCT_OPS(bfs_running, struct task_struct *p)
 	c->key = t->key;
 	c->deadline = t->deadline;
 	c->level = t->level;
-	/* rule 1.3.5 */
-	c->dither = now - c->last_tick_ns < cfg.jiffy_ns / 2;
+	set_dither(c, now);
 }
 
 void BPF_STRUCT_OPS(bfs_tick, struct task_struct *p)
@@ -403,10 +432,11 @@ bool BPF_STRUCT_OPS(bfs_yield_cpu, struct task_struct *from, struct task_struct 
 	return false;
 }
 
-/* rules 0.9, 1.3.11 and 1.3.12; the kernel itself queues a queued task anew. */
+/* rules 0.9, 1.3.11 and 1.3.12; the kernel itself queues a queued task anew. 232 reschedules for any change. */
 void BPF_STRUCT_OPS(bfs_set_weight, struct task_struct *p, u32 weight)
 {
 	struct bfs_task *t = task_of(p);
+	bool same_policy;
 	u32 level, u;
 	s32 change;
 
@@ -416,20 +446,21 @@ void BPF_STRUCT_OPS(bfs_set_weight, struct task_struct *p, u32 weight)
 	if (u >= BFS_NICES)
 		u = BFS_NICES - 1;
 	level = t->level;
+	same_policy = t->policy == p->policy;
 	change = bfs_renice(&cfg, t, u);
-	read_policy(p, t);
-	t->worsened = change > 0 || t->level > level;
-	if (scx_bpf_task_running(p) && (t->worsened || (rules == BFS_232 && change)))
+	set_key(p, t, scx_bpf_now());
+	t->worsened = change > 0 && same_policy;
+	if (scx_bpf_task_running(p) && (rules == BFS_232 || change > 0 || t->level > level))
 		kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
 }
 
-/* rule 1.3.15, in part: a task that stuck to a CPU that goes is taken by a CPU that has nothing else. */
 void BPF_STRUCT_OPS(bfs_cpu_online, s32 cpu)
 {
 	bfs_cpu(cpu)->own.bound = BFS_LOOK;
 	bfs_cpu(cpu)->offline = false;
 }
 
+/* rule 1.3.15 */
 void BPF_STRUCT_OPS(bfs_cpu_offline, s32 cpu)
 {
 	struct bfs_cpu *c = bfs_cpu(cpu);
@@ -438,6 +469,7 @@ void BPF_STRUCT_OPS(bfs_cpu_offline, s32 cpu)
 	c->key = BFS_EMPTY;
 	c->waiting_key = BFS_EMPTY;
 	c->offline = true;
+	unstick(cpu);
 }
 
 /* rule 1.3.7; a task that is there when the policy is loaded starts afresh. */
@@ -453,12 +485,15 @@ s32 BPF_STRUCT_OPS(bfs_init_task, struct task_struct *p, struct scx_init_task_ar
 		return -ENOMEM;
 	t->u = u < BFS_NICES ? u : BFS_NICE0;
 	t->since_ns = now;
+	read_policy(p, t);
 	bfs_refill(&cfg, t, now);
 	set_key(p, t, now);
-	from = args->fork ? task_of(parent) : NULL;
+	from = args->fork && is_ours(parent) ? task_of(parent) : NULL;
 	if (!from)
 		return 0;
-	bfs_charge(&cfg, from, now);
+	/* The published versions charge at ticks and schedules only (rule 1.3.4). */
+	if (MODERN)
+		bfs_catch_up(&cfg, from, now);
 	if (bfs_fork(&cfg, from, t, now))
 		scx_bpf_task_set_slice(parent, 0);
 	else if (MODERN)

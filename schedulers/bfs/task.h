@@ -14,6 +14,7 @@ struct bfs_task {
 	u64 key;	 /* the key it is, or was last, queued or running with */
 	u64 seq;	 /* its place in the order of all enqueues */
 	u32 sticky_on;  /* 1 + the CPU that it sticks to (rule 1.5.10); 0: none */
+	u32 policy;  /* as of when it was last read */
 	u8 u;   /* nice + 20 */
 	u8 level;  /* enum bfs_level, as of its last enqueue */
 	bool batch;
@@ -85,10 +86,25 @@ static __always_inline void bfs_start(struct bfs_task *t, u64 now_ns, u64 ran_ns
 /* Called at every tick and every schedule, so that the bounds above bite as they did. */
 static __always_inline void bfs_charge(const struct bfs_config *cfg, struct bfs_task *t, u64 now_ns)
 {
-	if (now_ns == t->since_ns)
-		return;
 	t->slice_ns -= bfs_elapsed(cfg, now_ns - t->since_ns);
 	t->since_ns = now_ns;
+}
+
+/* Charged at neither of them: only time that went by counts. */
+static __always_inline void bfs_catch_up(const struct bfs_config *cfg, struct bfs_task *t,
+					 u64 now_ns)
+{
+	if (before64(t->since_ns, now_ns))
+		bfs_charge(cfg, t, now_ns);
+}
+
+/* rule 1.3.3: a slice that is used up is renewed. True: it was. */
+static __always_inline bool bfs_renew(const struct bfs_config *cfg, struct bfs_task *t, u64 now_ns)
+{
+	if (t->slice_ns >= (s64)cfg->worn_ns && (!t->batch || bfs_in_jiffies(cfg->rules)))
+		return false;
+	bfs_refill(cfg, t, now_ns);
+	return true;
 }
 
 /* rule 1.3.3: any switch away from a task, also when it blocks. True: it was renewed. */
@@ -96,10 +112,7 @@ static __always_inline bool bfs_deschedule(const struct bfs_config *cfg, struct 
 					   u64 now_ns)
 {
 	bfs_charge(cfg, t, now_ns);
-	if (t->slice_ns >= (s64)cfg->worn_ns && (!t->batch || bfs_in_jiffies(cfg->rules)))
-		return false;
-	bfs_refill(cfg, t, now_ns);
-	return true;
+	return bfs_renew(cfg, t, now_ns);
 }
 
 /*
@@ -114,7 +127,8 @@ static __always_inline u64 bfs_settle(const struct bfs_config *cfg, struct bfs_t
 
 	if (before64(stopped_ns, t->since_ns))
 		stopped_ns = t->since_ns;
-	bfs_deschedule(cfg, t, stopped_ns);
+	bfs_catch_up(cfg, t, stopped_ns);
+	bfs_renew(cfg, t, stopped_ns);
 	t->ran = false;
 	return stopped_ns;
 }
@@ -140,7 +154,7 @@ static __always_inline void bfs_wake(struct bfs_task *t, u64 stopped_ns, u64 now
 
 /*
  * rule 1.3.7: the child takes the parent's deadline and half of its slice.
- * The parent has been charged. True: the parent has nothing left to run on.
+ * True: the parent has nothing left to run on.
  */
 static __always_inline bool bfs_fork(const struct bfs_config *cfg, struct bfs_task *parent,
 				     struct bfs_task *child, u64 now_ns)

@@ -7,16 +7,18 @@
  */
 #pragma once
 
-/* The kicked CPU stays marked idle until it schedules (rule 1.4.9), unless the tunable kick is "claimed" (rule 1.8). */
-static __always_inline bool kick_best_idle(struct wakee *w, u32 last)
+/*
+ * Any CPU but `skip`. The kicked one stays marked idle until it schedules (rule
+ * 1.4.9), unless the tunable kick is "claimed" (rule 1.8).
+ */
+static __always_inline bool kick_best_idle(struct wakee *w, u32 last, u32 skip)
 {
-	s32 cpu = bfs_best_idle(&cfg, w, last, nr_cpus, ~0u);
+	s32 cpu = bfs_best_idle(&cfg, w, last, nr_cpus, skip);
 
 	if (cpu < 0)
 		return false;
 	if (kick == 2)
 		scx_bpf_test_and_clear_cpu_idle(cpu);
-	STAT_INC(idle_claims);
 	kick_cpu(cpu, 0);
 	return true;
 }
@@ -27,10 +29,12 @@ static __always_inline void try_preempt(struct task_struct *p, struct bfs_task *
 {
 	struct wakee w = { .p = p, .idle = scx_bpf_get_idle_cpumask() };
 	struct bfs_victim victim = {};
-	bool kicked = bpf_cpumask_intersects(w.idle, p->cpus_ptr) && kick_best_idle(&w, last);
+	bool kicked = bpf_cpumask_intersects(w.idle, p->cpus_ptr) && kick_best_idle(&w, last, ~0u);
 
-	/* rule 1.3.6: a sync wake-up preempts no task */
-	if (!kicked && !sync) {
+	if (kicked) {
+		STAT_INC(idle_claims);
+	} else if (!sync) {
+		/* rule 1.3.6: a sync wake-up preempts no task */
 		bfs_find_victim(&cfg, t, &w, last, nr_cpus, &victim);
 		if (bfs_beats(&cfg, t, &victim)) {
 			STAT_INC(preemptions);

@@ -16,7 +16,7 @@
 #define TEST_TASKS 40
 
 #define cpu_index(cpu) ((cpu) % TEST_CPUS)
-static unsigned cpu_llc[TEST_CPUS], cpu_node[TEST_CPUS], cpu_core[TEST_CPUS];
+static unsigned cpu_llc[TEST_CPUS], cpu_node[TEST_CPUS], cpu_core[TEST_CPUS], nr_nodes;
 
 #include "bfs.h"
 
@@ -61,17 +61,31 @@ static struct bfs_config cfg;
 
 #include "preempt.h"
 
-/* 4 CPUs a cache, 8 a node, 2 threads a core if smt. */
+/* 4 CPUs a cache, 8 a node, 2 threads a core if smt. Of 24 nodes, 0 and 20 are there: 20 is beyond the domain of 0. */
 static inline void build_machine(u32 cpus, bool smt)
 {
+	u32 second = below(2) ? 20 : 1;
+
+	nr_nodes = second + 4;
 	model_cpus = cpus;
 	model_llcs = (cpus + 3) / 4;
 	for (u32 cpu = 0; cpu < TEST_CPUS; cpu++) {
 		cpu_llc[cpu] = cpu / 4;
-		cpu_node[cpu] = cpu / 8;
+		cpu_node[cpu] = cpu / 8 * second;
 		cpu_core[cpu] = smt ? cpu / 2 : cpu;
 	}
 	memset(model_cpu, 0, sizeof(model_cpu));
+}
+
+/* rule 1.4.7: as CPU a sees b; the NODE domain is a's node and the next fifteen. */
+static inline u32 locality_311(u32 a, u32 b)
+{
+	if (cpu_llc[a] == cpu_llc[b])
+		return 0;
+	for (u32 step = 0; step < 16; step++)
+		if ((cpu_node[a] + step) % nr_nodes == cpu_node[b])
+			return 1;
+	return 3;
 }
 
 /* A dispatch queue: by key, equal keys in the order of insertion. */

@@ -9,12 +9,7 @@
 static u64 now_ns;
 static struct model_task *running; /* still runnable, and competing */
 
-/* rules 1.4.7 and 1.4.8 */
-static u32 locality_311(u32 a, u32 b)
-{
-	return cpu_llc[a] == cpu_llc[b] ? 0 : cpu_node[a] == cpu_node[b] ? 1 : 3;
-}
-
+/* rule 1.4.8 */
 static u32 locality_424(u32 a, u32 b)
 {
 	return a == b			    ? 0

@@ -5,11 +5,6 @@
 static u32 last, idle_allowed;
 static struct model_task who;
 
-static u32 distance_304(u32 a, u32 b)
-{
-	return cpu_llc[a] == cpu_llc[b] ? 0 : cpu_node[a] == cpu_node[b] ? 1 : 3;
-}
-
 static bool all_idle(u32 cpu, const unsigned *domain)
 {
 	for (u32 other = 0; other < model_cpus; other++)
@@ -31,11 +26,11 @@ static s32 best_idle_310(void)
 			continue;
 		if (!all_idle(cpu, cpu_llc))
 			rank += 1;
-		if (distance_304(last, cpu) == 1)
+		if (locality_311(last, cpu) > 0)
 			rank += 2;
 		if (!all_idle(cpu, cpu_core))
 			rank += 4;
-		if (distance_304(last, cpu) > 1)
+		if (locality_311(last, cpu) > 1)
 			rank += 8;
 		if (rank <= 1)
 			return cpu;
@@ -117,7 +112,7 @@ static s32 victim_304(void)
 	for (u32 step = 0; step < model_cpus; step++) {
 		/* Ties go to the last CPU, then to the lowest number. */
 		u32 cpu = step == 0 ? last : step <= last ? step - 1 : step;
-		u64 value = model_cpu[cpu].deadline - distance_304(last, cpu) * far;
+		u64 value = model_cpu[cpu].deadline - locality_311(cpu, last) * far;
 
 		if (!(who.allowed >> cpu & 1))
 			continue;
@@ -192,17 +187,18 @@ static void compare(u32 rules)
 {
 	struct bfs_victim victim = {};
 	s32 idle, expected;
+	u32 skip;
 
 	draw_moment(rules);
-	idle = bfs_best_idle(&cfg, &who, last, model_cpus, ~0u);
+	skip = below(3) ? ~0u : below(model_cpus);
+	if (skip != ~0u)
+		idle_allowed &= ~(1u << skip);
+	idle = bfs_best_idle(&cfg, &who, last, model_cpus, skip);
 	expected = rules == BFS_232   ? best_idle_232()
 		   : rules == BFS_311 ? best_idle_310()
 				      : best_idle_424();
 	CHECK(idle == expected);
-	if (idle >= 0)
-		return;
-	/* 232 takes its last CPU's values even if that one is idle and forbidden: level 103 then, which we leave out. */
-	if (model_idle >> last & 1)
+	if (idle >= 0 || skip != ~0u)
 		return;
 	bfs_find_victim(&cfg, &who.t, &who, last, model_cpus, &victim);
 	expected = rules == BFS_232 ? victim_232() : rules == BFS_311 ? victim_304() : victim_424();

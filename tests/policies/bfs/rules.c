@@ -139,6 +139,13 @@ static void charges(void)
 	      bfs_elapsed(&cfg, 0) == 2 * NSEC_PER_MSEC);
 	CHECK(bfs_elapsed(&cfg, 5 * NSEC_PER_MSEC) == 4 * NSEC_PER_MSEC &&
 	      bfs_elapsed(&cfg, 7) == 7);
+	/* rule 1.3.4: a schedule at the moment of the charge before costs half a jiffy; what is no schedule nothing. */
+	t.slice_ns = 6 * NSEC_PER_MSEC;
+	t.since_ns = NSEC_PER_SEC;
+	bfs_catch_up(&cfg, &t, NSEC_PER_SEC);
+	CHECK(t.slice_ns == 6 * NSEC_PER_MSEC);
+	bfs_charge(&cfg, &t, NSEC_PER_SEC);
+	CHECK(t.slice_ns == 4 * NSEC_PER_MSEC);
 	t.slice_ns = 0;
 	CHECK(bfs_slice_over(&cfg, &t, false));
 	t.slice_ns = 1;

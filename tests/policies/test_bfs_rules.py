@@ -1,0 +1,379 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""BFS's binding, rule by rule: what a scenario's schedule must be by docs/rules/bfs.md, to the microsecond.
+
+One CPU and 1,000 ticks a second where nothing else is said, and a machine on which nothing costs anything. Up to 311
+rr is 6 ms there and D 39 ms at nice 0, 43 at nice 1 and 35 at nice -1. Later rr is 6 x 2^20 ns, 0.29 ms more than six
+ticks, and D 41.1 ms at nice 0, 45.2 at nice 1 and 37.4 at nice -1.
+"""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from tests.policies.schedules import Schedule, child, free_machine, hog, simulate, simulator, task
+
+PUBLISHED = ["232", "311", "424"]
+IN_JIFFIES = ["232", "311"]
+FOR_EVER = "{ run_ms = 1000 }"
+SLEEPS = "{ sleep_ms = 500 }"
+
+pytestmark = pytest.mark.skipif(not simulator(), reason="schedlab-sim is not built")
+
+
+def rest_of(schedule: Schedule, cpu: int, after_ms: float) -> list[str]:
+    """Who runs on a CPU from then on, in turn."""
+    return [turn.name for turn in schedule.turns(math.inf, cpu, after_ms)]
+
+
+def run(folder: Path, scheduler: str, tasks: str, duration_ms: int = 40, **machine: int) -> Schedule:
+    return simulate(
+        folder, f"bfs:rules={scheduler}", tasks, duration_ms / 1000, free_machine(folder, **machine), strict=False
+    )
+
+
+@pytest.mark.parametrize("rules", PUBLISHED)
+def test_equals_take_turns_of_rr(rules: str, tmp_path: Path) -> None:
+    """Rules 1.3.2 and 1.3.3: renewed when used up, and behind all whose deadline is older."""
+    schedule = run(tmp_path, rules, hog("a") + hog("b") + hog("c"))
+    assert schedule.turns(36) == [(name, 6 * i, 6 * i + 6) for i, name in enumerate("abcabc")]
+
+
+@pytest.mark.parametrize("rules", PUBLISHED)
+def test_what_is_left_of_a_slice_survives_a_sleep(rules: str, tmp_path: Path) -> None:
+    """Rules 1.3.3 and 1.3.6: of its first slice the sleeper has used 2 ms when it wakes at 10.5, ahead of the hog.
+
+    3.5 ms later, at a tick, it has 0.5 ms left, and 1.5 ms later none: 424 ends it at 14, as that is half a jiffy.
+    """
+    sleeper = task("sleeper", "{ run_ms = 2 }", "{ sleep_us = 8500 }", FOR_EVER)
+    (again, *_) = run(tmp_path, rules, sleeper + hog("hog")).turns_of("sleeper", after_ms=10)
+    assert again == ("sleeper", 10.5, 15)
+
+
+def test_dither_ends_a_slice_that_began_just_after_a_tick(tmp_path: Path) -> None:
+    """Rule 1.3.5, 424: what is left at the sixth tick, 0.29 ms, is less than half a jiffy, and more than 100 us."""
+    schedule = run(tmp_path, "424", hog("a") + hog("b"))
+    assert schedule.turns(12) == [("a", 0, 6), ("b", 6, 12)]
+    # Not where the switch was later than half a jiffy after the tick: at 7 b has 0.19 ms left.
+    schedule = run(tmp_path, "424", task("a", "{ run_us = 900 }", SLEEPS) + hog("b") + hog("c"))
+    assert schedule.turns(8) == [("a", 0, 0.9), ("b", 0.9, 8)]
+
+
+def test_dither_is_renewed_where_the_task_is_kept(tmp_path: Path) -> None:
+    """Rule 1.3.5, 424: at 0.9 a yields and goes on, so that 0.29 ms are enough to go on at 6.
+
+    Nice 1 is behind what a had and before what it is renewed to.
+    """
+    yields = task("a", "{ run_us = 900 }", "{ yield = true }", FOR_EVER)
+    assert run(tmp_path, "424", yields + hog("b", nice=1)).turns(7) == [("a", 0, 7)]
+
+
+@pytest.mark.parametrize("rules", PUBLISHED)
+def test_yield(rules: str, tmp_path: Path) -> None:
+    """Rule 1.3.10: up to 311 a yield renews the deadline, to 5 + 35 at nice -1, behind b's 39. Later it keeps it."""
+    yields = task("a", "{ run_us = 5500 }", "{ yield = true }", FOR_EVER, nice=-1)
+    assert run(tmp_path, rules, yields + hog("b")).turns(6) == [("a", 0, 5.5 if rules in IN_JIFFIES else 6)]
+
+
+@pytest.mark.parametrize("rules", IN_JIFFIES)
+def test_a_child_takes_half_of_the_slice_and_its_parent_steps_back(rules: str, tmp_path: Path) -> None:
+    """Rule 1.3.7: at 2.5 the slice, charged by two ticks, is 4 ms, of which each has 2.
+
+    The deadlines are equal, so that the child runs, to its third tick; then the parent, which was charged 0.5 ms by the
+    schedule, to its second.
+    """
+    tasks = task("parent", "{ run_us = 2500 }", '{ fork = "child" }', FOR_EVER) + child("child", FOR_EVER)
+    schedule = run(tmp_path, rules, tasks + hog("later", nice=1))
+    assert schedule.turns(7) == [("parent", 0, 2.5), ("child", 2.5, 5), ("parent", 5, 7)]
+
+
+def test_424_halves_at_a_fork_and_gives_nothing_back(tmp_path: Path) -> None:
+    """Rule 1.3.7: at 2.5 the slice is 4.29 ms, of which each has 2.15; the child leaves 1.85 of them.
+
+    The parent has 1.65 after the schedule, 0.45 at the tick at 4, where it is one that began at 2.8, and none at 5.
+    """
+    tasks = task("parent", "{ run_us = 2500 }", '{ fork = "child" }', FOR_EVER) + child("child", "{ run_us = 300 }")
+    schedule = run(tmp_path, "424", tasks + hog("later", nice=1))
+    assert schedule.turns(5) == [("parent", 0, 2.5), ("child", 2.5, 2.8), ("parent", 2.8, 5)]
+
+
+def test_424_renews_a_child_whose_parent_has_too_little(tmp_path: Path) -> None:
+    """Rule 1.3.7: when it was last charged, at 7, the parent had 191 us left, less than 200.
+
+    So it has 0, and is renewed when it steps back, and so is the child: the other, behind both before, goes first.
+    """
+    first = task("first", "{ run_us = 900 }", SLEEPS)
+    parent = task("parent", "{ run_us = 6150 }", '{ fork = "child" }', FOR_EVER)
+    schedule = run(tmp_path, "424", first + parent + child("child", FOR_EVER) + hog("other", nice=1))
+    assert schedule.turns(7.05) == [("first", 0, 0.9), ("parent", 0.9, 7.05)]
+    assert schedule.turns(20, after_ms=7)[0].name == "other"
+
+
+def test_a_schedule_at_the_moment_of_a_tick_costs_half_a_jiffy(tmp_path: Path) -> None:
+    """Rule 1.3.4: with rr = 5 ms each has 1.5 of the 3 ms that are left at 2.
+
+    The schedule at 2 takes 0.5 of the parent's, which therefore ends at its first tick.
+    """
+    tasks = task("parent", "{ run_ms = 2 }", '{ fork = "child" }', FOR_EVER) + child("child", FOR_EVER)
+    schedule = run(tmp_path, "311+rr_interval_us=5000", tasks + hog("later", nice=1))
+    assert schedule.turns(5) == [("parent", 0, 2), ("child", 2, 4), ("parent", 4, 5)]
+
+
+@pytest.mark.parametrize("rules", IN_JIFFIES)
+def test_a_child_that_exits_gives_its_slice_back(rules: str, tmp_path: Path) -> None:
+    """Rule 1.3.7: the child leaves 1.7 of its 2 ms; the parent's 1.5 and these last from 2.8 to the tick at 6."""
+    tasks = task("parent", "{ run_us = 2500 }", '{ fork = "child" }', FOR_EVER) + child("child", "{ run_us = 300 }")
+    schedule = run(tmp_path, rules, tasks + hog("later", nice=1))
+    assert schedule.turns(6) == [("parent", 0, 2.5), ("child", 2.5, 2.8), ("parent", 2.8, 6)]
+
+
+@pytest.mark.parametrize("rules", IN_JIFFIES)
+def test_a_parent_never_gets_more_than_a_slice_back(rules: str, tmp_path: Path) -> None:
+    """Rule 1.3.7: the parent, renewed by its yield at 1.5, has 5.8 ms when the child's 3 come at 1.7.
+
+    6 ms are used up at the tick at 8. All of 8.8 ms would have been at 11.
+    """
+    program = ["{ run_us = 500 }", '{ fork = "child" }', "{ run_ms = 1 }", "{ yield = true }", FOR_EVER]
+    tasks = task("parent", *program) + child("child", "{ sleep_us = 1200 }") + hog("later", nice=1)
+    schedule = run(tmp_path, rules, tasks)
+    assert schedule.turns(8) == [("parent", 0, 0.5), ("parent", 0.5, 1.7), ("parent", 1.7, 8)]
+
+
+@pytest.mark.parametrize("rules", IN_JIFFIES)
+def test_a_child_that_was_renewed_gives_nothing_back(rules: str, tmp_path: Path) -> None:
+    """Rule 1.3.7: renewed at 5, the child preempts at 10.1, with 44 before 46, and exits with most of its slice.
+
+    The parent, renewed at 7, goes on with its 3 ms to the tick at 14; nice 2 has 47, before the parent's 53 then.
+    """
+    program = ["{ run_us = 2600 }", "{ sleep_ms = 3 }"]
+    tasks = task("parent", "{ run_us = 2500 }", '{ fork = "child" }', FOR_EVER) + child("child", *program)
+    schedule = run(tmp_path, rules, tasks + hog("later", nice=2))
+    assert schedule.turns(7.1)[1:] == [("child", 2.5, 5), ("parent", 5, 7), ("child", 7, 7.1)]
+    assert schedule.turns(14, after_ms=7.1) == [("parent", 7.1, 10.1), ("parent", 10.1, 14)]
+
+
+@pytest.mark.parametrize("rules", PUBLISHED)
+def test_a_parent_beside_an_idle_cpu_goes_on(rules: str, tmp_path: Path) -> None:
+    """Rule 1.3.7: the idle CPU takes the child."""
+    tasks = task("parent", "{ run_us = 2500 }", '{ fork = "child" }', FOR_EVER) + child("child", FOR_EVER)
+    schedule = run(tmp_path, rules, tasks, cores=2)
+    assert schedule.turns(40) == [("parent", 0, 40)]
+    assert schedule.turns(40, 1)[-1] == ("child", 2.5, 40)
+
+
+@pytest.mark.parametrize("rules", PUBLISHED)
+def test_for_a_thread_nobody_steps_back(rules: str, tmp_path: Path) -> None:
+    """Rule 1.3.7: its parent is its process's, so that it waits for the end of the half slice that is left, at 4."""
+    parent = task("parent", "{ run_us = 2500 }", '{ fork = "child" }', FOR_EVER)
+    schedule = run(tmp_path, rules, parent + task("child", FOR_EVER, start="fork", threads=True))
+    assert schedule.turns(4) == [("parent", 0, 4)]
+    assert schedule.turns_of("child")[0].start == 4
+
+
+@pytest.mark.parametrize("rules", PUBLISHED)
+@pytest.mark.parametrize("policy", ["other", "batch", "idle"])
+def test_who_preempts_by_deadline(policy: str, rules: str, tmp_path: Path) -> None:
+    """Rules 1.4.1, 1.4.2 and 1.4.4: at 9.3 it has its first deadline, and the hog one that was renewed at 6."""
+    sleeper = task("sleeper", "{ sleep_us = 9300 }", "{ run_us = 100 }", SLEEPS, policy=policy)
+    (ran,) = run(tmp_path, rules, sleeper + hog("hog", policy=policy)).turns_of("sleeper")
+    at_once = policy == "other" or (policy == "batch" and rules == "424")
+    assert ran.start == (9.3 if at_once else 12)
+
+
+@pytest.mark.parametrize("rules", PUBLISHED)
+def test_a_later_deadline_preempts_nobody(rules: str, tmp_path: Path) -> None:
+    """Rule 1.4: it was renewed at 6, and the hog not yet: woken at 7.1, it waits for the end of the hog's slice."""
+    sleeper = task("sleeper", "{ run_us = 6300 }", "{ sleep_us = 800 }", FOR_EVER)
+    schedule = run(tmp_path, rules, task("hog", "{ sleep_us = 6500 }", FOR_EVER) + sleeper)
+    assert schedule.turns(13, after_ms=6.5) == [("hog", 6.5, 13)]
+    assert schedule.turns_of("sleeper", after_ms=6.5)[0].start == 13
+
+
+@pytest.mark.parametrize("rules", PUBLISHED)
+@pytest.mark.parametrize("how", ["pipe", "semaphore"])
+def test_a_sync_wakeup_preempts_nobody(how: str, rules: str, tmp_path: Path) -> None:
+    """Rule 1.3.6: a pipe wakes with the sync flag, a semaphore without. Both CPUs' tasks have been renewed once."""
+    rr = 12 if rules in IN_JIFFIES else 6
+    shared, wakes, waits = {
+        "pipe": ('[[queue]]\nname = "it"\nkind = "pipe"\n', '{ send = "it", bytes = 8 }', '{ recv = "it" }'),
+        "semaphore": ('[[semaphore]]\nname = "it"\n', '{ post = "it" }', '{ wait = "it" }'),
+    }[how]
+    waker = task("waker", f"{{ run_us = {rr + 1}300 }}", wakes, FOR_EVER)
+    sleeper = task("sleeper", waits, "{ run_us = 100 }", SLEEPS)
+    (ran,) = run(tmp_path, rules, shared + sleeper + waker + hog("other"), cores=2).turns_of("sleeper")
+    assert ran.start == (rr + 1.3 if how == "semaphore" else 2 * rr)
+
+
+@pytest.mark.parametrize("rules", PUBLISHED)
+def test_a_worse_nice_level_reschedules(rules: str, tmp_path: Path) -> None:
+    """Rule 1.3.11: the deadline moves behind the other's, to 63 or 66.1, and the CPU schedules at once.
+
+    b is renewed at 8, 14, 20 and 26, to 65 or 67.1.
+    """
+    changes = task("a", "{ run_us = 1300 }", "{ nice = 5 }", FOR_EVER)
+    assert run(tmp_path, rules, changes + hog("b")).turns(26) == [("a", 0, 1.3), ("b", 1.3, 26)]
+
+
+@pytest.mark.parametrize("rules", PUBLISHED)
+@pytest.mark.parametrize("change", ['{ policy = "batch" }', "{ nice = -1 }"])
+def test_232_reschedules_at_any_change(change: str, rules: str, tmp_path: Path) -> None:
+    """Rules 1.3.11 and 1.3.12: b, of BATCH, waits with an earlier deadline, as it may not preempt.
+
+    232 looks again at the change, 311 not before the slice ends. In 424 BATCH preempts.
+    """
+    waits = task("b", "{ sleep_us = 9300 }", "{ run_ms = 1 }", SLEEPS, policy="batch")
+    changes = task("a", "{ run_us = 9500 }", change, FOR_EVER)
+    (ran,) = run(tmp_path, rules, waits + changes).turns_of("b")
+    assert ran.start == {"232": 9.5, "311": 12, "424": 9.3}[rules]
+
+
+@pytest.mark.parametrize("rules", PUBLISHED)
+def test_a_worse_level_reschedules(rules: str, tmp_path: Path) -> None:
+    """Rules 1.1.1 and 1.3.12: a task that becomes SCHED_IDLE is behind every other one at once."""
+    changes = task("a", "{ run_us = 1300 }", '{ policy = "idle" }', FOR_EVER)
+    assert run(tmp_path, rules, changes + hog("b")).turns(40) == [("a", 0, 1.3), ("b", 1.3, 40)]
+
+
+@pytest.mark.parametrize("rules", PUBLISHED)
+def test_batch_is_renewed_at_every_switch_from_4xx_on(rules: str, tmp_path: Path) -> None:
+    """Rule 1.3.3: a sleeps at 5. With its first deadline it is before b and c, with that of 5 behind both."""
+    batch = task("a", "{ run_ms = 5 }", "{ sleep_us = 3500 }", FOR_EVER, policy="batch")
+    turns = run(tmp_path, rules, batch + hog("c", nice=1) + hog("b", nice=1)).turns(40, after_ms=5)
+    assert turns[0] == ("c", 5, 11)
+    assert turns[1].name == ("b" if rules == "424" else "a")
+
+
+@pytest.mark.parametrize("rules", PUBLISHED)
+def test_iso_is_refractory_above_its_share(rules: str, tmp_path: Path) -> None:
+    """Rule 1.3.14: each tick of ISO adds 100 to the account; it is above 70 from 71 P on, with P = 5 HZ + 1 = 501.
+
+    From then on it is NORMAL, behind the other, which has waited since the start. Its slices of 50 ms do not end there.
+    """
+    tasks = hog("iso", policy="batch") + hog("normal")
+    schedule = run(tmp_path, f"{rules}+iso_policy=batch+rr_interval_us=50000", tasks, 5000, hz=100)
+    stopped = 10 * math.ceil(71 * 501 / 100)
+    iso, normal = schedule.turns(5000)[:2]
+    assert iso == ("iso", 0, stopped)
+    assert normal[:2] == ("normal", stopped)
+
+
+@pytest.mark.parametrize("rules", PUBLISHED)
+def test_a_burst_leaves_idle_who_was_not_kicked(rules: str, tmp_path: Path) -> None:
+    """Rules 1.4.1, 1.4.3, 1.4.4 and 1.4.9: both kick their last CPU, which stays marked idle until it schedules.
+
+    The second waits for the first, beside an idle CPU. With kick=claimed it finds that one.
+    """
+    on_1 = ["{ affinity = [1] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    works = [*on_1, '{ await = "now" }', "{ run_ms = 1 }", SLEEPS]
+    signals = task("waker", "{ run_ms = 10 }", '{ signal = "now", all = true }', FOR_EVER, cpus=[0])
+    tasks = '[[condition]]\nname = "now"\n' + signals + task("first", *works) + task("second", *works)
+    strict = run(tmp_path, f"{rules}+kick=strict", tasks, 30, cores=3)
+    assert strict.turns(12, 1, after_ms=10) == [("first", 10, 11), ("second", 11, 12)]
+    assert not strict.turns(math.inf, 2, after_ms=10)
+    claimed = run(tmp_path, f"{rules}+kick=claimed", tasks, 30, cores=3)
+    assert claimed.turns(11, 1, after_ms=10) == [("first", 10, 11)]
+    assert claimed.turns(11, 2, after_ms=10) == [("second", 10, 11)]
+
+
+def test_three_hogs_on_two_cpus_stick(tmp_path: Path) -> None:
+    """Rules 1.5.7 and 1.5.10, 424: a gives way to c and sticks to its CPU.
+
+    So b, which is used up at the same tick, finds nothing that is plain, and goes on: all of one CPU, and two halves.
+    """
+    schedule = run(tmp_path, "424", hog("a") + hog("b") + hog("c"), 600, cores=2)
+    assert sorted(round(schedule.ran_ms(name)) for name in "abc") == [300, 300, 600]
+
+
+def test_a_cpu_with_nothing_else_takes_what_sticks_elsewhere(tmp_path: Path) -> None:
+    """Rule 1.5.7, 424: a sticks to the first CPU from 6 on, until b is done at 9.5."""
+    schedule = run(tmp_path, "424", hog("a") + task("b", "{ run_us = 9500 }") + hog("c"), cores=2)
+    assert schedule.turns(12) == [("a", 0, 6)]
+    assert schedule.turns(40, 1) == [("b", 0, 9.5), ("a", 9.5, 40)]
+
+
+def test_a_task_loses_its_mark_where_the_running_one_is_kept(tmp_path: Path) -> None:
+    """Rule 1.5.10, 424: c, nice -20, preempts a, which sticks; renewed to 12.3 at 6, c goes on.
+
+    So a, whose deadline is 41, is plain, and before b, which is renewed to 47 at 6 on the other CPU.
+    """
+    schedule = run(tmp_path, "424", hog("a") + hog("b") + hog("c", nice=-20), cores=2)
+    assert schedule.turns(12, 1) == [("b", 0, 6), ("a", 6, 12)]
+
+
+def test_a_task_loses_its_mark_to_the_next_that_sticks(tmp_path: Path) -> None:
+    """Rule 1.5.10, 424: as before, but at 6 c gives way to d, nice -15, pinned here, and sticks in a's place."""
+    tasks = hog("a") + hog("b") + hog("c", nice=-20) + hog("d", nice=-15, cpus=[0])
+    schedule = run(tmp_path, "424", tasks, cores=2)
+    assert schedule.turns(12) == [("c", 0, 6), ("d", 6, 12)]
+    assert schedule.turns(12, 1) == [("b", 0, 6), ("a", 6, 12)]
+
+
+@pytest.mark.parametrize("rules", PUBLISHED)
+def test_who_was_preempted_runs_on_an_idle_cpu(rules: str, tmp_path: Path) -> None:
+    """Rule 1.9.4: a, renewed at 6 or 12, is preempted at 13.3 by a task for its CPU only."""
+    preempts = task("pinned", "{ sleep_us = 13300 }", FOR_EVER, cpus=[0])
+    tasks = preempts + task("a", "{ affinity = [0] }", "{ run_ms = 13 }", "{ affinity = [] }", FOR_EVER)
+    schedule = run(tmp_path, rules, tasks, cores=2)
+    assert schedule.turns(40)[-2:] == [("a", 0, 13.3), ("pinned", 13.3, 40)]
+    assert schedule.turns(40, 1)[-1] == ("a", 13.3, 40)
+
+
+@pytest.mark.parametrize("rules", PUBLISHED)
+def test_what_is_published_is_that_of_who_was_switched_in(rules: str, tmp_path: Path) -> None:
+    """Rules 1.1.4 and 1.4: at 10.3 the hog runs again, with 45, after the first sleeper, which had 39 as the second."""
+    sleepers = [
+        task(name, f"{{ sleep_us = {at} }}", "{ run_us = 100 }", SLEEPS) for name, at in (("x", 9300), ("y", 10300))
+    ]
+    schedule = run(tmp_path, rules, "".join(sleepers) + hog("hog"))
+    assert schedule.turns(10.4, after_ms=9) == [("x", 9.3, 9.4), ("hog", 9.4, 10.3), ("y", 10.3, 10.4)]
+
+
+@pytest.mark.parametrize("rules", PUBLISHED)
+def test_overdue_tasks_run_in_the_order_of_arrival(rules: str, tmp_path: Path) -> None:
+    """Rules 1.5.1, 1.5.3 and 1.5.7: with rr = 1 ms both have been overdue for long when a real-time task ends.
+
+    The first has the later deadline, 39 ms; the second has 6.
+    """
+    real_time = task("rt", "{ run_ms = 100 }", SLEEPS, policy="fifo:1")
+    tasks = real_time + task("first", "{ run_us = 500 }", SLEEPS, nice=19) + task("second", "{ run_us = 500 }", SLEEPS)
+    schedule = run(tmp_path, f"{rules}+rr_interval_us=1000", tasks, 200)
+    expected = ["second", "first"] if rules == "424" else ["first", "second"]
+    assert rest_of(schedule, 0, 100)[:2] == expected
+
+
+@pytest.mark.parametrize(("asleep_ms", "begins_ms"), [(5, 84), (80.2, 84), (90.3, 90.4)])
+def test_311_counts_another_node_as_one_step(asleep_ms: float, begins_ms: float, tmp_path: Path) -> None:
+    """Rules 1.4.2, 1.4.7, 1.5.3 and 1.5.9: two nodes of one domain, rr = 12 ms, D = T(u) = 78 ms.
+
+    c ran on the other CPU, which is real-time's from then on, and has the deadline 78. a is renewed every 12 ms. c is
+    picked when a's deadline, 78 + t, is no less than 78 + 78, and woken later preempts: by then it is 78 + 84.
+    """
+    sleeps = [f"{{ sleep_us = {round(asleep_ms * 1000)} }}", "{ run_ms = 1 }", SLEEPS]
+    real_time = task("other", "{ sleep_us = 200 }", FOR_EVER, cpus=[1], policy="fifo:1")
+    c = task("c", "{ affinity = [1] }", "{ run_us = 100 }", "{ affinity = [] }", *sleeps)
+    tasks = hog("a", cpus=[0]) + real_time + c
+    schedule = run(tmp_path, "311", tasks, 400, sockets=2)
+    (ran,) = schedule.turns_of("c", after_ms=1)
+    assert ran.start == begins_ms
+    # Rule 1.9.6: at its wake-up the CPU is kicked only if it preempts.
+    woken_ms = round(0.1 + asleep_ms, 6)
+    assert ((woken_ms, 0) in schedule.kicks) == (begins_ms == woken_ms)
+
+
+@pytest.mark.parametrize("rules", PUBLISHED)
+def test_a_higher_level_preempts_a_lower_one(rules: str, tmp_path: Path) -> None:
+    """Rules 1.1.1, 1.3.1 and 1.4: NORMAL takes a CPU from SCHED_IDLE at once, which then waits until it sleeps."""
+    normal = task("normal", "{ sleep_us = 1700 }", "{ run_ms = 20 }", SLEEPS)
+    schedule = run(tmp_path, rules, normal + hog("idle", policy="idle"))
+    assert schedule.turns(40) == [("idle", 0, 1.7), ("normal", 1.7, 21.7), ("idle", 21.7, 40)]
+
+
+@pytest.mark.parametrize("rules", IN_JIFFIES)
+def test_232_lets_idleprio_wait_longer(rules: str, tmp_path: Path) -> None:
+    """Rule 1.3.2: renewed at 6, a has the deadline 6 + 39, in 232 6 + 39 + 239, also when it is IDLEPRIO no more.
+
+    b, renewed at 14 to 53, is then behind it, or before it.
+    """
+    changes = task("a", "{ run_us = 6500 }", '{ policy = "other" }', FOR_EVER, policy="idle")
+    schedule = run(tmp_path, rules, changes + task("b", "{ sleep_ms = 8 }", FOR_EVER), 80)
+    assert schedule.turns_of("b")[0] == ("b", 8, 80 if rules == "232" else 14)
