@@ -36,6 +36,9 @@ static __always_inline void read_policy(const struct task_struct *p, struct task
 {
 	t->a.batch = p->policy == SCHED_BATCH || p->policy == SCHED_IDLE;
 	t->a.user = p->mm != NULL;
+	/* rule 4.2 */
+	if (t->a.batch)
+		t->a.sleep_avg_ns = 0;
 }
 
 /* rule 4.4. */
@@ -242,6 +245,7 @@ void BPF_STRUCT_OPS(o1_set_weight, struct task_struct *p, u32 weight)
 
 	if (!t)
 		return;
+	read_policy(p, t);
 	change = o1_renice(&t->a, p->static_prio, next_arrival(rq_of(t->cpu)));
 	t->reniced = change < 0;
 	t->worsened = change > 0;

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The O(1) scheduler's binding, rule by rule: what a scenario's schedule must be by docs/rules/o1.md.
+
+One CPU and 1,000 ticks a second where nothing else is said, and a machine on which nothing costs anything. At nice 0 a
+slice is 100 ms, and the priority of a task that never slept 125; nobody is interactive before CB is 7.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.policies.schedules import Schedule, child, free_machine, hog, simulate, simulator, task
+
+FOR_EVER = "{ run_ms = 10_000 }"
+SLEEPS = "{ sleep_s = 60 }"
+
+pytestmark = pytest.mark.skipif(not simulator(), reason="schedlab-sim is not built")
+
+
+def run(folder: Path, tasks: str, duration_ms: int = 1000, tunables: str = "", **machine: int) -> Schedule:
+    scheduler = f"o1:{tunables}" if tunables else "o1"
+    return simulate(folder, scheduler, tasks, duration_ms / 1000, free_machine(folder, **machine), strict=False)
+
+
+@pytest.mark.parametrize(("nice", "slice_ms"), [(0, 100), (5, 75), (19, 5)])
+def test_hogs_take_turns_of_their_slices(nice: int, slice_ms: int, tmp_path: Path) -> None:
+    """Rules 4.1, 4.4.1, 4.4.2 and 4.7: each expires, until the active array is empty; the better goes first then."""
+    a, b = hog("a", nice=nice), hog("b", nice=nice)
+    schedule = run(tmp_path, a + b, 6 * slice_ms)
+    assert schedule.turns(4 * slice_ms) == [(name, slice_ms * i, slice_ms * (i + 1)) for i, name in enumerate("abab")]
+
+
+def test_a_better_task_waits_for_the_swap(tmp_path: Path) -> None:
+    """Rule 4.7: nice -5, once expired, waits for the slice of nice 5, whose priority is worse by 10."""
+    schedule = run(tmp_path, hog("good", nice=-5) + hog("bad", nice=5), 2000)
+    assert schedule.turns(1150) == [("good", 0, 500), ("bad", 500, 575), ("good", 575, 1075), ("bad", 1075, 1150)]
+
+
+def test_who_slept_preempts_and_keeps_the_rest_of_its_slice(tmp_path: Path) -> None:
+    """Rules 4.5 and 4.6: 300 ms asleep are CB 3, priority 122, which is better than the hog's 125.
+
+    It has used 10 ms of its slice, which lasts for 90 more.
+    """
+    sleeper = task("sleeper", "{ run_ms = 10 }", "{ sleep_us = 300_500 }", FOR_EVER)
+    schedule = run(tmp_path, sleeper + hog("hog"))
+    again = schedule.turns_of("sleeper", after_ms=11)[0]
+    assert again.start == 310.5
+    # The tick at 311 is the eleventh of the slice.
+    assert again.end == 310 + 90
+
+
+def test_a_short_sleep_does_not_preempt(tmp_path: Path) -> None:
+    """Rule 4.2: 90 ms are less than a step of CB. At 125 it waits for the end of the hog's slice."""
+    sleeper = task("sleeper", "{ run_ms = 10 }", "{ sleep_us = 90_500 }", FOR_EVER)
+    schedule = run(tmp_path, sleeper + hog("hog"))
+    assert schedule.turns_of("sleeper", after_ms=11)[0].start == 110
+
+
+def test_batch_earns_no_credit_and_wakes_expired(tmp_path: Path) -> None:
+    """Rule 4.6: woken at 120.5, it is behind a, which expired at 110, and before b, which expires at 210."""
+    batch = task("batch", "{ run_ms = 10 }", "{ sleep_us = 110_500 }", FOR_EVER, policy="batch")
+    schedule = run(tmp_path, batch + hog("a") + hog("b"))
+    assert schedule.turns(210) == [("batch", 0, 10), ("a", 10, 110), ("b", 110, 210)]
+    assert schedule.turns(400, after_ms=210) == [("a", 210, 310), ("batch", 310, 400)]
+
+
+def test_who_becomes_batch_loses_its_bonus(tmp_path: Path) -> None:
+    """Rules 4.2 and 4.9: from 501 on the other waits, with CB 3, priority 122, behind CB 5 and 120. BATCH has 125."""
+    changes = task("changes", "{ sleep_ms = 500 }", "{ run_ms = 2 }", '{ policy = "batch" }', FOR_EVER)
+    other = task("other", "{ run_ms = 200 }", "{ sleep_us = 301_000 }", "{ run_ms = 5 }", SLEEPS)
+    schedule = run(tmp_path, changes + other)
+    assert schedule.turns(507, after_ms=500) == [("changes", 500, 502), ("other", 502, 507)]
+
+
+def test_a_yield_expires(tmp_path: Path) -> None:
+    """Rule 4.9: it waits for all that are active, also for nice 19, and keeps its slice: 90 ms after the swap."""
+    yields = task("yields", "{ run_ms = 10 }", "{ yield = true }", FOR_EVER)
+    schedule = run(tmp_path, yields + hog("a") + hog("low", nice=19))
+    assert schedule.turns(205) == [("yields", 0, 10), ("a", 10, 110), ("low", 110, 115), ("yields", 115, 205)]
+
+
+def test_a_worse_nice_level_reschedules(tmp_path: Path) -> None:
+    """Rule 4.9: at 126 it is behind the other, which has 125."""
+    changes = task("changes", "{ run_us = 3300 }", "{ nice = 1 }", FOR_EVER)
+    schedule = run(tmp_path, changes + hog("other"))
+    assert schedule.turns(103.3)[:2] == [("changes", 0, 3.3), ("other", 3.3, 103)]
+
+
+def test_a_child_takes_the_larger_half_and_runs_first(tmp_path: Path) -> None:
+    """Rule 4.8: of 97 ticks that are left after three the child has 49 and the parent 48; the child is before it."""
+    tasks = task("parent", "{ run_us = 3500 }", '{ fork = "child" }', FOR_EVER) + child("child", FOR_EVER)
+    schedule = run(tmp_path, tasks)
+    assert schedule.turns(100) == [("parent", 0, 3.5), ("child", 3.5, 52), ("parent", 52, 100)]
+
+
+def test_a_thread_runs_after_its_parent(tmp_path: Path) -> None:
+    """Rule 4.8: both share their memory, so that it is queued last: after the parent's 48 ticks."""
+    tasks = task("parent", "{ run_us = 3500 }", '{ fork = "child" }', FOR_EVER)
+    schedule = run(tmp_path, tasks + task("child", FOR_EVER, start="fork", threads=True))
+    assert schedule.turns(100) == [("parent", 0, 51), ("child", 51, 100)]
+
+
+def test_a_child_that_exits_gives_its_ticks_back(tmp_path: Path) -> None:
+    """Rule 4.8: it exits after 7 of its 49; the parent has 48 + 42 from 10.7 on."""
+    tasks = task("parent", "{ run_us = 3500 }", '{ fork = "child" }', FOR_EVER) + child("child", "{ run_us = 7200 }")
+    schedule = run(tmp_path, tasks + hog("other"))
+    assert schedule.turns(100.7)[:3] == [("parent", 0, 3.5), ("child", 3.5, 10.7), ("parent", 10.7, 100)]
+
+
+def test_a_parent_with_one_tick_left_is_ticked_at_a_fork(tmp_path: Path) -> None:
+    """Rule 4.8: at 99.5 one tick is left: the child has it, and the parent, with none, expires at once.
+
+    The child is right before its parent, also in the expired array.
+    """
+    tasks = task("parent", "{ run_us = 99_500 }", '{ fork = "child" }', FOR_EVER) + child("child", FOR_EVER)
+    schedule = run(tmp_path, tasks + hog("other"))
+    assert schedule.turns(300) == [("parent", 0, 99.5), ("other", 99.5, 199), ("child", 199, 200), ("parent", 200, 300)]
+
+
+@pytest.mark.parametrize("how", ["pipe", "semaphore"])
+def test_a_sync_wakeup_on_the_same_cpu_preempts_nobody(how: str, tmp_path: Path) -> None:
+    """Rule 4.6: woken at 310.5 with CB 3, it preempts its waker unless that is about to sleep."""
+    shared, wakes, waits = {
+        "pipe": ('[[queue]]\nname = "it"\nkind = "pipe"\n', '{ send = "it", bytes = 8 }', '{ recv = "it" }'),
+        "semaphore": ('[[semaphore]]\nname = "it"\n', '{ post = "it" }', '{ wait = "it" }'),
+    }[how]
+    begins = ["{ affinity = [0] }", "{ run_us = 500 }", "{ affinity = [] }"]
+    tasks = task("sleeper", *begins, waits, "{ run_ms = 1 }", SLEEPS) + hog("other", cpus=[1])
+    tasks += task("waker", "{ run_ms = 310 }", wakes, FOR_EVER, cpus=[0])
+    schedule = run(tmp_path, shared + tasks, cores=2)
+    # The waker's slice, renewed three times, ends at the tick at 400.
+    assert schedule.turns_of("sleeper", after_ms=1)[0].start == (310.5 if how == "semaphore" else 400)
+
+
+@pytest.mark.parametrize("credit", ["rules", "off"])
+def test_the_wait_of_a_woken_task_counts_as_sleep(credit: str, tmp_path: Path) -> None:
+    """Rule 4.5: all three slept for 50 ms, then b waits for 100 and c for 200, of which 30 % count: CB 0, 0 and 1.
+
+    So c goes first when all have expired, and on from its first slice.
+    """
+    tasks = "".join(task(name, "{ sleep_ms = 50 }", FOR_EVER) for name in "abc")
+    schedule = run(tmp_path, tasks, tunables=f"wait_credit={credit}")
+    assert schedule.turns(250, after_ms=50) == [("a", 50, 150), ("b", 150, 250)]
+    again = [("c", 250, 450), ("a", 450, 550), ("b", 550, 650)]
+    in_turn = [("c", 250, 350), ("a", 350, 450), ("b", 450, 550)]
+    assert schedule.turns(650, after_ms=250)[:3] == (again if credit == "rules" else in_turn)
+
+
+def test_an_interactive_task_stays_active(tmp_path: Path) -> None:
+    """Rules 4.3, 4.4.2, 4.5 and 4.6: 2 s asleep lift it to the ceiling, 799 ms, and so to CB 7: interactive at nice 0.
+
+    A slice of 100 ms takes 100 / 7 of that, when it is over. So CB is 6 after seven, and it expires with the eighth.
+    """
+    sleeper = task("sleeper", "{ sleep_us = 1_999_500 }", FOR_EVER)
+    schedule = run(tmp_path, sleeper + hog("hog"), 3000)
+    # The first tick of the first slice comes 0.5 ms after it began.
+    assert schedule.turns_of("sleeper")[0] == ("sleeper", 1999.5, 1999 + 800)
