@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""CFS's binding, rule by rule: what a scenario's schedule must be by docs/rules/cfs.md, to the microsecond.
+
+One CPU and 1,000 ticks a second where nothing else is said, and a machine on which nothing costs anything. There
+latency is 20, 5 and 6 ms, min_gran 4, 1 and 0.75 ms, and wakeup_gran 5, 1 and 1 ms.
+"""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from tests.policies.schedules import Schedule, child, free_machine, hog, simulate, simulator, task
+
+LATENCY = {"2.6.31": 20, "2.6.32": 5, "3.6": 6}
+FOR_EVER = "{ run_ms = 10_000 }"
+SLEEPS = "{ sleep_s = 60 }"
+
+pytestmark = pytest.mark.skipif(not simulator(), reason="schedlab-sim is not built")
+
+
+def run(folder: Path, rules: str, tasks: str, duration_ms: int = 200, tunables: str = "", **machine: int) -> Schedule:
+    scheduler = f"cfs:rules={rules}{tunables}"
+    return simulate(folder, scheduler, tasks, duration_ms / 1000, free_machine(folder, **machine), strict=False)
+
+
+@pytest.mark.parametrize("rules", LATENCY)
+def test_a_slice_ends_at_the_tick_after_it(rules: str, tmp_path: Path) -> None:
+    """Rules 2.1.4 and 2.2.2: two hogs, half the latency each: the first tick that is later."""
+    turn = LATENCY[rules] // 2 + 1
+    schedule = run(tmp_path, rules, hog("a") + hog("b"))
+    assert schedule.turns(4 * turn) == [(name, turn * i, turn * (i + 1)) for i, name in enumerate("abab")]
+
+
+@pytest.mark.parametrize(("rules", "turn"), [("2.6.31", 5), ("2.6.32", 2), ("3.6", 1)])
+def test_many_tasks_have_min_gran_each(rules: str, turn: int, tmp_path: Path) -> None:
+    """Rules 2.1.4, 2.1.5 and 2.2.4: ten hogs are more than nr_latency: 4, 1 or 0.75 ms, to the tick that is later.
+
+    In 2.6.31 the task that was woken last, no more than a granularity behind the leftmost, is the next buddy.
+    """
+    names = "abcdefghij"
+    turns = run(tmp_path, rules, "".join(hog(name) for name in names)).turns(10 * turn)
+    assert [(start, end) for _, start, end in turns] == [(turn * i, turn * (i + 1)) for i in range(10)]
+    in_turn = [name for name, _, _ in turns]
+    assert in_turn == (["a", "j", *names[1:9]] if rules == "2.6.31" else list(names))
+
+
+@pytest.mark.parametrize(("rules", "ends"), [("2.6.31", 122), ("2.6.32", 104), ("3.6", 104)])
+def test_a_sleeper_is_credited_and_preempts(rules: str, ends: int, tmp_path: Path) -> None:
+    """Rules 2.1.6, 2.2.2 and 2.2.3: placed 20, 2.5 or 3 ms before the hog, it preempts at 100.5.
+
+    Its slice is half the latency: over at 111 (31), where it is still the leftmost, and again at 122, or at 104.
+    """
+    schedule = run(tmp_path, rules, task("sleeper", "{ sleep_us = 100_500 }", FOR_EVER) + hog("hog"))
+    assert schedule.turns_of("sleeper")[0] == ("sleeper", 100.5, ends)
+
+
+@pytest.mark.parametrize("rules", LATENCY)
+def test_batch_preempts_nobody(rules: str, tmp_path: Path) -> None:
+    """Rules 2.2.2 and 2.2.3: it waits for the tick at 101, by which the hog has had more than its slice."""
+    sleeper = task("sleeper", "{ sleep_us = 100_500 }", FOR_EVER, policy="batch")
+    assert run(tmp_path, rules, sleeper + hog("hog")).turns_of("sleeper")[0].start == 101
+
+
+@pytest.mark.parametrize("rules", LATENCY)
+def test_a_short_sleep_is_not_credited(rules: str, tmp_path: Path) -> None:
+    """Rules 2.1.6 and 2.2.5: it has had 2.5 ms, the hog 0.3, and so it waits for the end of the hog's slice.
+
+    That is the first tick after half the latency, from 2.5 on.
+    """
+    sleeper = task("sleeper", "{ run_us = 2500 }", "{ sleep_us = 300 }", FOR_EVER)
+    schedule = run(tmp_path, rules, sleeper + hog("hog"))
+    ends = math.floor(2.5 + LATENCY[rules] / 2) + 1
+    assert schedule.turns(ends) == [("sleeper", 0, 2.5), ("hog", 2.5, ends)]
+
+
+@pytest.mark.parametrize(
+    ("rules", "turns"),
+    [
+        ("2.6.31", [("parent", 0, 2.5), ("child", 2.5, 13), ("parent", 13, 24)]),
+        ("2.6.32", [("parent", 0, 6), ("child", 6, 9)]),
+        ("3.6", [("parent", 0, 8), ("child", 8, 12)]),
+    ],
+)
+def test_fork(rules: str, turns: list, tmp_path: Path) -> None:
+    """Rules 2.1.7 and 2.2.1: the child is placed a vslice, half the latency, behind 2.5.
+
+    2.6.31 swaps the two and reschedules. In the others the parent goes on past 5 or 5.5, to a tick that ends a slice.
+    """
+    tasks = task("parent", "{ run_us = 2500 }", '{ fork = "child" }', FOR_EVER) + child("child", FOR_EVER)
+    assert run(tmp_path, rules, tasks).turns(turns[-1][2]) == turns
+
+
+@pytest.mark.parametrize(("rules", "more_ms"), [("2.6.31", 10.1), ("2.6.32", 2.1), ("3.6", 3.1)])
+def test_yield(rules: str, more_ms: float, tmp_path: Path) -> None:
+    """Rules 2.2.4 and 2.2.6: at its second yield a has 0.3 ms less than b. In 3.6 b is fair enough, and next."""
+    yields = task(
+        "a",
+        "{ run_us = 300 }",
+        "{ yield = true }",
+        f"{{ run_us = {round(more_ms * 1000)} }}",
+        "{ yield = true }",
+        FOR_EVER,
+    )
+    schedule = run(tmp_path, rules, yields + hog("b"))
+    again = LATENCY[rules] // 2 + 1
+    assert schedule.turns(again) == [("a", 0, 0.3), ("b", 0.3, again)]
+    (turn, *_) = schedule.turns_of("a", after_ms=1)
+    assert (turn.end == again + more_ms) == (rules == "3.6")
+
+
+@pytest.mark.parametrize("rules", LATENCY)
+def test_a_worse_nice_level_reschedules(rules: str, tmp_path: Path) -> None:
+    """Rule 2.2.7."""
+    changes = task("a", "{ run_us = 1300 }", "{ nice = 1 }", FOR_EVER)
+    assert run(tmp_path, rules, changes + hog("b")).turns(1.3) == [("a", 0, 1.3)]
+
+
+@pytest.mark.parametrize("rules", ["2.6.31", "3.6"])
+def test_who_looks_for_an_idle_cpu(rules: str, tmp_path: Path) -> None:
+    """Rules 2.2.8.5 and 2.2.10.2: hogs run where it ran last and where its waker is; the third CPU is idle."""
+    shared = '[[semaphore]]\nname = "it"\n'
+    program = [
+        "{ affinity = [0] }",
+        "{ run_us = 100 }",
+        "{ affinity = [] }",
+        '{ wait = "it" }',
+        "{ run_ms = 1 }",
+        SLEEPS,
+    ]
+    waker = task("waker", "{ run_us = 100_500 }", '{ post = "it" }', FOR_EVER, cpus=[1])
+    tasks = shared + task("sleeper", *program) + hog("hog", cpus=[0]) + waker
+    schedule = run(tmp_path, rules, tasks, cores=3)
+    idle_taken = any(turn.name == "sleeper" for turn in schedule.turns(200, 2, after_ms=50))
+    assert idle_taken == (rules != "2.6.31")
+    assert (schedule.turns_of("sleeper", after_ms=50)[0].start == 100.5) or not idle_taken
+
+
+@pytest.mark.parametrize("rules", LATENCY)
+def test_who_pulls_on_going_idle(rules: str, tmp_path: Path) -> None:
+    """Rules 2.2.9 and 2.2.11.6: between CPUs of one cache 2.6.31 does not pull; the others take who waits, at once."""
+    both = [task(name, "{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }", FOR_EVER) for name in "ab"]
+    schedule = run(tmp_path, rules, "".join(both) + task("other", "{ run_us = 30_500 }", SLEEPS, cpus=[1]), 60, cores=2)
+    (after,) = schedule.turns(60, 1, after_ms=30.5)
+    assert (after.name == "idle") == (rules == "2.6.31")
+
+
+@pytest.mark.parametrize("rules", LATENCY)
+def test_a_task_that_moves_keeps_its_distance(rules: str, tmp_path: Path) -> None:
+    """Rule 2.2.5: it has had 50 ms here, as many as the clock, and comes to a clock of 25.
+
+    There it is level with both, and waits no longer than they do for each other.
+    """
+    moves = task("moves", "{ affinity = [0] }", "{ run_us = 50_500 }", "{ affinity = [1] }", FOR_EVER)
+    schedule = run(tmp_path, rules, moves + hog("a", cpus=[1]) + hog("b", cpus=[1]), cores=2)
+    began = schedule.turns_of("moves")[-1] if len(schedule.turns_of("moves")) == 1 else schedule.turns_of("moves")[1]
+    assert 50.5 <= began.start <= 50.5 + 2 * (LATENCY[rules] + 1)
