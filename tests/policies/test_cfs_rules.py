@@ -155,3 +155,35 @@ def test_a_task_that_moves_keeps_its_distance(rules: str, tmp_path: Path) -> Non
     schedule = run(tmp_path, rules, moves + hog("a", cpus=[1]) + hog("b", cpus=[1]), cores=2)
     began = schedule.turns_of("moves")[-1] if len(schedule.turns_of("moves")) == 1 else schedule.turns_of("moves")[1]
     assert 50.5 <= began.start <= 50.5 + 2 * (LATENCY[rules] + 1)
+
+
+def test_vruntime_goes_by_weight(tmp_path: Path) -> None:
+    """Rules 2.1.1, 2.1.2 and 2.1.4, 3.6: of 6 ms nice 0 has 1024 / 1359, to a tick 5 ms, and nice 5 the rest, to 2 ms.
+
+    In these 2 ms nice 5 gets 6.1 ms of vruntime, so that they take turns.
+    """
+    schedule = run(tmp_path, "3.6", hog("a") + hog("b", nice=5))
+    assert schedule.turns(19) == [("a", 0, 5), ("b", 5, 7), ("a", 7, 12), ("b", 12, 14), ("a", 14, 19)]
+
+
+@pytest.mark.parametrize("rules", LATENCY)
+def test_who_preempts_idle(rules: str, tmp_path: Path) -> None:
+    """Rule 2.2.3: in 3.6 all that are not SCHED_IDLE do, before that only SCHED_NORMAL; BATCH waits for a tick."""
+    sleeper = task("sleeper", "{ sleep_us = 100_500 }", FOR_EVER, policy="batch")
+    schedule = run(tmp_path, rules, sleeper + hog("hog", policy="idle"))
+    assert schedule.turns_of("sleeper")[0].start == (100.5 if rules == "3.6" else 101)
+
+
+def test_what_it_ran_before_it_slept_counts(tmp_path: Path) -> None:
+    """Rules 2.1.2, 2.2.3 and 2.2.5, 3.6: at 2.4 the hog has 1.5 ms, the sleeper 0.9, which is less than 1 ms apart."""
+    sleeper = task("sleeper", "{ run_us = 900 }", "{ sleep_us = 1500 }", FOR_EVER)
+    assert run(tmp_path, "3.6", sleeper + hog("hog")).turns(4) == [("sleeper", 0, 0.9), ("hog", 0.9, 4)]
+
+
+@pytest.mark.parametrize("rules", LATENCY)
+def test_a_child_begins_on_the_idlest_cpu(rules: str, tmp_path: Path) -> None:
+    """Rule 2.2.8.4."""
+    tasks = task("parent", "{ run_us = 2500 }", '{ fork = "child" }', FOR_EVER) + child("child", FOR_EVER)
+    schedule = run(tmp_path, rules, tasks, cores=2)
+    assert schedule.turns(200) == [("parent", 0, 200)]
+    assert schedule.turns(200, 1)[-1] == ("child", 2.5, 200)

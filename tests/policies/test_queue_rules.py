@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The bindings of fifo, rr and mlfq, rule by rule: what a schedule must be by docs/rules/rt-and-mlfq.md.
+
+One CPU and 1,000 ticks a second, and a machine on which nothing costs anything. A slice of rr is 100 ms; a quantum of
+mlfq is 31.25 ms, of which less than half a tick is nothing: 31 ticks.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.policies.schedules import Schedule, free_machine, hog, simulate, simulator, task
+
+FOR_EVER = "{ run_ms = 10_000 }"
+SLEEPS = "{ sleep_s = 60 }"
+
+pytestmark = pytest.mark.skipif(not simulator(), reason="schedlab-sim is not built")
+
+
+def run(folder: Path, scheduler: str, tasks: str, duration_ms: int = 500, **machine: int) -> Schedule:
+    return simulate(folder, scheduler, tasks, duration_ms / 1000, free_machine(folder, **machine), strict=False)
+
+
+def real_time(at_us: int) -> str:
+    """A real-time task that takes the CPU for a millisecond at that time."""
+    return task("rt", f"{{ sleep_us = {at_us} }}", "{ run_ms = 1 }", SLEEPS, policy="fifo:1")
+
+
+@pytest.mark.parametrize("scheduler", ["fifo", "rr", "mlfq"])
+def test_who_is_preempted_stays_at_the_head(scheduler: str, tmp_path: Path) -> None:
+    """Rules 6.1.2 and 6.2.6: after the real-time task a goes on, before b, with what is left of its slice."""
+    schedule = run(tmp_path, scheduler, real_time(10_500) + hog("a") + hog("b"))
+    turns = schedule.turns(450)
+    assert turns[:2] == [("a", 0, 10.5), ("rt", 10.5, 11.5)]
+    # 21 or 90 ms less 0.5 are left, and half a tick is none.
+    ends = {"fifo": 500, "rr": 101, "mlfq": 32}[scheduler]
+    assert schedule.turns_of("a")[1] == ("a", 11.5, ends)
+
+
+@pytest.mark.parametrize(("scheduler", "after"), [("fifo", 500), ("rr", 115), ("mlfq", 46)])
+def test_a_yield_goes_to_the_tail(scheduler: str, after: int, tmp_path: Path) -> None:
+    """Rules 6.1.2 and 6.2.6: behind both others. rr and mlfq keep the rest of the slice: 90 ms, or 21."""
+    yields = task("a", "{ run_ms = 10 }", "{ yield = true }", FOR_EVER)
+    schedule = run(tmp_path, scheduler, yields + task("b", "{ run_ms = 5 }", SLEEPS) + hog("c"))
+    assert schedule.turns(500)[:3] == [("a", 0, 10), ("b", 10, 15), ("c", 15, after)]
+    again = {"fifo": [], "rr": [("a", 115, 205)], "mlfq": [("a", 46, 67)]}[scheduler]
+    assert schedule.turns_of("a", after_ms=11)[:1] == again
+
+
+@pytest.mark.parametrize("scheduler", ["fifo", "rr"])
+def test_who_wakes_waits_behind_all(scheduler: str, tmp_path: Path) -> None:
+    """Rules 6.1.1 and 6.1.2: equals do not preempt; it is behind b, which came before it woke."""
+    sleeper = task("sleeper", "{ sleep_us = 10_500 }", "{ run_ms = 5 }", SLEEPS)
+    schedule = run(
+        tmp_path, scheduler, sleeper + task("a", "{ run_ms = 50 }", SLEEPS) + task("b", "{ run_ms = 50 }", SLEEPS)
+    )
+    assert schedule.turns(105) == [("a", 0, 50), ("b", 50, 100), ("sleeper", 100, 105)]
+
+
+def test_rr_takes_turns(tmp_path: Path) -> None:
+    """Rule 6.1.1."""
+    schedule = run(tmp_path, "rr", hog("a") + hog("b") + hog("c"))
+    assert schedule.turns(400) == [(name, 100 * i, 100 * (i + 1)) for i, name in enumerate("abca")]
+
+
+def test_mlfq_takes_turns_of_a_quantum(tmp_path: Path) -> None:
+    """Rules 6.2.4 and 6.2.6."""
+    schedule = run(tmp_path, "mlfq", hog("a") + hog("b"))
+    assert schedule.turns(124) == [(name, 31 * i, 31 * (i + 1)) for i, name in enumerate("abab")]
+
+
+def test_mlfq_lifts_who_wakes_for_a_quantum(tmp_path: Path) -> None:
+    """Rules 6.2.2, 6.2.3 and 6.2.6: a level above the hog it preempts, and is an equal of it a quantum later.
+
+    The hog, which was preempted, is then before it, with the rest of its own quantum: 20.75 ms.
+    """
+    sleeper = task("sleeper", "{ sleep_us = 10_500 }", FOR_EVER)
+    schedule = run(tmp_path, "mlfq", sleeper + hog("hog"))
+    expected = [("hog", 0, 10.5), ("sleeper", 10.5, 42), ("hog", 42, 63), ("sleeper", 63, 94), ("hog", 94, 125)]
+    assert schedule.turns(125) == expected
+
+
+def test_mlfq_lets_nice_19_starve_for_4_s(tmp_path: Path) -> None:
+    """Rules 6.2.1, 6.2.5 and 6.2.6: base 1 does not run beside base 8.
+
+    The look at 5 s is the first that finds it waiting for more than 4 s. It has three quanta, 93.75 ms.
+    """
+    schedule = run(tmp_path, "mlfq", hog("low", nice=19) + hog("hog"), 6000)
+    assert schedule.turns(6000) == [("hog", 0, 5000), ("low", 5000, 5094), ("hog", 5094, 6000)]
+
+
+def test_the_textbook_queue(tmp_path: Path) -> None:
+    """Rule 6.2.7: b, which slept, is at the top, and sinks by 8, 16 and 32 ms to the bottom, where a has been since 56.
+
+    There a has 64 ms less the 2.5 that it used, b 64. At 1 s all are boosted: quanta of 8 and 16 ms again.
+    """
+    tasks = hog("a") + task("b", "{ sleep_us = 50_500 }", FOR_EVER)
+    schedule = run(tmp_path, "mlfq:rules=textbook", tasks, 1200)
+    # b could begin its sleep at 8, when a had used its first quantum.
+    assert schedule.turns(241, after_ms=8) == [("a", 8, 58.5), ("b", 58.5, 115), ("a", 115, 177), ("b", 177, 241)]
+    after = schedule.turns(1100, after_ms=946)
+    assert after[:4] == [("a", 1008, 1016), ("b", 1016, 1032), ("a", 1032, 1048), ("b", 1048, 1080)]
