@@ -2,7 +2,8 @@
 """Holds the published rules in docs/rules and the code that cites them against each other, in both directions.
 
 Every number that is cited stands in docs/rules; every rule there is cited by code, or marked as docs/rules/README.md
-says. A citation has one form: "rule" with one number, "rules" with several.
+says. A citation has one form: "rule" with one number, "rules" with several. What a page's table of tests names exists,
+and every test of the file that the page names is in the table.
 
 check_rules.py [ROOT]    the checkout; the current folder where none is named
 """
@@ -25,6 +26,13 @@ CODE = {".c", ".h", ".rs"}
 HEADING = re.compile(r"#{2,5} (\d+(?:\.\d+)*) \S")
 MARK = re.compile(r"\*(Not expressible|Not in force|For information|Invariant):\*")
 SOURCE = re.compile(r"Source:|\*\((?:memory|derived)\b")
+
+# A page's table of tests, the file that its tests are in, and where those are that the table names by a path.
+TABLE = "| rules | code | tests | the mistake that they find |"
+TESTED_BY = re.compile(r"`(tests/policies/test_\w+\.py)`")
+PROGRAMS = Path("tests/policies")
+TEST = re.compile(r"^def test_(\w+)\(", re.MULTILINE)
+QUOTED = re.compile(r"`([^`]+)`")
 
 # A citation may go over the end of a line, and so over what a comment's next line begins with.
 GAP = r"(?:[ \t]+|[ \t]*\n[ \t]*(?:\*(?!/)|//[/!]?|#)?[ \t]*)"
@@ -128,6 +136,41 @@ def uncited(rules: dict[str, Rule], citations: Citations) -> Iterator[str]:
             yield f"{rule.where}: rule {number} is cited by no code and not marked"
 
 
+def untested(root: Path, name: str, rules: dict[str, Rule], code: set[str]) -> Iterator[str]:
+    """What is wrong with a page's table of tests, if it has one. `code`: every word of the policies."""
+    text = (root / name).read_text("utf-8")
+    before, table, after = text.partition(TABLE)
+    if not table:
+        return
+    files = TESTED_BY.findall(before)
+    if not files or not (root / files[-1]).is_file():
+        yield f"{name}: nothing before the table of tests names a file of tests that exists"
+        return
+    tests = set(TEST.findall((root / files[-1]).read_text("utf-8")))
+    named: set[str] = set()
+    first = line_of(text, len(before)) + 1
+    for number, line in enumerate(after.splitlines()[1:], first):
+        if not line.startswith("|"):
+            break
+        if line.startswith("| ---"):
+            continue
+        where = f"{name}:{number}"
+        cited, functions, tried = line.split("|")[1:4]
+        yield from (
+            f"{where}: rule {rule} is not in {RULES}" for rule in re.findall(NUMBER, cited) if rule not in rules
+        )
+        yield from (
+            f"{where}: no policy has {function}"
+            for function in QUOTED.findall(functions)
+            if function.removesuffix("()") not in code
+        )
+        for test in QUOTED.findall(tried):
+            named.add(test)
+            if not ((root / PROGRAMS / test).is_file() if "/" in test else test in tests):
+                yield f"{where}: there is no test {test}"
+    yield from (f"{name}: its table has no row for {test} of {files[-1]}" for test in sorted(tests - named))
+
+
 def main(folder: str = ".") -> int:
     root = Path(folder)
     listed = subprocess.run(["git", "-C", folder, "ls-files", "-z"], check=True, stdout=subprocess.PIPE).stdout
@@ -141,6 +184,11 @@ def main(folder: str = ".") -> int:
     for name in names:
         read_citations(name, (root / name).read_text("utf-8"), rules, citations)
     faults += [*citations.faults, *uncited(rules, citations)]
+    policies = [name for name in names if Path(name).parts[0] == "schedulers" and Path(name).suffix in CODE]
+    code = {word for name in policies for word in re.findall(r"\w+", (root / name).read_text("utf-8"))}
+    for name in names:
+        if Path(name).parent == RULES:
+            faults += untested(root, name, rules, code)
     print("\n".join(faults), end="\n" if faults else "")
     return 1 if faults else 0
 

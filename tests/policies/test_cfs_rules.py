@@ -158,7 +158,7 @@ def test_a_task_that_moves_keeps_its_distance(rules: str, tmp_path: Path) -> Non
 
 
 def test_vruntime_goes_by_weight(tmp_path: Path) -> None:
-    """Rules 2.1.1, 2.1.2 and 2.1.4, 3.6: of 6 ms nice 0 has 1024 / 1359, to a tick 5 ms, and nice 5 the rest, to 2 ms.
+    """Rules 2.1.1, 2.1.2 and 2.1.4: in 3.6, of 6 ms nice 0 has 1024 / 1359, to a tick 5 ms, nice 5 the rest, to 2.
 
     In these 2 ms nice 5 gets 6.1 ms of vruntime, so that they take turns.
     """
@@ -175,7 +175,7 @@ def test_who_preempts_idle(rules: str, tmp_path: Path) -> None:
 
 
 def test_what_it_ran_before_it_slept_counts(tmp_path: Path) -> None:
-    """Rules 2.1.2, 2.2.3 and 2.2.5, 3.6: at 2.4 the hog has 1.5 ms, the sleeper 0.9, which is less than 1 ms apart."""
+    """Rules 2.1.2, 2.2.3 and 2.2.5: in 3.6, at 2.4 the hog has 1.5 ms, the sleeper 0.9: less than 1 ms apart."""
     sleeper = task("sleeper", "{ run_us = 900 }", "{ sleep_us = 1500 }", FOR_EVER)
     assert run(tmp_path, "3.6", sleeper + hog("hog")).turns(4) == [("sleeper", 0, 0.9), ("hog", 0.9, 4)]
 

@@ -89,7 +89,7 @@ def test_idle_gives_way(rules: str, tmp_path: Path) -> None:
 
 
 def test_who_sleeps_ineligible_stays_in_the_competition(tmp_path: Path) -> None:
-    """Rules 3.6 and 3.8, 7.2: asleep at 0.6 with v = 0.6 and V = 0.3, it wakes at 0.7, still with v = 0.6 and d = 0.7.
+    """Rules 3.6 and 3.8: in 7.2, asleep at 0.6 with v = 0.6 and V = 0.3, it wakes at 0.7 with the same v, and d = 0.7.
 
     The hog has its slice, to 1.3, and then the sleeper the 0.1 ms that were left of its own.
     """
@@ -115,12 +115,19 @@ def test_a_yield_forfeits(rules: str, tmp_path: Path) -> None:
         assert 10.1 <= later[0].start <= 10.1 + 2 * SLICE[rules] + 1
 
 
-@pytest.mark.parametrize("rules", SLICE)
-def test_lag_survives_a_sleep(rules: str, tmp_path: Path) -> None:
-    """Rules 3.2, 3.7 and 3.8: beside a hog a sleeper that runs half of the time has no more than half.
+def test_who_runs_is_protected(tmp_path: Path) -> None:
+    """Rules 3.5, 3.6 and 3.9: in 6.12, at 1.2 the parent, with d = 3, has had less than x; its child has d = 0.6 + 1.5.
 
-    Were its lag forgotten it would be eligible at each wake-up, after 0.5 ms of sleep, and have more.
+    Their slices are equal, so that nothing cancels the protection up to 3.
     """
-    sleeper = task("sleeper", "{ loop = [{ run_us = 1500 }, { sleep_us = 500 }] }")
-    schedule = run(tmp_path, rules, sleeper + hog("hog"), 1000)
-    assert schedule.ran_ms("sleeper") <= 500 + 2
+    parent = task("parent", "{ run_us = 200 }", '{ fork = "child" }', FOR_EVER, slice_us=3000)
+    tasks = parent + task("child", FOR_EVER, start="fork", slice_us=3000) + hog("x")
+    assert run(tmp_path, "6.12", tasks).turns(4) == [("x", 0, 1), ("parent", 1, 4)]
+
+
+@pytest.mark.parametrize("rules", SLICE)
+def test_a_new_nice_level_is_a_new_share(rules: str, tmp_path: Path) -> None:
+    """Rules 3.2, 3.4 and 3.7: 335 parts of 1,359 from 10 ms on, give or take slices and ticks."""
+    tasks = task("a", "{ run_ms = 5 }", "{ nice = 5 }", FOR_EVER) + hog("b")
+    schedule = run(tmp_path, rules, tasks, 1000)
+    assert schedule.ran_ms("a") == pytest.approx(5 + 990 * 335 / 1359, abs=5)

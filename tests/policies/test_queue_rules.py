@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.policies.schedules import Schedule, free_machine, hog, simulate, simulator, task
+from tests.policies.schedules import Schedule, child, free_machine, hog, simulate, simulator, task
 
 FOR_EVER = "{ run_ms = 10_000 }"
 SLEEPS = "{ sleep_s = 60 }"
@@ -39,9 +39,10 @@ def test_who_is_preempted_stays_at_the_head(scheduler: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("scheduler", "after"), [("fifo", 500), ("rr", 115), ("mlfq", 46)])
 def test_a_yield_goes_to_the_tail(scheduler: str, after: int, tmp_path: Path) -> None:
-    """Rules 6.1.2 and 6.2.6: behind both others. rr and mlfq keep the rest of the slice: 90 ms, or 21."""
+    """Rules 6.1.2 and 6.2.6: behind both others, who came later. rr and mlfq keep the rest of it: 90 ms, or 21."""
     yields = task("a", "{ run_ms = 10 }", "{ yield = true }", FOR_EVER)
-    schedule = run(tmp_path, scheduler, yields + task("b", "{ run_ms = 5 }", SLEEPS) + hog("c"))
+    later = task("b", "{ sleep_ms = 2 }", "{ run_ms = 5 }", SLEEPS) + task("c", "{ sleep_ms = 3 }", FOR_EVER)
+    schedule = run(tmp_path, f"{scheduler}{':wake_boost=0' if scheduler == 'mlfq' else ''}", later + yields)
     assert schedule.turns(500)[:3] == [("a", 0, 10), ("b", 10, 15), ("c", 15, after)]
     again = {"fifo": [], "rr": [("a", 115, 205)], "mlfq": [("a", 46, 67)]}[scheduler]
     assert schedule.turns_of("a", after_ms=11)[:1] == again
@@ -49,12 +50,11 @@ def test_a_yield_goes_to_the_tail(scheduler: str, after: int, tmp_path: Path) ->
 
 @pytest.mark.parametrize("scheduler", ["fifo", "rr"])
 def test_who_wakes_waits_behind_all(scheduler: str, tmp_path: Path) -> None:
-    """Rules 6.1.1 and 6.1.2: equals do not preempt; it is behind b, which came before it woke."""
+    """Rules 6.1.1 and 6.1.2: equals do not preempt, and it is behind b, forked at 1 ms: it has slept since."""
     sleeper = task("sleeper", "{ sleep_us = 10_500 }", "{ run_ms = 5 }", SLEEPS)
-    schedule = run(
-        tmp_path, scheduler, sleeper + task("a", "{ run_ms = 50 }", SLEEPS) + task("b", "{ run_ms = 50 }", SLEEPS)
-    )
-    assert schedule.turns(105) == [("a", 0, 50), ("b", 50, 100), ("sleeper", 100, 105)]
+    forks = task("a", "{ run_ms = 1 }", '{ fork = "b" }', "{ run_ms = 50 }", SLEEPS)
+    schedule = run(tmp_path, scheduler, sleeper + forks + child("b", "{ run_ms = 50 }", SLEEPS))
+    assert schedule.turns(106) == [("a", 0, 51), ("b", 51, 101), ("sleeper", 101, 106)]
 
 
 def test_rr_takes_turns(tmp_path: Path) -> None:
@@ -78,6 +78,13 @@ def test_mlfq_lifts_who_wakes_for_a_quantum(tmp_path: Path) -> None:
     schedule = run(tmp_path, "mlfq", sleeper + hog("hog"))
     expected = [("hog", 0, 10.5), ("sleeper", 10.5, 42), ("hog", 42, 63), ("sleeper", 63, 94), ("hog", 94, 125)]
     assert schedule.turns(125) == expected
+
+
+def test_mlfq_puts_who_is_preempted_at_the_head(tmp_path: Path) -> None:
+    """Rules 6.2.1 and 6.2.6: nice -5, base 9, preempts a, which then goes on with its 20.75 ms, before b."""
+    higher = task("higher", "{ sleep_us = 10_500 }", "{ run_ms = 5 }", SLEEPS, nice=-5)
+    schedule = run(tmp_path, "mlfq:wake_boost=0", higher + task("b", "{ sleep_us = 500 }", FOR_EVER) + hog("a"))
+    assert schedule.turns(67) == [("a", 0, 10.5), ("higher", 10.5, 15.5), ("a", 15.5, 36), ("b", 36, 67)]
 
 
 def test_mlfq_lets_nice_19_starve_for_4_s(tmp_path: Path) -> None:

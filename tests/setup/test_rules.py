@@ -43,7 +43,16 @@ Source: 0.232.
 """
 # Put together here, so that this file cites nothing itself.
 RULE, OTHER_RULES, SPEC = ("".join(parts) for parts in (("ru", "le"), ("ru", "les"), ("sp", "ec")))
-CODE = f"/* {OTHER_RULES} 9.1\n * and 9.2.1 */\n"
+CODE = f"/* {OTHER_RULES} 9.1\n * and 9.2.1 */\nvoid first(void);\n"
+TABLE = """
+## Tests of the binding
+
+The tests are in `tests/policies/test_a_rules.py`.
+
+| rules | code | tests | the mistake that they find |
+| --- | --- | --- | --- |
+| 9.1, 9.2.1 | `first()` | `takes_the_first`, `a/pick.c` | the last is taken |
+"""
 IN_FORM = "is not in the form that docs/rules/README.md gives"
 
 
@@ -62,6 +71,17 @@ def tree(tmp_path: Path) -> Path:
         (tmp_path / name).write_text(text)
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     return tmp_path
+
+
+@pytest.fixture
+def tested(tree: Path) -> Path:
+    """The same with a table of tests."""
+    (tree / "tests/policies/a").mkdir(parents=True)
+    (tree / "tests/policies/test_a_rules.py").write_text("def test_takes_the_first(): ...\n")
+    (tree / "tests/policies/a/pick.c").write_text("")
+    page = tree / "docs/rules/scheduler.md"
+    page.write_text(page.read_text() + TABLE)
+    return tree
 
 
 def faults(tree: Path) -> list[str]:
@@ -174,3 +194,35 @@ def test_a_number_that_stands_twice_is_found(tree: Path) -> None:
     (tree / "docs/rules/scheduler.md").write_text((tree / "docs/rules/scheduler.md").read_text() + "\n## 9.10 Again\n")
     wanted = f"docs/rules/scheduler.md:33: {RULE} 9.10 stands at docs/rules/scheduler.md:29 already"
     assert wanted in faults(tree)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ("| 9.1, 9.2.1 |", "| 9.1, 9.9 |", f"{RULE} 9.9 is not in docs/rules"),
+        ("`first()`", "`second()`", "no policy has second()"),
+        ("`takes_the_first`, ", "`takes_the_first`, `takes_none`, ", "there is no test takes_none"),
+        ("`a/pick.c`", "`a/picks.c`", "there is no test a/picks.c"),
+    ],
+)
+def test_a_table_of_tests_names_what_exists(tested: Path, old: str, new: str, fault: str) -> None:
+    replace(tested, "docs/rules/scheduler.md", old, new)
+    row = (tested / "docs/rules/scheduler.md").read_text().splitlines().index("| --- | --- | --- | --- |") + 2
+    assert faults(tested) == [f"docs/rules/scheduler.md:{row}: {fault}"]
+
+
+def test_every_scenario_is_in_the_table(tested: Path) -> None:
+    replace(tested, "tests/policies/test_a_rules.py", "...", "...\ndef test_more(): ...")
+    assert faults(tested) == [
+        "docs/rules/scheduler.md: its table has no row for more of tests/policies/test_a_rules.py"
+    ]
+
+
+def test_a_table_without_a_file_of_tests_is_found(tested: Path) -> None:
+    (tested / "tests/policies/test_a_rules.py").unlink()
+    fault = "nothing before the table of tests names a file of tests that exists"
+    assert faults(tested) == [f"docs/rules/scheduler.md: {fault}"]
+
+
+def test_a_tree_with_a_table_passes(tested: Path) -> None:
+    assert faults(tested) == []
