@@ -155,3 +155,28 @@ def test_an_interactive_task_stays_active(tmp_path: Path) -> None:
     schedule = run(tmp_path, sleeper + hog("hog"), 3000)
     # The first tick of the first slice comes 0.5 ms after it began.
     assert schedule.turns_of("sleeper")[0] == ("sleeper", 1999.5, 1999 + 800)
+
+
+@pytest.mark.parametrize("newidle", ["rules", "off"])
+def test_a_cpu_that_goes_idle_pulls(newidle: str, tmp_path: Path) -> None:
+    """Rule 4.10.6: the task that waits, as soon as the other CPU, which was idle for long, is idle again."""
+    begins = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    tasks = task("wakes", "{ sleep_us = 30_400 }", "{ run_us = 100 }", SLEEPS, cpus=[1])
+    tasks += task("waits", *begins, "{ sleep_ms = 1 }", FOR_EVER) + task("runs", *begins, FOR_EVER)
+    schedule = run(tmp_path, tasks, 90, tunables=f"periodic=off+newidle={newidle}", cores=2)
+    assert schedule.turns(90, 1)[-1] == ("waits" if newidle == "rules" else "idle", 30.5, 90)
+
+
+@pytest.mark.parametrize("sibling", ["idle", "busy"])
+def test_a_woken_task_looks_for_an_idle_thread_only(sibling: str, tmp_path: Path) -> None:
+    """Rule 4.10.5: two cores of two threads. The other thread of its core takes it; the other core, idle, does not.
+
+    Where it stays, its 50 ms of sleep are no bonus, and it waits for the end of the hog's slice, without balance.
+    """
+    begins = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    tasks = task("sleeper", *begins, "{ sleep_ms = 50 }", "{ run_ms = 5 }", SLEEPS) + hog("hog", cpus=[0])
+    if sibling == "busy":
+        tasks += hog("other", cpus=[1])
+    schedule = run(tmp_path, tasks, tunables="periodic=off+newidle=off", cores=2, threads=2)
+    (ran, *_) = schedule.turns_of("sleeper", after_ms=50)
+    assert ran.start == (50.1 if sibling == "idle" else 100)
