@@ -10,21 +10,7 @@
 #pragma once
 
 #include "types.h"
-
-/* bpf_helpers.h wants the kernel's names for integer types. */
-typedef u8 __u8;
-typedef u16 __u16;
-typedef u32 __u32;
-typedef u64 __u64;
-typedef s8 __s8;
-typedef s16 __s16;
-typedef s32 __s32;
-typedef s64 __s64;
-typedef u16 __be16;
-typedef u32 __be32;
-typedef u64 __be64;
-typedef u32 __wsum;
-
+#include "uapi_integers.h"
 #include "scx_consts.h"
 
 #include <bpf/bpf_helpers.h>

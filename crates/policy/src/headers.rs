@@ -7,6 +7,11 @@ use anyhow::{Context, Result};
 
 /// Path below the include folder, and contents.
 pub const HEADERS: &[(&str, &str)] = &[
+    ("integers.h", include_str!("../../../include/integers.h")),
+    (
+        "uapi_integers.h",
+        include_str!("../../../include/uapi_integers.h"),
+    ),
     ("types.h", include_str!("../../../include/types.h")),
     ("policy.h", include_str!("../../../include/policy.h")),
     (
