@@ -15,6 +15,8 @@ use crate::snapshot::Snapshot;
 const SOURCE: &str = ".bpf.c";
 const OBJECT: &str = ".bpf.o";
 const SNAPSHOT: &str = ".bpf.json";
+/// What scx's schedulers in Rust call each of their sources, as `scx_NAME/src/bpf/main.bpf.c`.
+const MAIN: &str = "main";
 
 /// One policy: its name, the file it is, and the folder of that file, where a source's own headers are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +63,11 @@ impl Source {
             bail!("{}: no such policy", path.display());
         }
         let dir = path.parent().unwrap_or(Path::new(".")).to_path_buf();
+        let name = if name == MAIN {
+            folder_of(&dir).unwrap_or(name)
+        } else {
+            name
+        };
         Ok(Self {
             name: name.strip_prefix("scx_").unwrap_or(name).to_owned(),
             file: path,
@@ -209,6 +216,12 @@ pub fn is_program(path: &Path) -> bool {
         && magic == *b"\x7fELF"
 }
 
+/// The name of the nearest folder around this one, or itself, that is a scheduler's.
+fn folder_of(dir: &Path) -> Option<&str> {
+    let mut names = dir.ancestors().filter_map(|dir| dir.file_name()?.to_str());
+    names.find(|name| name.starts_with("scx_"))
+}
+
 /// What a line of C includes with double quotes.
 fn included(line: &str) -> Option<&str> {
     let rest = line.trim_start().strip_prefix('#')?.trim_start();
@@ -254,6 +267,18 @@ mod tests {
         let text = "<!-- SPDX -->\n# mine\n\nOne line\nand another.\n\nMore.\n";
         std::fs::write(folder.join("README.md"), text).unwrap();
         assert_eq!(source.about(), "One line and another.");
+    }
+
+    #[test]
+    fn what_is_called_main_has_the_name_of_its_schedulers_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        for (folder, name) in [("scx_mine/src/bpf", "mine"), ("src/bpf", "main")] {
+            let folder = dir.path().join(folder);
+            std::fs::create_dir_all(&folder).unwrap();
+            let file = folder.join("main.bpf.c");
+            std::fs::write(&file, "").unwrap();
+            assert_eq!(Source::find(&file).unwrap().name, name);
+        }
     }
 
     #[test]
