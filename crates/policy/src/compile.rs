@@ -58,7 +58,7 @@ fn build_with(options: &[&str], source: &Source, include: &[PathBuf], out: &Path
     // Headers of this program are named as in the source tree, not by where they were written to.
     command.arg(format!("-ffile-prefix-map={}/=", scratch.path().display()));
     command.args(options);
-    for folder in include.iter().chain([&own, &source.dir]) {
+    for folder in include.iter().chain(&own).chain([&source.dir]) {
         command.arg("-I").arg(folder);
     }
     let output = command
@@ -111,21 +111,47 @@ pub fn cache_dir(folder: &str) -> Result<PathBuf> {
     Ok(cache)
 }
 
+/// What a complaint ends with that is about a name which nothing declares, in a source that was not written for us.
+const WRITTEN_FOR_SCX: &str = "what include/scx and include/vmlinux.h leave out: docs/policies.md, \"Written against scx's headers\"";
+
 /// The first error of a compiler's output. A kfunc outside the subset is refused by its name.
 fn complaint(source: &Source, stderr: &str) -> String {
     let file = source.file.display();
-    for line in stderr.lines() {
-        if let Some((_, rest)) = line.split_once("call to undeclared function '") {
-            let name = rest.split('\'').next().unwrap_or(rest);
-            return format!("{file}: {name} is not in the frozen sched_ext subset (include/scx.h)");
-        }
+    let error = stderr.lines().find(|line| line.contains("error:"));
+    let Some(error) = error.or_else(|| stderr.lines().next()) else {
+        return format!("{file}: clang failed and said nothing");
+    };
+    let of_another = is_written_for_scx(source);
+    if of_another && UNKNOWN.iter().any(|kind| error.contains(kind)) {
+        return format!("{error}; {WRITTEN_FOR_SCX}");
     }
-    let error = stderr
-        .lines()
-        .find(|line| line.contains("error:"))
-        .or_else(|| stderr.lines().next());
-    error.map_or_else(
-        || format!("{file}: clang failed and said nothing"),
-        str::to_owned,
-    )
+    match error.split_once("call to undeclared function '") {
+        Some((_, rest)) if !of_another => {
+            let name = rest.split('\'').next().unwrap_or(rest);
+            format!("{file}: {name} is not in the frozen sched_ext subset (include/scx.h)")
+        }
+        _ => error.to_owned(),
+    }
+}
+
+/// How clang speaks of a name that nothing declares.
+const UNKNOWN: &[&str] = &[
+    "undeclared",
+    "no member named",
+    "unknown type name",
+    "incomplete type",
+    "incomplete definition",
+    "file not found",
+];
+
+/// Whether a policy includes what scx's headers are called, itself or by its own.
+fn is_written_for_scx(source: &Source) -> bool {
+    let files = source.files().unwrap_or_default();
+    files.iter().any(|(_, path)| {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.lines().any(|line| {
+            line.trim_start().starts_with('#')
+                && (line.contains("scx/common.bpf.h") || line.contains("vmlinux.h"))
+        })
+    })
 }

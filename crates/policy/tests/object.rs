@@ -94,6 +94,54 @@ fn a_policy_that_does_not_compile_says_where() {
     );
 }
 
+const WRITTEN_FOR_SCX: &str = r#"
+#include <scx/common.bpf.h>
+char _license[] SEC("license") = "GPL";
+UEI_DEFINE(uei);
+enum { NSEC_PER_USEC = 1000ULL };
+const volatile u64 slice_us = 5000;
+const volatile bool is_fast = true;
+const volatile s32 offset = -3;
+const volatile u32 nr_cpus = 1;
+const volatile u32 table[2] = { 1, 2 };
+static u64 counter;
+void BPF_STRUCT_OPS(t_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	counter += nr_cpus + offset + table[is_fast];
+	scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, slice_us * NSEC_PER_USEC, enq_flags);
+}
+void BPF_STRUCT_OPS(t_exit, struct scx_exit_info *ei)
+{
+	UEI_RECORD(uei, ei);
+}
+SCX_OPS_DEFINE(t_ops, .enqueue = (void *)t_enqueue, .exit = (void *)t_exit, .name = "t");
+"#;
+
+#[test]
+fn a_name_that_our_headers_leave_out_is_said_with_the_page_that_tells_how() {
+    let dir = tempfile::tempdir().unwrap();
+    for (line, name) in [
+        (
+            "counter += p->vtime_gamma;",
+            "no member named 'vtime_gamma'",
+        ),
+        ("counter += scx_bpf_frobnicate();", "'scx_bpf_frobnicate'"),
+        ("counter += SCX_FROB;", "undeclared identifier 'SCX_FROB'"),
+        ("struct frob frob;", "incomplete type 'struct frob'"),
+        ("\n#include <lib/frob.h>\n", "'lib/frob.h' file not found"),
+    ] {
+        let text =
+            WRITTEN_FOR_SCX.replace("counter += nr_cpus", &format!("{line} counter += nr_cpus"));
+        let error = build(dir.path(), &text).unwrap_err().to_string();
+        let place = error.contains("scx_t.bpf.c:14:") || error.contains("scx_t.bpf.c:15:");
+        let page = error.ends_with("docs/policies.md, \"Written against scx's headers\"");
+        assert!(
+            place && page && error.contains(name) && !error.contains('\n'),
+            "{error}"
+        );
+    }
+}
+
 #[test]
 fn topology_numbers_are_dense_and_siblings_go_round() {
     let place = |node, llc, core| Place { node, llc, core };
