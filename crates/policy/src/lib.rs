@@ -5,11 +5,13 @@
 //! ([`Object`]), which the kernel loads and the simulator executes; an object that somebody else built does as well.
 //!
 //! `source` finds the files and their digest, `headers` holds those of `include/`, `compile` calls clang. [`manifest`]
-//! is what an object says about itself, [`topology`] what a policy is told about the machine. [`mod@globals`] are its constants and variables. [`set_up`] is what an
+//! is what an object says about itself, `constants` is what may be set of one that says
+//! nothing, [`topology`] what a policy is told about the machine. [`mod@globals`] are its constants and variables. [`set_up`] is what an
 //! object's own program does to it, [`snapshot`] a file with both; [`values`] are
 //! some of that by a user's own word.
 
 mod compile;
+mod constants;
 pub mod embedded;
 pub mod globals;
 mod headers;

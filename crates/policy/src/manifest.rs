@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a policy says about itself: the strings that `include/policy.h` puts into the ELF section `.schedlab`.
+//! What a policy says about itself: the strings that `include/policy.h` puts into the ELF section `.schedlab`. Of one that
+//! says nothing, the constants that may be set are known by their names alone.
 
 use anyhow::{Context, Result, bail};
 use object::{Object, ObjectSection};
 use serde_json::{Value, json};
+
+use crate::constants::constants;
 
 /// A constant that may be set before the policy is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub struct Stat {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest {
     pub tunables: Vec<Tunable>,
+    /// Of a policy that describes nothing. What their values mean is not known, so none is ever drawn at random.
+    pub constants: Vec<Tunable>,
     pub stats: Vec<Stat>,
 }
 
@@ -44,7 +49,10 @@ impl Manifest {
     pub fn of_elf(elf: &[u8]) -> Result<Self> {
         let file = object::File::parse(elf).context("not an ELF file")?;
         let Some(section) = file.section_by_name(".schedlab") else {
-            return Ok(Self::default());
+            return Ok(Self {
+                constants: constants(elf)?,
+                ..Self::default()
+            });
         };
         let mut manifest = Self::default();
         for text in section
@@ -97,10 +105,15 @@ impl Manifest {
         Ok(())
     }
 
+    /// All that may be set.
+    fn settable(&self) -> impl Iterator<Item = &Tunable> {
+        self.tunables.iter().chain(&self.constants)
+    }
+
     /// For programs that ask.
     pub fn json(&self) -> Value {
         let number = |value: i128| json!(i64::try_from(value).unwrap_or(i64::MAX));
-        let tunables = self.tunables.iter().map(|tunable| {
+        let tunables = self.settable().map(|tunable| {
             json!({
                 "name": tunable.name,
                 "type": if tunable.choices.is_empty() { &tunable.kind } else { "choice" },
@@ -122,10 +135,9 @@ impl Manifest {
 
     /// Check one assignment as a user writes it. The error names what was expected.
     pub fn setting(&self, scheduler: &str, name: &str, value: &str) -> Result<Setting> {
-        let Some(tunable) = self.tunables.iter().find(|tunable| tunable.name == name) else {
+        let Some(tunable) = self.settable().find(|tunable| tunable.name == name) else {
             let known: Vec<&str> = self
-                .tunables
-                .iter()
+                .settable()
                 .map(|tunable| tunable.name.as_str())
                 .collect();
             bail!(

@@ -17,7 +17,7 @@ pub struct Place {
 }
 
 /// Values for the policy's topology globals, arrays indexed by CPU except [`Self::cpu_by_llc`] and [`Self::llc_first`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TopologyGlobals {
     pub nr_cpus: u32,
     pub nr_llcs: u32,
@@ -108,6 +108,14 @@ impl TopologyGlobals {
             ("llc_first", &self.llc_first),
         ]
     }
+}
+
+/// Whether a global of this name is a fact of the machine.
+pub fn is_told(name: &str) -> bool {
+    let none = TopologyGlobals::default();
+    let numbers = none.numbers();
+    let mut numbers = numbers.iter().map(|(told, _)| *told);
+    numbers.any(|told| told == name) || none.arrays().iter().any(|(told, _)| *told == name)
 }
 
 /// Number the distinct keys 0, 1, … in order of their first CPU.

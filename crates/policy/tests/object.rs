@@ -118,6 +118,38 @@ SCX_OPS_DEFINE(t_ops, .enqueue = (void *)t_enqueue, .exit = (void *)t_exit, .nam
 "#;
 
 #[test]
+fn constants_of_a_policy_that_describes_nothing_are_set_by_their_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let manifest = build(dir.path(), WRITTEN_FOR_SCX).unwrap().manifest;
+    assert_eq!(manifest.tunables, []);
+    let found: Vec<_> = (manifest.constants.iter())
+        .map(|one| (one.name.as_str(), one.kind.as_str(), one.default))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("is_fast", "bool", 1),
+            ("offset", "s32", -3),
+            ("slice_us", "u64", 5000)
+        ]
+    );
+    assert_eq!(manifest.setting("t", "is_fast", "false").unwrap().value, 0);
+    assert_eq!(manifest.setting("t", "offset", "-9").unwrap().value, -9);
+    let error = |name, value| manifest.setting("t", name, value).unwrap_err().to_string();
+    assert_eq!(
+        error("is_fast", "2"),
+        "t:is_fast=2: expected a number from 0 to 1"
+    );
+    assert_eq!(
+        error("nr_cpus", "2"),
+        "t: unknown tunable 'nr_cpus'; it has is_fast, offset, slice_us"
+    );
+    // What describes itself has what it describes.
+    let manifest = build(dir.path(), POLICY).unwrap().manifest;
+    assert_eq!(manifest.constants, []);
+}
+
+#[test]
 fn a_name_that_our_headers_leave_out_is_said_with_the_page_that_tells_how() {
     let dir = tempfile::tempdir().unwrap();
     for (line, name) in [
