@@ -56,6 +56,10 @@ struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 struct task_struct *bpf_task_from_vpid(s32 vpid) __ksym __weak;
 struct task_struct *bpf_task_acquire(struct task_struct *p) __ksym;
 void bpf_task_release(struct task_struct *p) __ksym;
+int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *task__nullable,
+		      unsigned int flags) __ksym __weak;
+struct task_struct *bpf_iter_task_next(struct bpf_iter_task *it) __ksym __weak;
+void bpf_iter_task_destroy(struct bpf_iter_task *it) __ksym __weak;
 
 /* cgroups */
 struct cgroup *bpf_cgroup_acquire(struct cgroup *cgrp) __ksym;
@@ -110,6 +114,8 @@ int bpf_list_push_back_impl(struct bpf_list_head *head, struct bpf_list_node *no
 			    __u64 off) __ksym;
 struct bpf_list_node *bpf_list_pop_front(struct bpf_list_head *head) __ksym;
 struct bpf_list_node *bpf_list_pop_back(struct bpf_list_head *head) __ksym;
+struct bpf_list_node *bpf_list_front(struct bpf_list_head *head) __ksym __weak;
+struct bpf_list_node *bpf_list_back(struct bpf_list_head *head) __ksym __weak;
 int bpf_rbtree_add_impl(struct bpf_rb_root *root, struct bpf_rb_node *node,
 			bool(less)(struct bpf_rb_node *a, const struct bpf_rb_node *b), void *meta,
 			__u64 off) __ksym;
@@ -122,6 +128,9 @@ struct bpf_rb_node *bpf_rbtree_right(struct bpf_rb_root *root,
 				     struct bpf_rb_node *node) __ksym __weak;
 
 #define bpf_obj_new(type) ((type *)bpf_obj_new_impl(bpf_core_type_id_local(type), NULL))
+#define bpf_percpu_obj_new(type) \
+	((type __percpu_kptr *)bpf_percpu_obj_new_impl(bpf_core_type_id_local(type), NULL))
+#define bpf_percpu_obj_drop(object) bpf_percpu_obj_drop_impl(object, NULL)
 #define bpf_obj_drop(object) bpf_obj_drop_impl(object, NULL)
 #define bpf_refcount_acquire(object) bpf_refcount_acquire_impl(object, NULL)
 #define bpf_list_push_front(head, node) bpf_list_push_front_impl(head, node, NULL, 0)

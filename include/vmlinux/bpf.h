@@ -82,6 +82,13 @@ enum {
 #define BPF_F_INDEX_MASK 0xffffffffULL
 #define BPF_F_CURRENT_CPU BPF_F_INDEX_MASK
 
+/* What an iterator over tasks walks over. */
+enum {
+	BPF_TASK_ITER_ALL_PROCS,
+	BPF_TASK_ITER_ALL_THREADS,
+	BPF_TASK_ITER_PROC_THREADS,
+};
+
 /* How an iterator walks over cgroups. */
 enum {
 	BPF_CGROUP_ITER_ORDER_UNSPEC,

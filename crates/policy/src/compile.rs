@@ -25,7 +25,7 @@ impl std::fmt::Display for CompileError {
 impl std::error::Error for CompileError {}
 
 /// Build `source` into `out`; what is built already is copied. An error is the compiler's first complaint, in one line.
-/// Headers are looked for in `include` before those of this project.
+/// Headers are looked for in `include`, then beside the source, then among those of this project.
 pub fn build(source: &Source, include: &[PathBuf], out: &Path) -> Result<()> {
     build_with(&[], source, include, out)
 }
@@ -58,7 +58,7 @@ fn build_with(options: &[&str], source: &Source, include: &[PathBuf], out: &Path
     // Headers of this program are named as in the source tree, not by where they were written to.
     command.arg(format!("-ffile-prefix-map={}/=", scratch.path().display()));
     command.args(options);
-    for folder in include.iter().chain(&own).chain([&source.dir]) {
+    for folder in include.iter().chain([&source.dir]).chain(&own) {
         command.arg("-I").arg(folder);
     }
     let output = command

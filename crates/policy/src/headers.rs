@@ -21,6 +21,8 @@ pub const HEADERS: &[(&str, &str)] = headers! {
     "policy.h",
     "scx.h",
     "scx/arithmetic.bpf.h",
+    "scx/bpf_arena_common.bpf.h",
+    "scx/bpf_arena_common.h",
     "scx/common.bpf.h",
     "scx/compat.bpf.h",
     "scx/enums.bpf.h",

@@ -292,3 +292,82 @@ fn btf(kfuncs: &[Kfunc], release: Release) -> Btf {
     types.btf.variable("__preempt_count", int);
     types.btf.build()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use bpf::btf::Kind;
+
+    use super::*;
+    use crate::sim::Sim;
+
+    /// The texts of headers, one after the other; of a folder, those of its files.
+    fn headers(path: &str) -> String {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../include")
+            .join(path);
+        if path.is_file() {
+            return std::fs::read_to_string(path).unwrap();
+        }
+        let files = std::fs::read_dir(path).unwrap();
+        let texts = files.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
+        texts.collect()
+    }
+
+    fn has_word(text: &str, word: &str) -> bool {
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        text.match_indices(word).any(|(at, _)| {
+            let before = text[..at].bytes().next_back();
+            let after = text[at + word.len()..].bytes().next();
+            !before.is_some_and(is_part) && !after.is_some_and(is_part)
+        })
+    }
+
+    /// What a policy written against scx's headers can see of the model is declared in those that it gets from us.
+    #[test]
+    fn what_the_model_shows_is_in_the_headers() {
+        let types = headers("vmlinux");
+        let names = headers("scx") + &headers("bpf_arena_common.bpf.h");
+        let mut missing = Vec::new();
+        for release in Release::ALL {
+            for (_, one) in btf(&kfuncs::kfuncs::<Sim>(), release).iter() {
+                match &one.kind {
+                    Kind::Struct(composite) if !one.name.is_empty() => {
+                        let begin = format!("struct {} {{", one.name);
+                        let declared = types.split_once(&begin);
+                        let members = declared.map_or("", |(_, rest)| {
+                            rest.split_once("\n}").map_or("", |(members, _)| members)
+                        });
+                        if declared.is_none() {
+                            missing.push(format!("struct {}", one.name));
+                        }
+                        let shown = composite.members.iter().map(|member| &member.name);
+                        missing.extend(
+                            shown
+                                .filter(|name| *name != "opaque" && !has_word(members, name))
+                                .map(|name| format!("{}.{name}", one.name)),
+                        );
+                    }
+                    Kind::Enum(values) | Kind::Enum64(values) => missing.extend(
+                        (values.values.iter().map(|(name, _)| name))
+                            .filter(|name| !has_word(&types, name))
+                            .cloned(),
+                    ),
+                    Kind::Function { .. } => {
+                        let name = one.name.split("___").next().unwrap_or(&one.name);
+                        let name = name.strip_suffix("_impl").unwrap_or(name);
+                        let of_612 = format!("{name}___");
+                        if !has_word(&names, name) && !names.contains(&of_612) {
+                            missing.push(name.to_owned());
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        missing.sort();
+        missing.dedup();
+        assert!(missing.is_empty(), "{missing:#?}");
+    }
+}

