@@ -6,8 +6,8 @@ use bpf::btf::{BOOL, Btf, Kind, SIGNED, TypeId};
 use object::{Object, ObjectSection};
 
 use crate::globals::{Global, globals};
-use crate::manifest::Tunable;
 use crate::topology;
+use crate::tunable::Tunable;
 
 const SECTION: &str = ".rodata";
 

@@ -21,13 +21,15 @@ pub mod set_up;
 pub mod snapshot;
 mod source;
 pub mod topology;
+mod tunable;
 pub mod values;
 
 pub use compile::{CompileError, build, build_cached, build_in, cache_dir};
 pub use globals::{Global, globals};
-pub use manifest::{Manifest, Setting, Tunable};
+pub use manifest::{Manifest, Setting};
 pub use object::Object;
 pub use set_up::SetUp;
 pub use snapshot::Snapshot;
 pub use source::{Source, is_program};
 pub use topology::TopologyGlobals;
+pub use tunable::Tunable;
