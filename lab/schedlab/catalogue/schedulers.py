@@ -14,6 +14,8 @@ DEFAULT = "default"
 # The one tunable of a program.
 OPTIONS = "options"
 _SOURCE, _OBJECT, SNAPSHOT = ".bpf.c", ".bpf.o", ".bpf.json"
+# What scx's schedulers in Rust call each of their sources, as scx_NAME/src/bpf/main.bpf.c.
+_MAIN = "main.bpf.c"
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,11 @@ def is_path(name: str) -> bool:
 
 
 def policy_name(file: Path) -> str:
-    """What a policy is called whose file this is."""
+    """What a policy is called whose file this is; main.bpf.c, as the nearest folder that is called scx_NAME."""
     name = file.name.removesuffix(_SOURCE).removesuffix(_OBJECT).removesuffix(SNAPSHOT)
+    if file.name == _MAIN:
+        folders = (folder.name for folder in file.absolute().parents)
+        name = next((folder for folder in folders if folder.startswith("scx_")), name)
     return name.removeprefix("scx_")
 
 
@@ -82,7 +87,7 @@ def _from_path(path: Path) -> Scheduler:
     name = policy_name(source)
     program = source.name == f"scx_{name}" and _is_elf(source)
     ends = [f"scx_{name}{end}" for end in (_SOURCE, _OBJECT, SNAPSHOT)]
-    named = source.name in (*ends, f"{name}{_OBJECT}", f"{name}{SNAPSHOT}")
+    named = source.name in (*ends, f"{name}{_OBJECT}", f"{name}{SNAPSHOT}", _MAIN)
     if not name or not (program or named):
         raise InputError(
             f"{source}: a policy's file is named scx_NAME.bpf.c, its object scx_NAME.bpf.o or NAME.bpf.o, "
