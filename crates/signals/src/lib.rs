@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Ctrl-C and its kin: remembered by a handler, acted upon where it is safe.
+//! Ctrl-C and its kin: remembered by a handler, acted upon where it is safe; and a reader that goes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use nix::poll::{PollTimeout, poll};
 use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction, signal};
 use nix::unistd::getppid;
 
 /// Exit status of a program that a signal ended in order.
@@ -30,6 +30,12 @@ pub fn catch() {
         // SAFETY: the handler only stores to an atomic.
         unsafe { sigaction(signal, &action) }.expect("these signals can be caught");
     }
+}
+
+/// Whoever only prints ends as soon as nobody reads it, instead of with a panic at the next line.
+pub fn end_with_reader() {
+    // SAFETY: no handler is involved.
+    unsafe { signal(Signal::SIGPIPE, SigHandler::SigDfl) }.expect("SIGPIPE has a default");
 }
 
 /// As SIGTERM, when the process that started this one ends, however it ends.

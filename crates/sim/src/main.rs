@@ -61,6 +61,12 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
     };
+    if matches!(
+        cli.command,
+        Command::Cell(_) | Command::Describe(_) | Command::Bench(_)
+    ) {
+        signals::end_with_reader();
+    }
     let result = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Cell(args) => cell::run(&args),

@@ -516,3 +516,27 @@ fn the_version_names_the_program() {
     let version = concat!("schedlab-sim ", env!("CARGO_PKG_VERSION"), "\n");
     assert_eq!(String::from_utf8(output.stdout).unwrap(), version);
 }
+
+#[test]
+fn a_reader_that_goes_is_no_panic() {
+    use std::io::Read;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Stdio;
+
+    let mut child = sim()
+        .args(["describe", "--metrics"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut said = String::new();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut said)
+        .unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGPIPE));
+    assert_eq!(said, "");
+}
