@@ -3,6 +3,7 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from schedlab.catalogue import machines
 from schedlab.catalogue.machine_file import Description, Topology, text
 from schedlab.cli.machine_costs import _topology
 from schedlab.errors import LabError
-from schedlab.probes.probe import CHECKS, INSTRUCTION, PROBES, Probe
+from schedlab.probes.probe import CHECKS, INSTRUCTION, PROBES, WORK, Probe
 from schedlab.probes.solve import simulated, solve_all, with_ext
 
 RUNNER = checkout.root() / "target/release/schedlab-sim"
@@ -35,6 +36,16 @@ def test_known_costs_are_found_again() -> None:
         assert found.costs[cost] == pytest.approx(value, rel=0.02), cost
     assert all(row.reached == pytest.approx(1, rel=0.01) for row in rows.values())
     assert found.costs["ext_switch_ns"] == pytest.approx(known.costs["ext_switch_ns"], rel=0.02)
+
+
+@needs_simulator
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_the_kernels_own_thread_is_seen_where_no_cpu_is_free(cpus: int) -> None:
+    probe = WORK.with_cpus(cpus)
+    costs = {"runner_task_ns": 100_000, "kthread_ns": 50_000, "kthread_period_ns": 4_000_000}
+    known = replace(described(**costs), topology=Topology(cores_per_llc=cpus))
+    found, _ = solve_all({probe: [simulated(probe, known)]}, known.with_cost("kthread_ns", 1))
+    assert found.costs["kthread_ns"] == pytest.approx(50_000, rel=0.02)
 
 
 @needs_simulator
@@ -88,6 +99,10 @@ def test_this_machine_has_a_topology() -> None:
     [
         ([], "calibrate machine: expected -o machines/NAME.toml"),
         (["-o", "mine"], "-o mine: expected a file NAME.toml"),
+        (
+            ["-o", "mine.toml", "--on", "vm", "--tier", "exact", "--cpus", "2"],
+            "--cpus: expected 1 with --tier exact, whose CPUs take turns on one clock, which no machine file can tell",
+        ),
     ],
 )
 def test_calibrate_machine_refuses(lab: Callable, arguments: list[str], message: str) -> None:

@@ -33,12 +33,16 @@ def measure(options: argparse.Namespace) -> int:
         raise InputError(f"-o {output}: expected a file NAME.toml")
     cpus = options.cpus if options.on == "vm" else os.cpu_count() or 1
     tier = None if options.on == "host" else "exact" if options.tier == "auto" else options.tier
+    if tier == "exact" and cpus > 1:
+        raise InputError(
+            "--cpus: expected 1 with --tier exact, whose CPUs take turns on one clock, which no machine file can tell"
+        )
     folder = checkout.root() / "results" / f"probes-{options.on}-{tier or ''}-{cpus}".replace("--", "-")
-    probes = [probe for probe in PROBES if cpus >= probe.least_cpus]
+    probes = [probe.with_cpus(cpus) for probe in PROBES if cpus >= probe.least_cpus]
     measured, checks = ([_run(probe, options, tier, cpus, folder) for probe in some] for some in (probes, CHECKS))
     machine = _described(output.stem, options.on, tier, cpus, measured[0][1][0])
     machine = with_runner(machine, [record.cost for record in measured[probes.index(ENDS)][1]])
-    machine = with_period(machine, [record.metrics for record in measured[probes.index(WORK)][1]])
+    machine = with_period(machine, [record.metrics for record in measured[probes.index(WORK.with_cpus(cpus))][1]])
     machine, rows = solve_all({probe: values for probe, (values, _) in zip(probes, measured, strict=True)}, machine)
     output.parent.mkdir(parents=True, exist_ok=True)
     atomic.write(output, text(machine))

@@ -9,7 +9,7 @@ Probes are never workloads of a comparison, so that what a machine file predicts
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from schedlab import checkout
@@ -34,6 +34,7 @@ class Probe:
     params: Mapping[str, str] = field(default_factory=dict, hash=False)
     least_cpus: int = 1
     metric: str = ELAPSED  # that the cost is seen in
+    on_each_cpu: bool = False  # so many tasks
 
     @property
     def path(self) -> Path:
@@ -47,7 +48,11 @@ class Probe:
 
     def of(self, metrics: Mapping[str, float]) -> float:
         """What a run's metrics say of the cost, in seconds."""
-        return metrics[ELAPSED] - metrics[CPU] if self.metric == LOST else metrics[self.metric]
+        return self.load * metrics[ELAPSED] - metrics[CPU] if self.metric == LOST else metrics[self.metric]
+
+    def with_cpus(self, cpus: int) -> "Probe":
+        """As it is run on so many CPUs."""
+        return replace(self, load=self.load * cpus, on_each_cpu=False) if self.on_each_cpu else self
 
     @property
     def told(self) -> str:
@@ -55,8 +60,8 @@ class Probe:
         return self.name if self.metric == ELAPSED else f"{self.name}, {self.metric}"
 
 
-# What takes the CPU from a task that is alone.
-WORK = Probe("kthread_ns", "work", 1, params={"work_ms": "3000"}, metric=LOST)
+# What takes the CPU from tasks that are alone. It would run beside them where a CPU is free.
+WORK = Probe("kthread_ns", "work", 1, params={"work_ms": "3000"}, metric=LOST, on_each_cpu=True)
 ENDS = Probe("exit_ns", "ends", 64)
 PROBES = [
     # So many instructions that whatever else the hops cost is small beside them.

@@ -92,15 +92,20 @@ def _cost(probe: Probe, target: float, machine: Description) -> tuple[int, float
     """Time changes with a cost in proportion, but for ticks that fall elsewhere: a few steps of the secant do."""
     low, high = 0, _FIRST
     at_low = simulated(probe, machine.with_cost(probe.cost, low))
-    tried = {low: at_low}
-    while high not in tried and len(tried) < _STEPS:
-        tried[high] = simulated(probe, machine.with_cost(probe.cost, high))
-        if tried[high] == tried[low]:
+    # What another CPU does meanwhile hides a small cost.
+    while (at_high := simulated(probe, machine.with_cost(probe.cost, high))) == at_low:
+        high *= _FIRST
+        if high > _MOST:
             raise LabError(f"{probe.name}: the simulator's time does not depend on {probe.cost}")
-        if len(tried) == 2 and (tried[high] > at_low) == (at_low >= target):
-            return 0, at_low / target
+    if (at_high > at_low) == (at_low >= target):
+        return 0, at_low / target
+    tried = {low: at_low, high: at_high}
+    while len(tried) < _STEPS and tried[high] != tried[low]:
         step = (target - tried[high]) * (high - low) / (tried[high] - tried[low])
         low, high = high, min(max(round(high + step), 0), _MOST)
+        if high in tried:
+            break
+        tried[high] = simulated(probe, machine.with_cost(probe.cost, high))
     best = min(tried, key=lambda value: abs(tried[value] - target))
     return best, tried[best] / target
 
