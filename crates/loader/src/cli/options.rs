@@ -153,6 +153,7 @@ mod tests {
                 name: "kicks".into(),
                 about: "CPUs poked".into(),
             }],
+            ..Manifest::default()
         }
     }
 
