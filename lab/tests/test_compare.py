@@ -101,3 +101,33 @@ def test_a_failed_cell_fails_the_comparison_and_runs_again(lab: Callable) -> Non
     mended = compare(lab)
     assert mended.returncode == 0
     assert "12 of 24 cells have a record already" in mended.stderr
+
+
+def test_a_condition_that_is_crossed_ends_with_status_1_and_says_where(lab: Callable) -> None:
+    # The fake makes cfs a fifth slower than bfs.
+    result = compare(lab, "--fail-on", "wakeup_latency_us.p99 > +5 %")
+    assert result.returncode == 1
+    said = [line for line in result.stderr.splitlines() if "--fail-on" in line]
+    assert len(said) == 2
+    assert said[0].startswith("schedlab: --fail-on 'wakeup_latency_us.p99 > +5 %': cfs is +")
+    assert said[0].endswith("against bfs in wake-up latency, p99, of latt at load 1 on desktop-4")
+
+
+def test_a_condition_that_is_not_crossed_changes_nothing(lab: Callable) -> None:
+    for condition in ("wakeup_latency_us.p99 > +60 %", "wakeup_latency_us.p99 < +5%", "elapsed_s < -3"):
+        result = compare(lab, "--fail-on", condition)
+        assert (result.returncode, result.stderr.count("--fail-on")) == (0, 0), result.stderr
+
+
+def test_too_few_repetitions_cross_nothing(lab: Callable) -> None:
+    few = ["compare", "bfs,cfs", "-w", "latt", "-n", "3", "-o", "out", "--no-report"]
+    assert lab(*few, "--fail-on", "wakeup_latency_us.p99 > +5 %").returncode == 0
+
+
+def test_a_condition_that_cannot_be_read_or_asks_for_nothing_is_bad_input(lab: Callable) -> None:
+    unread = compare(lab, "--fail-on", "p99 is bad")
+    assert unread.returncode == 2
+    assert "expected METRIC[.STATISTIC] > or < PERCENT, as in 'elapsed_s > +5 %', got 'p99 is bad'" in unread.stderr
+    unknown = compare(lab, "--fail-on", "wakeup_latency_us.p42 > 5 %")
+    assert unknown.returncode == 2
+    assert "no such metric in these results; there are: elapsed_s.mean," in unknown.stderr

@@ -60,7 +60,7 @@ def _carry_out(asked: Request, options: argparse.Namespace) -> int:
     with execute(asked, directory, options.jobs, console, not options.no_report) as (manifest, store, status):
         from schedlab.cli.outcome import finish
 
-        return finish(manifest, store, options.json, not options.no_report, status, options.negligible)
+        return finish(manifest, store, options.json, not options.no_report, status, options.negligible, options.fail_on)
 
 
 @contextmanager

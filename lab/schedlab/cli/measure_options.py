@@ -7,6 +7,7 @@ from schedlab.campaign.request import DEFAULT_REPETITIONS, DEFAULT_WORKLOADS, TI
 from schedlab.campaign.where import PLACES
 from schedlab.cli.commands import add, add_api
 from schedlab.statistics.negligible import NEGLIGIBLE_PCT
+from schedlab.statistics.threshold import Threshold, threshold
 
 _ON = f"{', '.join(PLACES)} (default: sim)"
 
@@ -121,12 +122,12 @@ def _results(parser: argparse.ArgumentParser, where: argparse._ActionsContainer)
     out.add_argument(
         "-o", "--output", metavar="DIR", help="where they go (default: results/NAME, made from the request)"
     )
-    _negligible(out)
+    _judged(out)
     out.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
     out.add_argument("--no-report", action="store_true", help="do not write report.html")
 
 
-def _negligible(out: argparse._ActionsContainer) -> None:
+def _judged(out: argparse._ActionsContainer) -> None:
     out.add_argument(
         "--negligible",
         metavar="PCT",
@@ -134,6 +135,22 @@ def _negligible(out: argparse._ActionsContainer) -> None:
         default=NEGLIGIBLE_PCT,
         help=f"differences up to so many per cent are none (default: {NEGLIGIBLE_PCT:g})",
     )
+    out.add_argument(
+        "--fail-on",
+        metavar="CONDITION",
+        type=_threshold,
+        action="append",
+        default=[],
+        help="status 1 if a scheduler's change against the first one is beyond it with its whole interval, as in "
+        "'wakeup_latency_us.p99 > +5 %%'",
+    )
+
+
+def _threshold(text: str) -> Threshold:
+    try:
+        return threshold(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _percent(text: str) -> float:
@@ -188,7 +205,7 @@ def _study(commands: argparse._SubParsersAction) -> None:
 def _report(commands: argparse._SubParsersAction) -> None:
     parser = add(commands, "report", "outcome.report", usage="schedlab report DIR [options]")
     parser.add_argument("directory", metavar="DIR", help="the results of 'schedlab compare'")
-    _negligible(parser)
+    _judged(parser)
     parser.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
 
 

@@ -4,6 +4,7 @@
 import argparse
 import json
 import sys
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
@@ -17,9 +18,13 @@ from schedlab.collect.store import Store
 from schedlab.errors import CHECK_FAILED
 from schedlab.export import results, summary_tables
 from schedlab.export.plain import as_json
+from schedlab.format.numbers import interval, percent
+from schedlab.format.sentences import where
 from schedlab.ledger import measured_error
+from schedlab.statistics.crossings import crossings
 from schedlab.statistics.negligible import NEGLIGIBLE_PCT
 from schedlab.statistics.summary import Summary, summarise
+from schedlab.statistics.threshold import Threshold
 from schedlab.terminal import legend, table
 
 _SHOWN_TROUBLES = 5
@@ -32,6 +37,7 @@ def finish(
     with_report: bool,
     status: int = 0,
     negligible_pct: float = NEGLIGIBLE_PCT,
+    fail_on: Iterable[Threshold] = (),
 ) -> int:
     found, bad = store.load(cell.id for cell in manifest.cells)
     for cell_id, error in bad.items():
@@ -56,7 +62,7 @@ def finish(
         print(f"results: {store.directory}/ ({names})")
     _say_troubles(summary)
     failed = status or bad or any(summary.counts[kind] for kind in ("failed", "void", "missing"))
-    return CHECK_FAILED if failed else 0
+    return CHECK_FAILED if _say_crossings(fail_on, summary) or failed else 0
 
 
 def _report(summary: Summary, found: dict[str, Record], store: Store) -> bool:
@@ -79,6 +85,18 @@ def _say_troubles(summary: Summary) -> None:
         _say(f"{summary.counts['missing']} of {summary.counts['planned']} cells have no record")
 
 
+def _say_crossings(fail_on: Iterable[Threshold], summary: Summary) -> bool:
+    crossed = False
+    for limit, row, comparison in crossings(fail_on, summary):
+        change = comparison.change
+        _say(
+            f"--fail-on '{limit.text}': {comparison.label} is {percent(change.pct)}"
+            f"{interval(change.interval.low, change.interval.high)} against {comparison.reference} in {where(row)}"
+        )
+        crossed = True
+    return crossed
+
+
 def _say(text: str) -> None:
     sys.stdout.flush()
     print(f"schedlab: {text}", file=sys.stderr)
@@ -86,4 +104,6 @@ def _say(text: str) -> None:
 
 def report(options: argparse.Namespace) -> int:
     directory = Path(options.directory)
-    return finish(manifest.read(directory), Store(directory), options.json, True, negligible_pct=options.negligible)
+    return finish(
+        manifest.read(directory), Store(directory), options.json, True, 0, options.negligible, options.fail_on
+    )
