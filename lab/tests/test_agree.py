@@ -102,19 +102,30 @@ def test_the_short_form_fails_with_the_row_that_is_worse(
     assert main(SHORT) == 0
     assert "0 are worse" in capsys.readouterr().out
 
-    manifest = json.loads((checkout / "out" / "short" / "vm-exact" / "manifest.json").read_text())
-    cell = next(c for c in manifest["cells"] if c["label"] == "bfs" and c["cell"]["load"] == 4)
-    file = checkout / "out" / "short" / "vm-exact" / "cells" / f"{cell['id']}.json"
-    record = json.loads(file.read_text())
-    record["metrics"]["elapsed_s"] *= 2
-    file.write_text(json.dumps(record))
+    elapsed_s = _twice_as_long(checkout / "out" / "short" / "vm-exact")
+    # Once is a rare state of the kernel's; twice of three times is not.
+    assert main(SHORT) == 0
+    assert "0 are worse" in capsys.readouterr().out
+    assert len(boots) == 6
+    _twice_as_long(checkout / "out" / "short" / "more-1" / "vm-exact")
     assert main(SHORT) == 1
     first, again, last = capsys.readouterr().out.splitlines()
     assert first.startswith("bfs work 4 elapsed_s mean: simulator 4.")
-    assert f"kernel {record['metrics']['elapsed_s']:.6g}, -" in first
+    assert f"kernel {elapsed_s:.6g}, -" in first
     assert "expected ±" in first
     assert again == "  again: ./schedlab agree bfs -w work --load 4 -n 1 -m desktop-4 -o results/agreement-one"
     assert last.endswith("1 are worse")
+
+
+def _twice_as_long(place: Path) -> float:
+    """In the record of one cell; how long that is."""
+    manifest = json.loads((place / "manifest.json").read_text())
+    cell = next(c for c in manifest["cells"] if c["label"] == "bfs" and c["cell"]["load"] == 4)
+    file = place / "cells" / f"{cell['id']}.json"
+    record = json.loads(file.read_text())
+    record["metrics"]["elapsed_s"] *= 2
+    file.write_text(json.dumps(record))
+    return record["metrics"]["elapsed_s"]
 
 
 @pytest.mark.usefixtures("boots")

@@ -256,3 +256,15 @@ def test_the_page_says_what_the_committed_results_say() -> None:
     data = json.loads((folder / "ledger.json").read_text("utf-8"))
     text = page.text(data, entries.from_csv(folder / "ledger.csv"), causes.read(folder / causes.NAME))
     assert markdown.put_into(file, page.MARK, text) == file.read_text("utf-8")
+
+
+def test_a_row_counts_that_is_worse_in_most_of_the_runs() -> None:
+    once, twice = place("once"), place("twice")
+    runs = [
+        [limits.Worse(twice, "first"), limits.Worse(once, "only")],
+        [limits.Worse(twice, "again")],
+        [],
+    ]
+    assert limits.in_most(runs) == [limits.Worse(twice, "first")]
+    assert limits.in_most([runs[0]]) == sorted(runs[0], key=lambda one: one.place)
+    assert limits.in_most([[], [], []]) == []

@@ -216,13 +216,20 @@ def _short(options: argparse.Namespace, machine: Machine, directory: Path) -> in
         atomic.write(file, limits.as_csv(own, thrice))
         print(f"{file}: limits of {len(own)} rows")
         return 0
-    made = _both(worlds, asked)
-    found = list(limits.worse(held, made.entries, made.below_floor))
+    found = _worse(worlds, held)
+    if found:
+        more = [replace(worlds, directory=directory / f"more-{k + 1}") for k in range(limits.MORE_RUNS)]
+        found = limits.in_most([found, *(_worse(one, held) for one in more)])
     for one in found:
         print(f"{' '.join(map(str, one.place))}: {one.why}\n  again: {_again_with(one.place, machine, options.on)}")
     steady = sum(map(math.isfinite, held.values()))
     print(f"{steady} of {len(held)} rows are held to their limits, {len(found)} are worse")
     return CHECK_FAILED if found else 0
+
+
+def _worse(worlds: _Worlds, held: Mapping[Place, float]) -> list[limits.Worse]:
+    made = _both(worlds, scope.SHORT.asked())
+    return list(limits.worse(held, made.entries, made.below_floor))
 
 
 def _both(worlds: _Worlds, asked: Mapping[str, Any]) -> Ledger:

@@ -6,12 +6,16 @@ lay apart. Only numbers of HELD have a limit, and none where these repetitions l
 kernel does not hold itself to says nothing of the simulator. How often a cell switches and waits may change with the
 build of the runner alone, whose first microseconds decide between several states (cfs under hackbench with one group
 waited for 10 and for 97 ms in the same kernel).
+
+A kernel also has rare states: of 20 runs of pipe with four pairs under cfs one had a median turnaround 9 % below all
+others. So what is worse in one run is looked at in MORE_RUNS more, and counts if it is worse in most of them all.
 """
 
 import csv
 import io
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +26,8 @@ from schedlab.statistics.agreement import Place
 NAME = "short.csv"
 # So often the kernel runs each cell when limits are written.
 REPETITIONS = 3
+# And so often more when a row is worse than its limit.
+MORE_RUNS = 2
 SLACK_PCT = 3.0
 STEADY_PCT = 25.0
 HELD = ("elapsed_s", "throughput_per_s", "turnaround_us")
@@ -74,6 +80,14 @@ def worse(limits: Mapping[Place, float], entries: Iterable[Entry], below_floor: 
             yield Worse(place, "expected a value in both worlds, found none")
         elif entry is not None and abs(entry.error_pct) > tolerance:
             yield Worse(place, f"{_told(entry)}; expected ±{tolerance:.1f} % at most")
+
+
+def in_most(runs: Sequence[Iterable[Worse]]) -> list[Worse]:
+    """What is worse in more than half of the runs, as the first of them says it."""
+    found = [one for run in runs for one in run]
+    times = Counter(one.place for one in found)
+    first = {one.place: one for one in reversed(found)}
+    return [one for place, one in sorted(first.items()) if 2 * times[place] > len(runs)]
 
 
 def _told(entry: Entry) -> str:
