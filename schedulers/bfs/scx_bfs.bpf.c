@@ -48,6 +48,7 @@ struct bfs_config cfg;
 struct bfs_iso_state iso;
 u64 arrivals;
 
+#include "../lib/leave.bpf.h"
 #include "queues.bpf.h"
 
 #define MODERN (rules == BFS_MODERN)
@@ -460,16 +461,28 @@ void BPF_STRUCT_OPS(bfs_cpu_online, s32 cpu)
 	bfs_cpu(cpu)->offline = false;
 }
 
+/* U and E of every group, or the plain queues. */
+static __always_inline u32 nr_shared_queues(void)
+{
+	u32 sets = (BFS_IDLEPRIO + 1) * (rules == BFS_311 ? nr_llcs : 1);
+
+	return bfs_in_jiffies(rules) ? BFS_U(sets * BFS_NICES) : nr_llcs;
+}
+
 /* rule 1.3.15 */
 void BPF_STRUCT_OPS(bfs_cpu_offline, s32 cpu)
 {
 	struct bfs_cpu *c = bfs_cpu(cpu);
+	u32 i = 0;
 
 	c->level = BFS_IDLE_CPU;
 	c->key = BFS_EMPTY;
 	c->waiting_key = BFS_EMPTY;
 	c->offline = true;
 	unstick(cpu);
+	send_on(BFS_OWN(cpu), cpu);
+	for_range(i, 0, nr_shared_queues()) send_on(i, cpu);
+	scx_bpf_kick_cpu(cpu, 0);
 }
 
 /* rule 1.3.7; a task that is there when the policy is loaded starts afresh. */
@@ -521,7 +534,7 @@ void BPF_STRUCT_OPS(bfs_exit_task, struct task_struct *p, struct scx_exit_task_a
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(bfs_init)
 {
-	u32 domains = rules == BFS_311 ? nr_llcs : 1, sets = (BFS_IDLEPRIO + 1) * domains;
+	u32 domains = rules == BFS_311 ? nr_llcs : 1;
 	u32 hz = emulated_hz && emulated_hz < tick_hz ? emulated_hz : tick_hz;
 	const struct cpumask *online = scx_bpf_get_online_cpumask();
 	s32 err = 0;
@@ -543,8 +556,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(bfs_init)
 	scx_bpf_put_cpumask(online);
 	if (err)
 		return err;
-	/* U and E of every group, or the plain queues. */
-	for_range(i, 0, bfs_in_jiffies(rules) ? BFS_U(sets * BFS_NICES) : nr_llcs)
+	for_range(i, 0, nr_shared_queues())
 	{
 		/* One domain: one group a level. */
 		if (bfs_in_jiffies(rules) && domains == 1 && i % (2 * BFS_NICES) > 1)

@@ -43,6 +43,7 @@ STAT(delayed, "sleepers that stayed in the competition");
 STAT(delays_refused, "... and those for which there was no room");
 STAT(idle_wakeups, "tasks woken on an idle CPU found by search");
 STAT(fork_moves, "new tasks placed on another CPU than their parent's");
+STAT(rehomed, "queued tasks taken from a CPU that goes offline");
 
 #define NR_DELAYED 64 /* powers of two */
 #define NR_GONE 128
@@ -114,6 +115,7 @@ static __always_inline u32 first_interval_ms(u32 cpu, u32 level)
 
 /* Not static: the compiler would take variables apart that BTF describes whole. */
 struct eevdf_params prm;
+u64 next_rescue; /* ticks */
 
 static __always_inline struct eevdf_delayed *delayed_at(struct rq *rq, u32 index)
 {

@@ -197,6 +197,49 @@ static __noinline s32 pick(u32 cpu, bool curr_runs)
 	return curr_runs ? PICK_CURR : PICK_NONE;
 }
 
+/* Tasks that have waited since before then go to the local DSQ of the CPU that the kernel counts them on. */
+static __noinline s32 send_away(u32 cpu, u64 before_ns)
+{
+	struct task_struct *p;
+	struct task_ctx *t;
+	s32 half;
+
+	for_range(half, 0, 2)
+	{
+		for_each_queued(it, p, half ? waiting_dsq(cpu) : eligible_dsq(cpu))
+		{
+			t = ctx_of(p);
+			if (!t || !before64(t->waits_since_ns, before_ns))
+				continue;
+			if (scx_bpf_dsq_move(it, p, SCX_DSQ_LOCAL_ON | scx_bpf_task_cpu(p), 0))
+				STAT_INC(rehomed);
+		}
+	}
+	return 0;
+}
+
+/*
+ * A CPU that is going offline takes no task that the kernel counts elsewhere,
+ * but the kernel says so only after an RCU grace period; and for that a task may
+ * have to run that waits there. Such a CPU runs nothing, and its tasks wait. Once
+ * a second another CPU looks, when it balances or goes idle.
+ */
+static __noinline s32 rescue(void)
+{
+	u64 now = scx_bpf_now();
+	s32 cpu;
+
+	if (before64(now_ticks(), next_rescue))
+		return 0;
+	next_rescue = now_ticks() + tick_hz;
+	for_range(cpu, 0, nr_cpus)
+	{
+		if (rq_of(cpu)->nr > 0 && !rq_of(cpu)->curr_pid)
+			send_away(cpu, now - NSEC_PER_SEC);
+	}
+	return 0;
+}
+
 /* rule 3.11.5, before the CPU goes idle */
 static __noinline s32 pull_before_idle(u32 cpu)
 {
@@ -204,6 +247,7 @@ static __noinline s32 pull_before_idle(u32 cpu)
 	s32 got;
 
 	rq->idle_since_ns = scx_bpf_now();
+	rescue();
 	if (newidle || !rq->online || rq->avg_idle_ns < newidle_cost_us * NSEC_PER_USEC)
 		return 0;
 	got = rebalance(cpu, CPU_NEWLY_IDLE);
@@ -218,6 +262,7 @@ static __noinline s32 balance_now(u32 cpu)
 	s32 got;
 
 	rq->balance_due = false;
+	rescue();
 	if (!rq->online || periodic)
 		return 0;
 	got = rebalance(cpu, rq->nr > 0 ? CPU_NOT_IDLE : CPU_IDLE);
@@ -455,28 +500,15 @@ void BPF_STRUCT_OPS(eevdf_cpu_online, s32 cpu)
 	set_params(nr_online);
 }
 
-/* It is no longer asked to dispatch: what waits goes where the kernel counts it. */
-static __noinline s32 send_away(u32 cpu)
-{
-	struct task_struct *p;
-	s32 half;
-
-	for_range(half, 0, 2)
-	{
-		for_each_queued(it, p, half ? eligible_dsq(cpu) : waiting_dsq(cpu))
-			scx_bpf_dsq_move(it, p, SCX_DSQ_LOCAL_ON | scx_bpf_task_cpu(p), 0);
-	}
-	scx_bpf_kick_cpu(cpu, 0);
-	return 0;
-}
-
 void BPF_STRUCT_OPS(eevdf_cpu_offline, s32 cpu)
 {
 	cpu_goes(cpu);
 	set_params(nr_online);
+	/* It is no longer asked to dispatch. */
 	bpf_rcu_read_lock();
-	send_away(cpu);
+	send_away(cpu, scx_bpf_now() + 1);
 	bpf_rcu_read_unlock();
+	scx_bpf_kick_cpu(cpu, 0);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(eevdf_init)

@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "leave.bpf.h"
 #include "queue.h"
 #include "task.bpf.h"
 #include "tick.bpf.h"
@@ -21,7 +22,6 @@
 STAT(idle_wakeups, "tasks woken on an idle CPU");
 STAT(kernel_first, "kernel threads that went before the queue");
 STAT(kept, "picks that the running task won");
-STAT(rehomed, "queued tasks sent on by a CPU that goes offline");
 
 #define CPU_DSQ(cpu) (cpu)
 #define SHARED_DSQ MAX_CPUS
@@ -290,32 +290,7 @@ static __always_inline void queue_update_idle(u32 cpu, bool idle)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
-static __always_inline void walk_and_send_on(u32 dsq, u32 cpu)
-{
-	struct task_struct *p;
-
-	for_each_queued(it, p, dsq)
-	{
-		if (scx_bpf_task_cpu(p) != (s32)cpu)
-			continue;
-		if (scx_bpf_dsq_move(it, p, SCX_DSQ_LOCAL_ON | cpu, 0))
-			STAT_INC(rehomed);
-	}
-}
-
-__noinline s32 send_on(u32 dsq, u32 cpu)
-{
-	bpf_rcu_read_lock();
-	walk_and_send_on(dsq, cpu);
-	bpf_rcu_read_unlock();
-	return 0;
-}
-
-/*
- * In ops.cpu_offline: the CPU is not asked to dispatch any more, but waits until
- * no task is counted on it. All that are go to its local DSQ, from where the
- * kernel sends them on.
- */
+/* In ops.cpu_offline. */
 static __always_inline void queue_cpu_offline(u32 cpu)
 {
 	cpu_of(cpu)->offline = true;

@@ -20,8 +20,9 @@ static __always_inline u64 boost(struct task_struct *p, struct task_ctx *t, u32 
 /* Tasks of this queue were boosted. */
 static __always_inline void notify_boost(u32 cpu);
 
-/* A CPU that could not run what it pulled gets nothing for so long. */
+/* A CPU that could not run what it pulled gets nothing for so long, or, if it ran nothing beside it, for longer. */
 #define REFUSE_NS (100 * NSEC_PER_MSEC)
+#define REFUSE_IDLE_NS (3 * NSEC_PER_SEC)
 
 u64 next_starvation_scan; /* ticks */
 
@@ -62,15 +63,19 @@ __noinline s32 boost_starved(u32 cpu)
 
 /*
  * A CPU that is about to go offline still looks like any other for a while,
- * but what was pulled to it can no longer run there: it goes back to the CPU
- * whose run queue the kernel counts it on. What is counted here goes to this
- * CPU's local DSQ once the policy is told that the CPU is gone; the kernel then
- * moves it on.
+ * but takes no task that is counted elsewhere: what was pulled to it goes back to
+ * the CPU whose run queue the kernel counts it on. What is counted here goes to this
+ * CPU's local DSQ, from where the kernel moves it on: once the policy is told
+ * that the CPU is gone, or when it has waited for a second beside a CPU that
+ * runs nothing. The kernel tells only after an RCU grace period, for which a
+ * task may have to run that waits here.
  */
 static __always_inline void walk_and_send_back(u32 cpu, bool gone)
 {
 	struct task_struct *p;
 	struct task_ctx *t;
+	bool runs_nothing = !rq_of(cpu)->curr_pid, moved = false;
+	u64 now = scx_bpf_now();
 	u32 home;
 
 	for_each_queued(it, p, cpu)
@@ -81,13 +86,18 @@ static __always_inline void walk_and_send_back(u32 cpu, bool gone)
 			if (!move_queued(it, p, t, home))
 				continue;
 			notify(home, p, t);
-		} else if (!gone || !scx_bpf_dsq_move(it, p, SCX_DSQ_LOCAL_ON | cpu, 0)) {
+		} else if (!gone && !(t && before64(t->waits_since_ns + NSEC_PER_SEC, now))) {
+			continue;
+		} else if (!scx_bpf_dsq_move(it, p, SCX_DSQ_LOCAL_ON | cpu, 0)) {
 			continue;
 		}
+		moved = true;
 		STAT_INC(rehomed);
 	}
+	if (moved || gone)
+		rq_of(cpu)->refuses_until_ns =
+			now + (runs_nothing && !gone ? REFUSE_IDLE_NS : REFUSE_NS);
 	rq_of(cpu)->strays = false;
-	rq_of(cpu)->refuses_until_ns = scx_bpf_now() + REFUSE_NS;
 	if (gone)
 		scx_bpf_kick_cpu(cpu, 0);
 }
@@ -100,6 +110,11 @@ __noinline s32 send_back(u32 cpu, bool gone)
 	return 0;
 }
 
+static __always_inline bool waits_idle(const struct rq *rq)
+{
+	return rq->nr > 0 && !rq->curr_pid;
+}
+
 static u64 on_timer(void)
 {
 	s32 cpu;
@@ -108,7 +123,8 @@ static u64 on_timer(void)
 	if (now_ticks() >= next_starvation_scan) {
 		next_starvation_scan = now_ticks() + tick_hz;
 		for_range(cpu, 0, nr_cpus) if (rq_of(cpu)->nr > 0) boost_starved(cpu);
-		for_range(cpu, 0, nr_cpus) if (rq_of(cpu)->strays) send_back(cpu, false);
+		for_range(cpu, 0, nr_cpus) if (rq_of(cpu)->strays || waits_idle(rq_of(cpu)))
+			send_back(cpu, false);
 	}
 	return tick_ns();
 }

@@ -337,6 +337,17 @@ fn faults_are_said_with_task_and_action() {
 }
 
 #[test]
+fn what_no_program_can_ask_for_is_refused() {
+    let task = "[[task]]\nname = \"kept\"\nprogram = [{ migrate_disable = [{ run_us = 1 }] }]\n";
+    let error = run_own(task, "promises = [\"cpu_s\"]").unwrap_err();
+    assert!(error.is::<executor::NotHere>(), "{error:#}");
+    assert_eq!(
+        error.to_string(),
+        "migrate_disable: no program can ask a real kernel for it; the simulator can"
+    );
+}
+
+#[test]
 fn a_task_that_has_ended_is_forked_again() {
     let sections = "[[task]]\nname = \"a\"\nprogram = [{ repeat = 5, do = [{ fork = \"b\" }, { reap = true }] }]\n\
                     [[task]]\nname = \"b\"\nstart = \"fork\"\nprogram = [{ run_ms = 4 }, { count = \"c\" }]";

@@ -51,6 +51,9 @@ pub const WAKE_SYNC: u64 = 16;
 pub const PF_IDLE: u32 = 0x2;
 /// In `p->scx.flags`.
 pub const TASK_QUEUED: u32 = 1;
+/// Why a task is enqueued again, and that a kfunc asked for it.
+pub const TASK_REENQ_MASK: u32 = 3 << 12;
+pub const TASK_REENQ_KFUNC: u32 = 1 << 12;
 pub const PF_EXITING: u32 = 0x4;
 pub const PF_KTHREAD: u32 = 0x20_0000;
 
@@ -75,3 +78,7 @@ pub const EBUSY: i32 = -16;
 pub const EEXIST: i32 = -17;
 pub const EINVAL: i32 = -22;
 pub const E2BIG: i32 = -7;
+
+/// Exit codes of the kernel's: the loader is to load the policy anew, because of a CPU.
+pub const ECODE_RSN_HOTPLUG: i64 = 1 << 32;
+pub const ECODE_ACT_RESTART: i64 = 1 << 48;

@@ -34,7 +34,9 @@ pub struct Timer {
 )]
 pub struct Cpu {
     pub curr: TaskId,
-    pub online: bool,
+    /// The task before, as long as the next one is only picked: the kernel's `rq->curr` is that one until it switches.
+    pub switching_from: Option<TaskId>,
+    pub presence: Presence,
     /// Its task is to be preempted at the end of the present operation.
     pub need_resched: bool,
     /// When an interrupt that asks it to reschedule arrives.
@@ -73,11 +75,43 @@ pub struct Cpu {
     pub idle_ns: u64,
 }
 
+/// Whether a CPU is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    Active,
+    /// About to go offline, which the policy is not told: it is asked for tasks, but what runs here is pushed off.
+    Inactive,
+    /// The same, until the RCU grace period is over before which no CPU goes offline.
+    Going,
+    /// The policy was told, and is asked no more; tasks that must stay here still run.
+    Leaving,
+    Offline,
+}
+
 impl Cpu {
+    pub fn online(&self) -> bool {
+        self.presence != Presence::Offline
+    }
+
+    pub fn active(&self) -> bool {
+        self.presence == Presence::Active
+    }
+
+    /// As far as the policy was told.
+    pub fn told_online(&self) -> bool {
+        !matches!(self.presence, Presence::Leaving | Presence::Offline)
+    }
+
+    /// What policies are shown as its task.
+    pub fn current(&self) -> TaskId {
+        self.switching_from.unwrap_or(self.curr)
+    }
+
     pub fn new() -> Self {
         Self {
             curr: IDLE,
-            online: true,
+            switching_from: None,
+            presence: Presence::Active,
             need_resched: false,
             resched_at_ns: NEVER,
             kernel_until_ns: 0,

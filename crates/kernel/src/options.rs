@@ -6,6 +6,7 @@ use std::io::Write;
 
 use machine::RtGuard;
 
+use crate::boundary::Run;
 use crate::hotplug::Hotplug;
 use crate::observe::Bounds;
 
@@ -14,6 +15,10 @@ pub const INTERRUPTED: &str = "interrupted";
 
 /// What a run may be told beside machine, workload and policy.
 #[derive(Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent settings, each with its own meaning"
+)]
 pub struct Options {
     /// Text of every scheduling decision goes here.
     pub trace: Option<Box<dyn Write>>,
@@ -27,6 +32,12 @@ pub struct Options {
     /// Instead of the machine's own.
     pub rt_guard: Option<RtGuard>,
     pub hotplug: Vec<Hotplug>,
+    /// CPUs that are offline when the policy is loaded.
+    pub offline: Vec<u32>,
+    /// Nobody loads a policy anew that CPU hotplug makes restart: its run ends.
+    pub ends_at_restart: bool,
+    /// What a user half has the kernel run while the workload runs.
+    pub runs: Vec<ProgramRun>,
     /// Stop a run that takes more events; 0: never.
     pub max_events: u64,
     /// A callback of the policy that executes more is an endless loop; 0: as many as 2³².
@@ -56,11 +67,29 @@ impl Options {
     }
 }
 
+/// A program of type `syscall`, run on CPU 0 at this time after the start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramRun {
+    pub at_ns: u64,
+    pub program: String,
+    /// What its argument points to.
+    pub context: Vec<u8>,
+}
+
 /// What of it ends or disturbs a run.
 pub struct Limits {
     /// How often everybody who waits is looked at; `None`: only as often as the watchdog looks.
     pub audit_ns: Option<u64>,
     pub hotplug: Vec<Hotplug>,
+    pub offline: Vec<u32>,
+    pub ends_at_restart: bool,
+    pub runs: Vec<LaterRun>,
     pub max_events: u64,
     pub stop: Option<fn() -> bool>,
+}
+
+/// When a program of the policy's object runs.
+pub struct LaterRun {
+    pub at_ns: u64,
+    pub run: Run,
 }

@@ -26,6 +26,8 @@ pub struct Outcome {
     /// What checkers noticed that is not an error by itself.
     pub remarks: Vec<String>,
     pub switches: u64,
+    /// The policy's block of global data as the run left it.
+    pub data: Vec<u8>,
 }
 
 impl Sim<'_> {
@@ -86,7 +88,7 @@ impl Sim<'_> {
         }
         let (status, reason) = match exit {
             None => (Status::Ok, String::new()),
-            Some(Exit::Ejected(reason)) => (Status::Ejected, reason),
+            Some(Exit::Ejected(ejection)) => (Status::Ejected, ejection.to_string()),
             Some(Exit::Failed(reason)) => (Status::Failed, reason),
         };
         Outcome {
@@ -99,6 +101,7 @@ impl Sim<'_> {
             events: self.clock.handled(),
             remarks: self.remarks(),
             switches: self.observers.switches(),
+            data: self.boundary.data(),
         }
     }
 

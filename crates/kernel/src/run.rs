@@ -5,7 +5,7 @@ use workload::plan::{End, Start};
 
 use crate::boundary::{self, Callback};
 use crate::clock::events::{Due, Event};
-use crate::consts::WATCHDOG_MAX_MS;
+use crate::consts::{OPS_ENQ_LAST, OPS_IDLE_PER_NODE, WATCHDOG_MAX_MS};
 use crate::cpu::NEVER;
 use crate::end::Exit;
 use crate::ids::{CpuId, IDLE, TaskId};
@@ -93,6 +93,20 @@ impl Sim<'_> {
             Event::End => self.end.over = true,
             Event::Hotplug(line) => self.hotplug(line),
             Event::RtBudget(cpu) => self.rt_budget(cpu, due.seq),
+            Event::Program(index) => self.run_later(index),
+        }
+    }
+
+    /// What the kernel refuses of a policy before it calls it.
+    fn validate_ops(&mut self) {
+        let ops = &self.boundary.ops;
+        let (has_enqueue, flags) = (ops.has(Callback::Enqueue), ops.flags);
+        if flags & OPS_ENQ_LAST != 0 && !has_enqueue {
+            self.eject("SCX_OPS_ENQ_LAST requires ops.enqueue() to be implemented".to_owned());
+        }
+        if flags & OPS_IDLE_PER_NODE != 0 && !self.boundary.builtin_idle() {
+            let what = "SCX_OPS_BUILTIN_IDLE_PER_NODE requires CPU idle selection enabled";
+            self.eject(what.to_owned());
         }
     }
 
@@ -103,9 +117,27 @@ impl Sim<'_> {
         }
     }
 
+    fn script_programs(&mut self) {
+        for (index, later) in self.limits.runs.iter().enumerate() {
+            let at_ns = self.clock.start_ns + later.at_ns;
+            self.clock.post(at_ns, Event::Program(index as u32));
+        }
+    }
+
+    fn run_later(&mut self, index: u32) {
+        self.interrupt(CpuId(0));
+        let run = std::mem::take(&mut self.limits.runs[index as usize].run);
+        boundary::call_program(self, run.function, &run.context);
+        self.end_op();
+    }
+
     /// The policy's initialisation, the tasks that exist already, and the start signal.
     fn boot(&mut self) {
         self.clock.begin_operation(CpuId(0), 0);
+        for cpu in std::mem::take(&mut self.limits.offline) {
+            self.begin_offline(CpuId(cpu));
+        }
+        self.validate_ops();
         self.run_programs();
         if let Some(code) = self.call(Callback::Init, [])
             && code as i32 != 0
@@ -127,7 +159,9 @@ impl Sim<'_> {
             }
         }
         for cpu in self.cpus.ids() {
-            self.update_idle(cpu, true, true);
+            if self.cpus[cpu].online() {
+                self.update_idle(cpu, true, true);
+            }
         }
         // Loading took its own time; the workload's starts now.
         self.clock.begin_operation(CpuId(0), 0);
@@ -179,6 +213,7 @@ impl Sim<'_> {
         }
         self.schedule_lockup_looks();
         self.script_hotplug();
+        self.script_programs();
     }
 
     /// Initial places: one task a CPU in turn, within what each may use.
@@ -187,7 +222,7 @@ impl Sim<'_> {
         let allowed = self.boundary.view.allowed(task);
         let cpu = (0..cpus)
             .map(|offset| CpuId((next_cpu.0 + offset) % cpus))
-            .find(|cpu| mask::has(allowed, *cpu))
+            .find(|cpu| mask::has(allowed, *cpu) && self.cpus[*cpu].online())
             .unwrap_or_default();
         *next_cpu = CpuId((cpu.0 + 1) % cpus);
         self.tasks[task].cpu = cpu;

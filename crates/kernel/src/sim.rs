@@ -27,11 +27,11 @@ use crate::boundary::{Boundary, Kernel};
 use crate::clock::Clock;
 use crate::clock::events::MAX_SUBJECTS;
 use crate::cpu::Cpu;
-use crate::end::{End, Exit};
+use crate::end::{Ejection, End, Exit};
 use crate::hardware::Hardware;
 use crate::ids::{PerCpu, PerTask, TaskId};
 use crate::observe::{Happened, Looks, Observers, Stamp};
-use crate::options::{Limits, Options};
+use crate::options::{LaterRun, Limits, Options};
 use crate::queue::Dsqs;
 use crate::task::{Groups, Task, pid_of};
 use crate::world::disk::Disk;
@@ -100,6 +100,13 @@ impl<'a> Sim<'a> {
         };
         let observers = Observers::new(&plan, machine, looks);
         let hardware = Hardware::new(machine, options.rt_guard, options.built_in);
+        let runs = options.runs.into_iter().map(|later| {
+            Ok(LaterRun {
+                at_ns: later.at_ns,
+                run: loaded.program.run(&later.program, later.context)?,
+            })
+        });
+        let runs = runs.collect::<Result<Vec<_>>>()?;
         let random = plan.stream(u32::MAX, 0);
         let mut boundary =
             Boundary::new::<Self>(loaded.program.code(&loaded.data, random), cpus, tasks.len())?;
@@ -125,6 +132,9 @@ impl<'a> Sim<'a> {
             limits: Limits {
                 audit_ns: options.strict.then_some(options.bounds.audit_ns),
                 hotplug: options.hotplug,
+                offline: options.offline,
+                ends_at_restart: options.ends_at_restart,
+                runs,
                 max_events: options.max_events,
                 stop: options.stop,
             },
@@ -144,10 +154,15 @@ impl Sim<'_> {
         self.observers.see(stamp, happened);
     }
 
-    /// The policy is thrown out; the first reason counts.
+    /// The policy did what the kernel does not allow and is thrown out; the first reason counts.
     #[cold]
-    pub(crate) fn eject(&mut self, reason: String) {
-        self.end.break_off("kernel", Exit::Ejected(reason));
+    pub(crate) fn eject(&mut self, message: String) {
+        self.throw_out(Ejection::error(message));
+    }
+
+    #[cold]
+    pub(crate) fn throw_out(&mut self, ejection: Ejection) {
+        self.end.break_off("kernel", Exit::Ejected(ejection));
     }
 
     #[cold]

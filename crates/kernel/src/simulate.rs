@@ -12,6 +12,7 @@ use policy::topology::Place;
 use policy::{Object, TopologyGlobals};
 use workload::plan::Plan;
 
+use crate::boundary::enumerations;
 use crate::boundary::execution::Execution;
 use crate::boundary::program::{self, Program};
 use crate::boundary::release::Release;
@@ -37,6 +38,11 @@ fn globals(machine: &Machine) -> Result<TopologyGlobals> {
 /// What policies may call that see this release: as an image names it, and by its name.
 pub fn calls(release: Release) -> Vec<(Outside, &'static str)> {
     program::calls::<Sim>(release)
+}
+
+/// A constant of the kernel's interface by its name, such as `SCX_EXIT_UNREG`.
+pub fn constant(name: &str, release: Release) -> Option<u64> {
+    enumerations::constant(&format!("__{name}"), release)
 }
 
 /// A policy's object, ready to run in simulations, which show it the interface of this release.

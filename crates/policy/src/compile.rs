@@ -49,6 +49,8 @@ fn build_with(options: &[&str], source: &Source, include: &[PathBuf], out: &Path
         "-O2",
         "-Wall",
         "-Werror=implicit-function-declaration",
+        // Callbacks that a source names in struct sched_ext_ops without a cast; kernels build theirs so too.
+        "-Wno-incompatible-function-pointer-types",
         "-target",
         "bpf",
         "-mcpu=v3",

@@ -15,6 +15,8 @@ pub struct Object {
     /// What was done to it, with the number of CPUs that this was for: all that its own program did, and none where it
     /// is a user's values alone.
     pub set_up: Option<(SetUp, Option<u32>)>,
+    /// Which of its schedulers is meant, by its variable's name; none where it holds one.
+    pub attach: Option<String>,
 }
 
 impl Object {
@@ -29,6 +31,7 @@ impl Object {
                 manifest: Manifest::default(),
                 elf: snapshot.object.0,
                 set_up: Some((snapshot.set_up, snapshot.cpus)),
+                attach: None,
             });
         }
         let built = build_cached(&source)?;
@@ -43,6 +46,7 @@ impl Object {
             manifest: Manifest::of_elf(&elf)?,
             elf,
             set_up: None,
+            attach: None,
         })
     }
 }

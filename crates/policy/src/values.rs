@@ -14,7 +14,11 @@ use crate::set_up::{Bytes, SetUp};
 /// A number is an integer, a Boolean `true` or `false`, an enumeration's value its name, a string a text; arrays are
 /// lists, no longer than they are, and structures tables of those members that are set.
 pub fn read(elf: &[u8], text: &str, file: &str) -> Result<SetUp> {
-    let root = Node::parse(text, file)?;
+    of(elf, &Node::parse(text, file)?)
+}
+
+/// The same from a table that was read before.
+pub fn of(elf: &[u8], root: &Node) -> Result<SetUp> {
     let types = bpf::types(elf)?;
     let known = globals(elf)?;
     let mut set_up = SetUp::default();

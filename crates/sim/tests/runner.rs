@@ -185,7 +185,7 @@ fn bad_input_is_one_line_and_2() {
         ),
         (
             &["cell", "--workload", "latt", "--hotplug", "x"],
-            "--hotplug: \"x\": expected TIMEms:-CPU or TIMEms:+CPU",
+            "--hotplug: \"x\": expected TIMEms:-CPU, TIMEms:+CPU or TIMEms:~CPU",
         ),
         (
             &["object", "schedulers/bfs", "bfs.bpf.o", "-I", "nowhere"],

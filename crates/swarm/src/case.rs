@@ -74,6 +74,8 @@ pub enum Action {
     Policy(&'static str),
     /// Under this real-time policy for so many microseconds, and back.
     RealTime(&'static str, u64),
+    /// With migration disabled: it runs for so many microseconds, sleeps as long and runs again.
+    Kept(u64),
     /// Under the one lock.
     Critical(u64),
     Disk,
@@ -87,6 +89,7 @@ impl Action {
                 | Self::Sleep(..)
                 | Self::Timer(_)
                 | Self::Critical(_)
+                | Self::Kept(_)
                 | Self::RealTime(..)
         )
     }

@@ -245,6 +245,11 @@ fn plain(action: &Action) -> String {
         Action::Critical(us) => {
             format!("{{ lock = \"mutex\" }}, {{ run_us = {us} }}, {{ unlock = \"mutex\" }}")
         }
+        Action::Kept(us) => {
+            format!(
+                "{{ migrate_disable = [{{ run_us = {us} }}, {{ sleep_us = {us} }}, {{ run_us = {us} }}] }}"
+            )
+        }
         Action::Disk => "{ write = 4096, sync = true }".to_string(),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use kernel::Hotplug;
+use kernel::{Change, Hotplug};
 use policy::{Manifest, Tunable};
 use workload::draw::Stream;
 use workload::plan::Draw;
@@ -107,6 +107,10 @@ pub fn case(
             }
         }
     }
+    // From a stream of their own, so that every other part of a case stays what it is.
+    let mut kernel = Dice(Stream::new(seed, !((run >> 32) as u32), run as u32));
+    disable_migration(&mut kernel, &mut groups, pace);
+    let hotplug = with_grace_periods(&mut kernel, hotplug);
     Case {
         machine,
         groups,
@@ -262,6 +266,37 @@ fn action(dice: &mut Dice, cpus: u32, pace: Pace, actions: &mut Vec<Action>) {
     }
 }
 
+/// Some tasks enter sections of the kernel's in which they may not leave their CPU.
+fn disable_migration(dice: &mut Dice, groups: &mut [Group], pace: Pace) {
+    let shortest = if pace == Pace::Long { 2_000 } else { 50 };
+    for group in groups {
+        if dice.chance(10) {
+            let us = dice.scale(shortest, 5_000);
+            group.actions.push(Action::Kept(us));
+        }
+    }
+}
+
+/// Some CPUs are inactive for a while before they go offline.
+fn with_grace_periods(dice: &mut Dice, events: Vec<Hotplug>) -> Vec<Hotplug> {
+    let mut all: Vec<Hotplug> = Vec::new();
+    for event in events {
+        let before_ns = dice.between(1, 30) as u64 * 1_000_000;
+        let earliest_ns = all.last().map_or(0, |last| last.at_ns);
+        let at_ns = event.at_ns.saturating_sub(before_ns);
+        if event.change == Change::Offline && at_ns > earliest_ns && dice.chance(50) {
+            let change = Change::Inactive;
+            all.push(Hotplug {
+                at_ns,
+                change,
+                ..event
+            });
+        }
+        all.push(event);
+    }
+    all
+}
+
 /// CPUs go and come back; one at least stays.
 fn hotplug(dice: &mut Dice, cpus: u32, duration_ms: u64) -> Vec<Hotplug> {
     let mut events = Vec::new();
@@ -271,10 +306,10 @@ fn hotplug(dice: &mut Dice, cpus: u32, duration_ms: u64) -> Vec<Hotplug> {
         at_ms += 1 + dice.between(0, duration_ms as i64 / 3) as u64;
         let back_ms = at_ms + 1 + dice.between(0, duration_ms as i64 / 4) as u64;
         events.extend(
-            [(at_ms, false), (back_ms, true)].map(|(ms, online)| Hotplug {
+            [(at_ms, Change::Offline), (back_ms, Change::Online)].map(|(ms, change)| Hotplug {
                 at_ns: ms * 1_000_000,
                 cpu,
-                online,
+                change,
             }),
         );
         at_ms = back_ms;
@@ -360,7 +395,11 @@ mod tests {
             let mut offline = 0;
             for event in &case.hotplug {
                 assert!(event.cpu < cpus);
-                offline += if event.online { -1 } else { 1 };
+                offline += match event.change {
+                    Change::Online => -1,
+                    Change::Offline => 1,
+                    Change::Inactive => 0,
+                };
                 assert!((0..cpus as i32).contains(&offline));
             }
         }
@@ -371,6 +410,14 @@ mod tests {
         some(&|case| case.machine.llcs > 1);
         some(&|case| case.duration_ms > 10_000);
         some(&|case| !case.hotplug.is_empty());
+        some(&|case| {
+            let mut changes = case.hotplug.iter().map(|event| event.change);
+            changes.any(|change| change == Change::Inactive)
+        });
+        some(&|case| {
+            let mut actions = case.groups.iter().flat_map(|group| &group.actions);
+            actions.any(|action| matches!(action, Action::Kept(_)))
+        });
         some(&|case| !case.tunables.is_empty());
         for kind in [Kind::Plain, Kind::Pair, Kind::Herd, Kind::Family] {
             some(&|case| case.groups.iter().any(|group| group.kind == kind));

@@ -252,6 +252,7 @@ fn numbers(case: &Case) -> Vec<Case> {
                         Action::Sleep(low, low),
                     ]
                 }
+                Action::Kept(us) if us != 1_000 => vec![Action::Kept(1_000)],
                 _ => Vec::new(),
             };
             // What is fixed stays, unless it becomes round.

@@ -202,6 +202,10 @@ pub enum Inst {
     Affinity {
         cpus: Vec<u32>,
     },
+    /// The task stays on its CPU until as many `MigrateEnable` have followed: the kernel's own sections, which programs
+    /// enter through system calls.
+    MigrateDisable,
+    MigrateEnable,
     Stamp,
     /// Add `(now - since) / per` to the distribution `metric` (index into [`Plan::distributions`]).
     Log {

@@ -10,7 +10,7 @@ use crate::expr::combine;
 use crate::plan::{Inst, Value};
 use crate::scope::{Locals, Scope};
 
-pub const BLOCKS: &[&str] = &["loop", "repeat", "for", "while", "if"];
+pub const BLOCKS: &[&str] = &["loop", "repeat", "for", "while", "if", "migrate_disable"];
 
 /// The program of a group of `count` tasks, and how many locals it has.
 pub fn compile(node: &Node, count: u32, scope: &Scope, arrays: &Arrays) -> Result<(Vec<Inst>, u8)> {
@@ -118,6 +118,18 @@ impl Compiler<'_> {
                     to: start,
                 });
             }
+            "migrate_disable" => {
+                let start = self.program.len();
+                self.program.push(Inst::MigrateDisable);
+                self.block(value)?;
+                let mut inside = self.program[start..].iter();
+                if let Some(action) = inside.find_map(leaves_section) {
+                    return Err(value.error(format!(
+                        "{action} is not allowed while migration is disabled"
+                    )));
+                }
+                self.program.push(Inst::MigrateEnable);
+            }
             _ => {
                 let (left, right) = (Value::Const(0), self.value(value)?);
                 self.program.push(Inst::JumpLess {
@@ -183,6 +195,17 @@ impl Compiler<'_> {
     }
 }
 
+/// What the kernel never does while it has disabled migration, by its name.
+fn leaves_section(inst: &Inst) -> Option<&'static str> {
+    match inst {
+        Inst::Affinity { .. } => Some("affinity"),
+        Inst::Exec => Some("exec"),
+        Inst::Exit => Some("exit"),
+        Inst::Fork { .. } => Some("fork"),
+        _ => None,
+    }
+}
+
 fn takes_time(inst: &Inst) -> bool {
     !matches!(
         inst,
@@ -199,5 +222,7 @@ fn takes_time(inst: &Inst) -> bool {
             | Inst::Nice { .. }
             | Inst::SetPolicy { .. }
             | Inst::Affinity { .. }
+            | Inst::MigrateDisable
+            | Inst::MigrateEnable
     )
 }

@@ -238,7 +238,9 @@ fn the_documented_example_is_a_workload() {
 fn every_action_is_documented() {
     let guide = include_str!("../../../docs/workloads.md");
     for action in workload::actions() {
-        let name = action.split_once('_').map_or(action, |(name, _)| name);
+        let units = ["_ns", "_us", "_ms", "_s"];
+        let timed = units.iter().find_map(|unit| action.strip_suffix(unit));
+        let name = timed.unwrap_or(action);
         let forms = [
             format!("`{name} ="),
             format!("`{name}_us ="),

@@ -662,6 +662,16 @@ const ADDITIONS: Messages = &[
     ),
     (
         "{ sleep_ms = 1 }",
+        "{ migrate_disable = [{ run_us = 1 }, { affinity = [0] }] }",
+        "39: task[1].program[2].do[0].migrate_disable: affinity is not allowed while migration is disabled",
+    ),
+    (
+        "{ sleep_ms = 1 }",
+        "{ migrate_disable = [{ run_us = 1 }, { exit = true }] }",
+        "39: task[1].program[2].do[0].migrate_disable: exit is not allowed while migration is disabled",
+    ),
+    (
+        "{ sleep_ms = 1 }",
         "{ cpu = \"x\" }",
         "39: task[1].program[2].do: expected an action that takes time in a loop, found none",
     ),

@@ -38,7 +38,9 @@ pub use calibrate::Calibration;
 pub use image::reenter;
 
 use cell::Histogram;
-use workload::plan::Plan;
+use workload::plan::{Inst, Plan};
+
+use crate::error::NotHere;
 
 #[derive(Clone, Debug)]
 pub struct ExecOptions {
@@ -94,5 +96,10 @@ pub struct RunnerCost {
 /// An error is a failed run, said in one line; an interrupt is the error [`crate::Interrupted`]. The calling thread must live
 /// until the run is over, and SIGINT, SIGTERM, SIGHUP and SIGCHLD should not be handled by other threads meanwhile.
 pub fn run(plan: &Plan, options: &ExecOptions) -> Result<Outcome> {
+    let mut programs = plan.groups.iter().flat_map(|group| &group.program);
+    if programs.any(|inst| *inst == Inst::MigrateDisable) {
+        let message = "migrate_disable: no program can ask a real kernel for it; the simulator can";
+        return Err(NotHere(message.to_owned()).into());
+    }
     supervise::run(plan, options)
 }

@@ -160,6 +160,14 @@ impl World for Task<'_, '_> {
         Ok(attributes::set_affinity(self.context, cpus)?)
     }
 
+    fn migrate_disable(&mut self) -> Call<Self> {
+        unreachable!("a plan with it is refused")
+    }
+
+    fn migrate_enable(&mut self) -> Call<Self> {
+        unreachable!("a plan with it is refused")
+    }
+
     fn cpu(&mut self) -> Call<Self, u32> {
         Ok(attributes::current_cpu(self.context)?)
     }

@@ -134,16 +134,20 @@ impl Ops {
         self.functions[callback as usize] = Some(function);
     }
 
-    /// The scheduler that an object holds: its one variable of type `struct sched_ext_ops`.
-    pub fn of(image: &Image) -> Result<Self, String> {
+    /// The scheduler that an object holds: its variable of type `struct sched_ext_ops` of this name, or its only one.
+    pub fn of(image: &Image, named: Option<&str>) -> Result<Self, String> {
         let mut found = image
             .struct_ops
             .iter()
-            .filter(|ops| ops.kind == "sched_ext_ops");
+            .filter(|ops| ops.kind == "sched_ext_ops")
+            .filter(|ops| named.is_none_or(|name| ops.variable == name));
         let (first, second) = (found.next(), found.next());
         match (first, second) {
             (Some(ops), None) => Ok(Self::read(ops)),
-            (None, _) => Err("the object holds no struct sched_ext_ops".to_owned()),
+            (None, _) => Err(match named {
+                None => "the object holds no struct sched_ext_ops".to_owned(),
+                Some(name) => format!("the object holds no struct sched_ext_ops {name}"),
+            }),
             (Some(one), Some(other)) => Err(format!(
                 "the object holds several struct sched_ext_ops: {}, {}",
                 one.variable, other.variable

@@ -7,8 +7,8 @@ use crate::consts::{
     DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_FLAG, DSQ_LOCAL_ON, ENQ_CPU_SELECTED, ENQ_HEAD, ENQ_LAST,
     ENQ_PREEMPT, ENQ_PRIQ, ENQ_REENQ, ENQ_WAKEUP, KICK_IDLE, KICK_PREEMPT, KICK_WAIT,
     OPS_ENQ_EXITING, OPS_ENQ_LAST, OPS_IDLE_PER_NODE, OPS_KEEP_BUILTIN_IDLE, PICK_IDLE_CORE,
-    PICK_IDLE_IN_NODE, REENQ_ANY, SLICE_DFL, SLICE_INF, TASK_QUEUED, WAKE_FORK, WAKE_SYNC,
-    WAKE_TTWU,
+    PICK_IDLE_IN_NODE, REENQ_ANY, SLICE_DFL, SLICE_INF, TASK_QUEUED, TASK_REENQ_KFUNC,
+    TASK_REENQ_MASK, WAKE_FORK, WAKE_SYNC, WAKE_TTWU,
 };
 
 /// An enumeration's name and its values, as the kernel of the model has them.
@@ -66,6 +66,13 @@ const LATER: &[(&str, Release)] = &[
     ("SCX_DEQ_SCHED_CHANGE", Release::of(701)),
     ("SCX_EXIT_PARENT", Release::of(701)),
     ("SCX_REENQ_ANY", Release::of(701)),
+    ("SCX_TASK_REENQ_REASON_SHIFT", Release::of(701)),
+    ("SCX_TASK_REENQ_REASON_BITS", Release::of(701)),
+    ("SCX_TASK_REENQ_REASON_MASK", Release::of(701)),
+    ("SCX_TASK_REENQ_NONE", Release::of(701)),
+    ("SCX_TASK_REENQ_KFUNC", Release::of(701)),
+    ("SCX_TASK_REENQ_IMMED", Release::of(701)),
+    ("SCX_TASK_REENQ_PREEMPTED", Release::of(701)),
 ];
 
 /// Values that the last release has no more, with the first that had not.
@@ -87,6 +94,7 @@ pub fn constant(global: &str, release: Release) -> Option<u64> {
         .filter(|name| name.starts_with("SCX_"))?;
     let mut values = ENUMERATIONS
         .iter()
+        .chain([&EXIT_KINDS])
         .flat_map(|shown| shown.values_in(release));
     values
         .find(|(known, _)| *known == name)
@@ -225,6 +233,13 @@ pub const ENUMERATIONS: &[Enumeration] = &[
             ("SCX_TASK_STATE_SHIFT", 8),
             ("SCX_TASK_STATE_BITS", 3),
             ("SCX_TASK_STATE_MASK", 0x700),
+            ("SCX_TASK_REENQ_REASON_SHIFT", 12),
+            ("SCX_TASK_REENQ_REASON_BITS", 2),
+            ("SCX_TASK_REENQ_REASON_MASK", TASK_REENQ_MASK as u64),
+            ("SCX_TASK_REENQ_NONE", 0),
+            ("SCX_TASK_REENQ_KFUNC", TASK_REENQ_KFUNC as u64),
+            ("SCX_TASK_REENQ_IMMED", 2 << 12),
+            ("SCX_TASK_REENQ_PREEMPTED", 3 << 12),
         ],
     },
     Enumeration {
@@ -275,6 +290,13 @@ mod tests {
                 "7.1 SCX_EXIT_PARENT 0x44",
                 "7.1 SCX_OPS_HAS_CGROUP_WEIGHT gone",
                 "7.1 SCX_REENQ_ANY 0x1",
+                "7.1 SCX_TASK_REENQ_IMMED 0x2000",
+                "7.1 SCX_TASK_REENQ_KFUNC 0x1000",
+                "7.1 SCX_TASK_REENQ_NONE 0x0",
+                "7.1 SCX_TASK_REENQ_PREEMPTED 0x3000",
+                "7.1 SCX_TASK_REENQ_REASON_BITS 0x2",
+                "7.1 SCX_TASK_REENQ_REASON_MASK 0x3000",
+                "7.1 SCX_TASK_REENQ_REASON_SHIFT 0xc",
                 "7.1 SCX_TASK_STATE_BITS 0x3",
                 "7.1 SCX_TASK_STATE_MASK 0x700",
             ]

@@ -7,6 +7,7 @@ use bpf::host::{FaultKind, Host};
 
 use super::maps::MapPointer;
 use super::model::Kernel;
+use super::nofault;
 use super::outside::{back, call_back, helpers, numbers_at, printed, text};
 use super::register::Register;
 use super::shown::{TaskStruct, Timer};
@@ -253,38 +254,51 @@ unsafe fn for_each<K: Kernel>(
     visited
 }
 
+/// What the policy finds where it could not read.
+///
 /// # Safety
-/// `dst` is memory of the policy of so many bytes; `from` null, or an address that may be read.
-unsafe fn read(dst: Memory, size: u32, from: Memory) -> i64 {
-    if from.is_null() {
-        // SAFETY: the caller's promise.
-        unsafe { std::ptr::write_bytes(dst.cast::<u8>(), 0, size as usize) };
-        return EFAULT;
-    }
+/// `dst` is memory of the policy of so many bytes.
+unsafe fn unread(dst: Memory, size: u32) -> i64 {
     // SAFETY: the caller's promise.
-    unsafe { std::ptr::copy(from.cast::<u8>(), dst.cast::<u8>(), size as usize) };
-    0
+    unsafe { std::ptr::write_bytes(dst.cast::<u8>(), 0, size as usize) };
+    EFAULT
 }
 
 /// # Safety
-/// As for [`read`], with text at `from`.
+/// `dst` is memory of the policy of so many bytes; `from` may be anything.
+unsafe fn read(dst: Memory, size: u32, from: Memory) -> i64 {
+    let found = nofault::read(from.addr() as u64, size as usize);
+    if found.len() < size as usize {
+        // SAFETY: the caller's promise.
+        return unsafe { unread(dst, size) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::copy_nonoverlapping(found.as_ptr(), dst.cast::<u8>(), found.len()) };
+    0
+}
+
+/// The text ends at its NUL, or is cut; where memory ends before that there is none.
+///
+/// # Safety
+/// As for [`read`].
 unsafe fn read_text(dst: Memory, size: u32, from: Memory) -> i64 {
     if size == 0 {
         return 0;
     }
-    if from.is_null() {
+    let most = size as usize - 1;
+    let read = nofault::read(from.addr() as u64, most);
+    let end = read.iter().position(|byte| *byte == 0);
+    if end.is_none() && read.len() < most {
         // SAFETY: the caller's promise.
-        unsafe { std::ptr::write_bytes(dst.cast::<u8>(), 0, size as usize) };
-        return EFAULT;
+        return unsafe { unread(dst, size) };
     }
-    // SAFETY: the caller's promise.
-    let found = unsafe { text(from, size as usize - 1) };
+    let text = &read[..end.unwrap_or(most)];
     let at = dst.cast::<u8>();
-    for (index, byte) in found.iter().chain(&[0]).enumerate() {
+    for (index, byte) in text.iter().chain(&[0]).enumerate() {
         // SAFETY: at most `size` bytes, of which the last is the NUL.
         unsafe { *at.add(index) = *byte };
     }
-    found.len() as i64 + 1
+    text.len() as i64 + 1
 }
 
 unsafe fn task_storage_get<K: Kernel>(

@@ -18,12 +18,13 @@ use super::object_kfuncs::{
 use super::outside::{back, kfuncs, numbers_at, printed};
 use super::register::{Less, Register};
 use super::shown::{
-    Cgroup, CpuMask, DsqIter, EventStats, InsertVtimeArgs, ListHead, ListNode, NumIter, OwnCpuMask,
-    RbNode, RbRoot, ResSpinLock, Rq, SelectCpuAndArgs, TaskStruct,
+    Cgroup, CpuMask, DsqIter, EventStats, ExitKind, InsertVtimeArgs, ListHead, ListNode, NumIter,
+    OwnCpuMask, RbNode, RbRoot, ResSpinLock, Rq, SelectCpuAndArgs, TaskStruct,
 };
 use super::view::ROOT_CGROUP;
 use super::world::{MOST_LOOPS, World};
 use crate::consts::{CPUPERF_ONE, DSQ_LOCAL, E2BIG, EINVAL, ENOENT, ENQ_PRIQ, REENQ_ANY};
+use crate::end::Ejection;
 use crate::ids::{CpuId, TaskId};
 use crate::mask;
 use crate::task::Verdict;
@@ -148,11 +149,11 @@ kfuncs! {
     614 [36] scx_bpf_now() -> u64 = |host| (*host.cast::<World>()).now_ns;
     612 [~1000] scx_bpf_error_bstr(fmt: *mut c_char, data: *mut u64, data_sz: u32) = |host| {
         let message = printed(fmt.cast(), 1_024, &numbers_at(data, data_sz));
-        back::<K>(host).eject(format!("scx_bpf_error ({message})"));
+        back::<K>(host).throw_out(Ejection { kind: ExitKind::ERROR_BPF, exit_code: 0, message });
     };
     612 [~1000] scx_bpf_exit_bstr(exit_code: i64, fmt: *mut c_char, data: *mut u64, data_sz: u32) = |host| {
         let message = printed(fmt.cast(), 1_024, &numbers_at(data, data_sz));
-        back::<K>(host).eject(format!("unregistered from BPF (exit code {exit_code:#x}: {message})"));
+        back::<K>(host).throw_out(Ejection { kind: ExitKind::UNREG_BPF, exit_code, message });
     };
     // Nobody asks for a dump, so no callback runs that may say something in it.
     612 [~1000] scx_bpf_dump_bstr(fmt: *mut c_char, data: *mut u64, data_sz: u32) =

@@ -7,7 +7,7 @@
 //! | `enumerations` | the constants that they see |
 //! | `callback` | the members of `struct sched_ext_ops` |
 //! | `outside`, `register`, `helpers`, `kfuncs`, `format` | what policies may call |
-//! | `access`, `area` | which memory they may touch |
+//! | `access`, `area`, `nofault` | which memory they may touch, and reading any other |
 //! | `price` | what their code costs |
 //! | `maps`, `arena`, `own_masks` | their maps and timers, shared memory, and the CPU sets that they make |
 //! | `objects`, `graph`, `spin_locks`, `object_kfuncs` | objects that they make, trees and lists of them, and what guards these |
@@ -40,7 +40,7 @@ mod area;
 mod arena;
 mod callback;
 mod enq_flags;
-mod enumerations;
+pub mod enumerations;
 pub mod execution;
 mod filled;
 mod format;
@@ -50,6 +50,7 @@ mod inlines;
 mod kfuncs;
 mod maps;
 pub mod model;
+mod nofault;
 mod object_kfuncs;
 mod objects;
 mod outside;
@@ -79,6 +80,7 @@ pub use callback::{Callback, Ops};
 pub use filled::Filled;
 pub use maps::{Maps, TimerCall};
 pub use model::{Kernel, Moment, Walk};
+pub use prepared::Run;
 pub use price::Work;
 pub use register::Register;
 pub use shared::Shared;
@@ -237,6 +239,12 @@ impl Boundary {
         }
         self.maps.first().expose_provenance();
         self.world.host.maps = self.maps.first();
+    }
+
+    /// The block of global data as it is now.
+    pub fn data(&self) -> Vec<u8> {
+        let words = self.data.iter();
+        words.flat_map(|word| word.to_ne_bytes()).collect()
     }
 
     /// A value that a callback may touch until it is taken back, the last one first; its address.

@@ -6,6 +6,7 @@ use bpf::host::Host;
 use super::price::Work;
 use super::shown::CpuMask;
 use super::{Boundary, Callback};
+use crate::end::Ejection;
 use crate::ids::{CpuId, DsqIndex, TaskId};
 use crate::task::Verdict;
 
@@ -25,8 +26,10 @@ pub trait Kernel: Sized {
     fn calls(&mut self, callback: Callback);
     /// A callback of the policy has done so much.
     fn charge_policy(&mut self, work: Work);
+    /// The policy is thrown out for what the kernel does not allow.
+    fn eject(&mut self, message: String);
     /// The policy is thrown out.
-    fn eject(&mut self, reason: String);
+    fn throw_out(&mut self, ejection: Ejection);
     /// The policy's code did what the verifier would have refused.
     fn fault(&mut self, fault: &Host);
 

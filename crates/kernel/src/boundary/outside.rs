@@ -8,6 +8,7 @@ use bpf::host::{Call, Host};
 
 use super::format::printf;
 use super::model::Kernel;
+use super::nofault;
 use super::release::Release;
 use super::shown::Types;
 use super::world::World;
@@ -205,12 +206,10 @@ const STRING_BYTES: usize = 1_024;
 /// A format of the policy, at most so long, with its arguments.
 ///
 /// # Safety
-/// As for [`text`], for the format and for every string that it names.
+/// As for [`text`], for the format. A string that it names may lie anywhere: what cannot be read is empty, as in the
+/// kernel.
 pub unsafe fn printed(format: *const c_void, most: usize, arguments: &[u64]) -> String {
     // SAFETY: the caller's promise.
     let format = unsafe { text(format, most) };
-    printf(&format, arguments, |at| {
-        // SAFETY: the caller's promise.
-        unsafe { text(std::ptr::with_exposed_provenance(at as usize), STRING_BYTES) }
-    })
+    printf(&format, arguments, |at| nofault::text(at, STRING_BYTES))
 }

@@ -18,11 +18,23 @@ pub struct Prepared {
     pub runs: Vec<Run>,
 }
 
-/// A program of type `syscall`, which runs before the policy's `init`.
+/// A program of type `syscall`, as a user half has the kernel run it.
+#[derive(Default)]
 pub struct Run {
     pub function: u32,
     /// What its argument points to.
     pub context: Vec<u8>,
+}
+
+impl Run {
+    pub fn of(image: &Image, program: &str, context: Vec<u8>) -> Result<Self> {
+        let found = image.programs.iter().find(|one| one.name == program);
+        let found = found.with_context(|| format!("runs: the object has no {program}"))?;
+        Ok(Self {
+            function: found.function,
+            context,
+        })
+    }
 }
 
 /// For the linker. Constants of the kernel's interface are the model's, whatever kernel the program ran on.
@@ -94,14 +106,9 @@ impl Prepared {
             }
         }
         for run in &set_up.runs {
-            let mut programs = image.programs.iter();
-            let program = programs.find(|program| program.name == run.program);
-            let program =
-                program.with_context(|| format!("runs: the object has no {}", run.program))?;
-            prepared.runs.push(Run {
-                function: program.function,
-                context: run.context.0.clone(),
-            });
+            prepared
+                .runs
+                .push(Run::of(image, &run.program, run.context.0.clone())?);
         }
         Ok(prepared)
     }

@@ -91,7 +91,7 @@ impl Program {
             }
         };
         let image = Arc::new(image);
-        let ops = Ops::of(&image)
+        let ops = Ops::of(&image, object.attach.as_deref())
             .map_err(anyhow::Error::msg)
             .with_context(|| object.name.clone())?;
         let unknown = ops.flags & !enumerations::ops_flags(release);
@@ -146,6 +146,16 @@ impl Program {
     /// What runs before the policy's `init`.
     pub(crate) fn runs(&self) -> &[Run] {
         &self.prepared.runs
+    }
+
+    /// A program of type `syscall` of this object.
+    pub(crate) fn run(&self, program: &str, context: Vec<u8>) -> Result<Run> {
+        Run::of(&self.image, program, context).with_context(|| self.name.clone())
+    }
+
+    /// A global's bytes in the block of data as a run left it.
+    pub fn global<'a>(&self, data: &'a [u8], name: &str) -> Option<&'a [u8]> {
+        data.get(self.place(name)?)
     }
 
     /// Global data as a run begins with it.

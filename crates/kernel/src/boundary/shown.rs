@@ -3,7 +3,7 @@
 //! is not here does not exist for it.
 
 use std::collections::BTreeMap;
-use std::ffi::{c_char, c_void};
+use std::ffi::{CStr, c_char, c_void};
 
 use bpf::btf::{Builder, TypeId};
 
@@ -430,10 +430,26 @@ impl Shown for PreemptReason {
 pub struct ExitKind(pub i32);
 
 impl ExitKind {
-    /// From user space; from the kernel, because a CPU came or went; for a policy's error.
+    /// From user space; by the policy itself; from the kernel, because a CPU came or went.
     pub const UNREG: Self = Self(64);
+    pub const UNREG_BPF: Self = Self(65);
     pub const UNREG_KERN: Self = Self(66);
+    /// For what the kernel complains of; for what the policy itself does; because a task waited too long.
     pub const ERROR: Self = Self(1_024);
+    pub const ERROR_BPF: Self = Self(1_025);
+    pub const ERROR_STALL: Self = Self(1_026);
+
+    /// As the kernel words it.
+    pub fn reason(self) -> &'static CStr {
+        match self {
+            Self::UNREG => c"unregistered from user space",
+            Self::UNREG_BPF => c"unregistered from BPF",
+            Self::UNREG_KERN => c"unregistered from the main kernel",
+            Self::ERROR_BPF => c"scx_bpf_error",
+            Self::ERROR_STALL => c"runnable task stall",
+            _ => c"runtime error",
+        }
+    }
 }
 
 impl Shown for ExitKind {

@@ -15,6 +15,7 @@ use super::shown::{DsqIter, ExitInfo, ExitKind, TaskStruct, Timer};
 use super::world::World;
 use super::{Boundary, Callback, Code, Kernel, Moment, Ops, Walk, Work, helpers, kfuncs};
 use crate::consts::{DSQ_LOCAL, ENQ_PRIQ};
+use crate::end::Ejection;
 use crate::ids::{CpuId, DsqIndex, TaskId};
 use crate::mask::{self, CpuMask};
 use crate::task::Verdict;
@@ -65,8 +66,12 @@ impl Kernel for Toy {
         self.asked.push(format!("fault {}", fault.fault));
     }
 
-    fn eject(&mut self, reason: String) {
-        self.asked.push(reason);
+    fn eject(&mut self, message: String) {
+        self.asked.push(message);
+    }
+
+    fn throw_out(&mut self, ejection: Ejection) {
+        self.asked.push(ejection.to_string());
     }
 
     fn create_dsq(&mut self, _id: u64, _node: i32) -> i32 {

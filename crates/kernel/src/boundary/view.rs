@@ -63,6 +63,8 @@ pub struct View {
     tasks: usize,
     pub masks: Shared<Masks>,
     affinity: PerTask<Option<Shared<CpuMask>>>,
+    /// The one CPU of a task that was switched out with migration disabled.
+    kept: PerTask<Option<Shared<CpuMask>>>,
     rqs: Shared<[Rq]>,
     /// What was told of idle CPUs by nodes, as of the last question: all of them, and those of idle cores.
     nodes: Vec<[Shared<CpuMask>; 2]>,
@@ -94,6 +96,7 @@ impl View {
             tasks,
             masks,
             affinity: PerTask::filled(tasks, || None),
+            kept: PerTask::filled(tasks, || None),
             rqs: (0..cpus as i32)
                 .map(|cpu| Rq {
                     cpu,
@@ -176,7 +179,12 @@ impl View {
         let rqs = Area::of(self.rqs.pointer(), size_of_val(&*self.rqs));
         let root = Area::of(self.root.pointer(), size_of::<Root>());
         let own = |mask: &Shared<CpuMask>| Area::of(mask.pointer(), size_of::<CpuMask>());
-        let mut confined = self.affinity.iter().flatten().map(own);
+        let mut confined = self
+            .affinity
+            .iter()
+            .chain(self.kept.iter())
+            .flatten()
+            .map(own);
         let mut told = self.nodes.iter().flatten().map(own);
         let fixed = [masks, rqs, root];
         fixed.iter().any(|area| area.holds(address, bytes))
@@ -201,11 +209,17 @@ impl View {
             .then(|| TaskId::nth(index))
     }
 
+    /// The kernel's `cpus_ptr`.
     #[inline]
     pub fn allowed(&self, task: TaskId) -> &CpuMask {
-        self.affinity[task]
-            .as_deref()
-            .unwrap_or(&self.masks.possible)
+        self.narrowest(task)
+            .map_or(&self.masks.possible, |mask| &**mask)
+    }
+
+    /// What confines a task most, if anything does.
+    #[inline]
+    fn narrowest(&self, task: TaskId) -> Option<&Shared<CpuMask>> {
+        self.kept[task].as_ref().or(self.affinity[task].as_ref())
     }
 
     /// The same for the policy.
@@ -224,30 +238,50 @@ impl View {
         let cpus = cpus.map(|cpus| mask::and(&cpus, possible));
         let cpus = cpus.filter(|cpus| cpus != possible && !mask::is_empty(cpus));
         self.affinity[task] = cpus.map(Shared::new);
-        let pointer = match &self.affinity[task] {
-            Some(cpus) => cpus.pointer().cast_const(),
-            // SAFETY: only the address is taken.
-            None => unsafe { &raw const (*self.masks.pointer()).possible },
-        };
+        self.kept[task] = None;
         let cpus_mask = self.allowed(task).clone();
         let count = mask::count(&cpus_mask) as i32;
         let p = self.task_mut(task);
         p.cpus_mask = cpus_mask;
-        p.cpus_ptr = pointer;
         p.nr_cpus_allowed = count;
+        self.show_allowed(task);
+    }
+
+    /// Only `cpus_ptr` says that a task stays on this CPU, or, without one, no longer does.
+    pub fn keep(&mut self, task: TaskId, cpu: Option<CpuId>) {
+        self.kept[task] = cpu.map(|cpu| Shared::new(mask::of([cpu])));
+        self.show_allowed(task);
+    }
+
+    /// Whether a task is kept on its CPU.
+    pub fn kept(&self, task: TaskId) -> bool {
+        self.kept[task].is_some()
+    }
+
+    fn show_allowed(&mut self, task: TaskId) {
+        let pointer = match self.narrowest(task) {
+            Some(cpus) => cpus.pointer().cast_const(),
+            // SAFETY: only the address is taken.
+            None => unsafe { &raw const (*self.masks.pointer()).possible },
+        };
+        self.task_mut(task).cpus_ptr = pointer;
+    }
+
+    #[inline]
+    pub fn migration_disabled(&self, task: TaskId) -> bool {
+        self.task(task).migration_disabled > 0
     }
 
     #[inline]
     pub fn may_run_on(&self, task: TaskId, cpu: CpuId) -> bool {
-        match &self.affinity[task] {
-            None => true,
-            Some(allowed) => mask::has(allowed, cpu),
-        }
+        self.narrowest(task)
+            .is_none_or(|allowed| mask::has(allowed, cpu))
     }
 
+    /// Whether it has no choice.
     #[inline]
     pub fn pinned(&self, task: TaskId) -> bool {
-        self.task(task).nr_cpus_allowed == 1
+        self.task(task).nr_cpus_allowed == 1 || self.migration_disabled(task)
     }
 
     /// What is shown of a CPU's run queue, with what it runs: as of this call.

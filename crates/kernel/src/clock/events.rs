@@ -30,6 +30,8 @@ pub enum Event {
     Hotplug(u32),
     /// A real-time budget of a CPU is spent or renewed.
     RtBudget(CpuId),
+    /// A user half has the kernel run a program of the policy's, by its number.
+    Program(u32),
 }
 
 impl Event {
@@ -45,6 +47,7 @@ impl Event {
             Self::End => (7, 0),
             Self::Hotplug(line) => (8, line),
             Self::RtBudget(cpu) => (9, cpu.0),
+            Self::Program(run) => (10, run),
         };
         kind << INDEX_BITS | u64::from(index)
     }
@@ -61,7 +64,8 @@ impl Event {
             6 => Self::LockupLook(CpuId(index)),
             7 => Self::End,
             8 => Self::Hotplug(index),
-            _ => Self::RtBudget(CpuId(index)),
+            9 => Self::RtBudget(CpuId(index)),
+            _ => Self::Program(index),
         }
     }
 }

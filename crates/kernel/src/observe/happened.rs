@@ -3,6 +3,7 @@
 
 use workload::plan::Policy;
 
+use crate::hotplug::Change;
 use crate::ids::{CpuId, TaskId};
 use crate::mask::CpuMask;
 use crate::task::Place;
@@ -162,7 +163,7 @@ pub enum Happened<'a> {
     /// A CPU is about to go or to come.
     Hotplug {
         cpu: CpuId,
-        online: bool,
+        change: Change,
     },
     Online {
         cpu: CpuId,

@@ -10,6 +10,7 @@ use std::io::Write;
 use workload::plan::Plan;
 
 use super::happened::{Cause, Happened, Leaves, Stamp};
+use crate::hotplug::Change;
 use crate::ids::{CpuId, IDLE, PerCpu, PerTask, TaskId};
 use crate::task::{Place, pid_of};
 
@@ -143,7 +144,14 @@ fn decision(on: CpuId, happened: Happened<'_>) -> Option<(u64, CpuId, TaskId)> {
         },
         Happened::QueuedRt { cpu, task } => (10, cpu, task),
         Happened::Kicked { cpu } => (11, cpu, IDLE),
-        Happened::Hotplug { cpu, online } => (12 + u64::from(online), cpu, IDLE),
+        Happened::Hotplug { cpu, change } => {
+            let code = match change {
+                Change::Offline => 12,
+                Change::Online => 13,
+                Change::Inactive => 14,
+            };
+            (code, cpu, IDLE)
+        }
         _ => return None,
     })
 }
@@ -221,10 +229,7 @@ impl Text {
                 (stamp.on, line)
             }
             Happened::Kicked { cpu } => (stamp.on, format!("scx_kick: cpu={cpu}")),
-            Happened::Hotplug { cpu, online } => {
-                let change = if online { "online" } else { "offline" };
-                (cpu, format!("cpuhp: cpu={cpu} {change}"))
-            }
+            Happened::Hotplug { cpu, change } => (cpu, format!("cpuhp: cpu={cpu} {change}")),
             Happened::Begins { .. } => (stamp.on, "tracing_mark_write: start".to_string()),
             Happened::Printed { text } => (stamp.on, format!("bpf_trace_printk: {text}")),
             Happened::Called { op } => (

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A running task changes its own nice level, policy or affinity.
+//! A running task changes its own nice level, policy or affinity, or must stay on its CPU for a while.
 //!
 //! The kernel takes the task off its run queue, changes it and puts it back; because it runs, it comes back through its
 //! CPU's local queue without the policy's enqueue: `stopping(false) quiescent … runnable running`.
@@ -17,6 +17,10 @@ use crate::task::{Class, Place, State, class_of};
 impl Sim<'_> {
     pub(crate) fn set_affinity_mask(&mut self, id: TaskId, cpus: Option<CpuMask>) {
         self.boundary.view.confine(id, cpus);
+        self.tell_allowed(id);
+    }
+
+    fn tell_allowed(&mut self, id: TaskId) {
         let allowed = self.boundary.view.allowed(id).clone();
         self.tell(
             self.clock.at_ns,
@@ -55,11 +59,7 @@ impl Sim<'_> {
         self.set_priorities(id);
         if was == Class::Rt && class == Class::Ext {
             self.enable_task(id);
-            let allowed = self.boundary.view.allowed_pointer(id).register();
-            self.call(
-                Callback::SetCpumask,
-                [self.boundary.view.address(id), allowed],
-            );
+            self.call_set_cpumask(id);
         } else if class == Class::Ext {
             let weight = self.boundary.view.task_mut(id).scx.weight;
             self.call(
@@ -77,17 +77,49 @@ impl Sim<'_> {
         self.suspend_current(cpu, id);
         let cpus = (!cpus.is_empty()).then(|| mask::of(cpus.iter().map(|cpu| CpuId(*cpu))));
         self.set_affinity_mask(id, cpus);
-        if self.tasks[id].class == Class::Ext {
-            let allowed = self.boundary.view.allowed_pointer(id).register();
-            self.call(
-                Callback::SetCpumask,
-                [self.boundary.view.address(id), allowed],
-            );
-        }
+        self.call_set_cpumask(id);
         self.resume_current(cpu, id);
         if !self.boundary.view.may_run_on(id, cpu) {
             self.migrate_current(cpu, id);
         }
+    }
+
+    pub(crate) fn call_set_cpumask(&mut self, id: TaskId) {
+        if self.tasks[id].class == Class::Ext {
+            let allowed = self.boundary.view.allowed_pointer(id).register();
+            let p = self.boundary.view.address(id);
+            self.call(Callback::SetCpumask, [p, allowed]);
+        }
+    }
+
+    pub(crate) fn migrate_disable(&mut self, id: TaskId) {
+        self.boundary.view.task_mut(id).migration_disabled += 1;
+    }
+
+    /// The kernel's `migrate_enable()`. Policies hear of it only if the task was switched out meanwhile.
+    pub(crate) fn migrate_enable(&mut self, cpu: CpuId, id: TaskId) {
+        let last = self.boundary.view.task(id).migration_disabled == 1;
+        if last && self.boundary.view.kept(id) {
+            self.change_kept(cpu, id, None);
+        }
+        self.boundary.view.task_mut(id).migration_disabled -= 1;
+        self.push_from_inactive(cpu);
+    }
+
+    /// The kernel's `migrate_disable_switch()`: whoever enters the scheduler is confined to its CPU.
+    pub(crate) fn keep_current(&mut self, cpu: CpuId, id: TaskId) {
+        let view = &self.boundary.view;
+        if view.migration_disabled(id) && !view.kept(id) {
+            self.change_kept(cpu, id, Some(cpu));
+        }
+    }
+
+    fn change_kept(&mut self, cpu: CpuId, id: TaskId, kept: Option<CpuId>) {
+        self.suspend_current(cpu, id);
+        self.boundary.view.keep(id, kept);
+        self.tell_allowed(id);
+        self.call_set_cpumask(id);
+        self.resume_current(cpu, id);
     }
 
     fn suspend_current(&mut self, cpu: CpuId, id: TaskId) {
@@ -111,6 +143,21 @@ impl Sim<'_> {
             );
             self.call(Callback::Running, [self.boundary.view.address(id)]);
         }
+    }
+
+    /// The kernel's `balance_push()`: the stopper moves off an inactive CPU whatever may leave it.
+    pub(crate) fn push_from_inactive(&mut self, cpu: CpuId) {
+        if !self.cpus[cpu].active()
+            && let Some(id) = self.movable(cpu)
+        {
+            self.migrate_current(cpu, id);
+        }
+    }
+
+    /// What runs on a CPU, if it may run elsewhere.
+    pub(crate) fn movable(&self, cpu: CpuId) -> Option<TaskId> {
+        let id = self.cpus[cpu].curr;
+        (id != IDLE && !self.boundary.view.migration_disabled(id)).then_some(id)
     }
 
     /// The stopper moves a task off a CPU it may no longer use.

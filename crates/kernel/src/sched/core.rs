@@ -56,6 +56,9 @@ impl Sim<'_> {
         this.need_resched = false;
         this.resched_at_ns = NEVER;
         let prev = this.curr;
+        if prev != IDLE {
+            self.keep_current(cpu, prev);
+        }
         self.lock_rq(cpu);
         // One reading of the clock for the whole change, so that no time falls between two tasks.
         self.clock.rq_ns = self.clock.at_ns;
@@ -88,6 +91,7 @@ impl Sim<'_> {
         if exits {
             self.dead(prev);
         }
+        self.push_from_inactive(cpu);
     }
 
     fn pick(&mut self, cpu: CpuId, prev: TaskId) -> TaskId {
@@ -108,6 +112,7 @@ impl Sim<'_> {
         let clock = self.clock.rq_ns;
         let this = &mut self.cpus[cpu];
         this.curr = next;
+        this.switching_from = Some(prev);
         if prev == IDLE {
             this.idle_ns += clock - this.idle_since_ns;
         }
@@ -127,6 +132,7 @@ impl Sim<'_> {
         self.tell_switch(cpu, prev, next, Cause::Schedule);
         if next == IDLE {
             self.update_idle(cpu, true, true);
+            self.cpus[cpu].switching_from = None;
             self.clock.at_ns += self.machine.costs.switch_ns;
             self.rescale_siblings(cpu);
             return;
@@ -135,6 +141,7 @@ impl Sim<'_> {
             Class::Rt => self.set_next_rt(cpu, next),
             Class::Ext => self.set_next_ext(cpu, next),
         }
+        self.cpus[cpu].switching_from = None;
         self.clock.at_ns += self.machine.costs.switch_ns;
         let task = &mut self.tasks[next];
         task.state = State::Running;
@@ -248,7 +255,7 @@ impl Sim<'_> {
         let from = self.clock.cpu;
         let costs = &self.machine.costs;
         let this = &mut self.cpus[cpu];
-        if this.need_resched || !this.online {
+        if this.need_resched || !this.online() {
             return;
         }
         if cpu == from {

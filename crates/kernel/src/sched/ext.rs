@@ -6,7 +6,7 @@ use crate::boundary::requests::Context;
 use crate::boundary::shown::{CpuReleaseArgs, PreemptReason};
 use crate::consts::{
     DEQ_SCHED_CHANGE, DEQ_SLEEP, DISPATCH_LOOPS, ENQ_LAST, ENQ_REENQ, OPS_ENQ_EXITING,
-    OPS_ENQ_LAST, PF_EXITING, SLICE_DFL, TASK_QUEUED,
+    OPS_ENQ_LAST, PF_EXITING, SLICE_DFL, TASK_QUEUED, TASK_REENQ_KFUNC, TASK_REENQ_MASK,
 };
 use crate::ids::{CpuId, IDLE, TaskId};
 use crate::observe::Happened;
@@ -42,7 +42,7 @@ impl Sim<'_> {
     /// Hand a queued task to the policy, or past it.
     pub(crate) fn do_enqueue(&mut self, cpu: CpuId, id: TaskId, enq_flags: u64) {
         debug_assert_eq!(self.tasks[id].place, Place::Nowhere);
-        if !self.cpus[cpu].online {
+        if !self.cpus[cpu].active() {
             return self.enqueue_past_policy(id, Place::Local(cpu), enq_flags);
         }
         if let Some(verdict) = self.tasks[id].verdict.take() {
@@ -148,7 +148,7 @@ impl Sim<'_> {
         if !this.local.is_empty() {
             return Verdict::Local;
         }
-        let asks = this.online && self.boundary.ops.has(Callback::Dispatch);
+        let asks = this.told_online() && self.boundary.ops.has(Callback::Dispatch);
         let global = self.global_dsq_of(cpu);
         if self.consume(cpu, global) {
             return Verdict::Local;
@@ -186,7 +186,7 @@ impl Sim<'_> {
                 }
             }
         }
-        if keeps && self.boundary.ops.flags & OPS_ENQ_LAST == 0 && self.cpus[cpu].online {
+        if keeps && self.boundary.ops.flags & OPS_ENQ_LAST == 0 {
             self.boundary.events.SCX_EV_DISPATCH_KEEP_LAST += 1;
             return Verdict::Prev;
         }
@@ -251,7 +251,9 @@ impl Sim<'_> {
             self.unlink(*id);
         }
         for id in &waiting {
+            self.boundary.view.task_mut(*id).scx.flags |= TASK_REENQ_KFUNC;
             self.do_enqueue(self.tasks[*id].cpu, *id, ENQ_REENQ);
+            self.boundary.view.task_mut(*id).scx.flags &= !TASK_REENQ_MASK;
         }
         waiting.len() as u32
     }

@@ -3,15 +3,22 @@
 //!
 //! A policy without `cpu_online`/`cpu_offline` is told to restart: its loader loads it anew, with fresh state.
 
-use crate::boundary::shown::{ExitKind, ExitTaskArgs};
-use crate::boundary::{Callback, Register};
+use crate::boundary::Callback;
+use crate::boundary::shown::ExitKind;
 use crate::clock::events::Event;
-use crate::hotplug::Hotplug;
+use crate::consts::{ECODE_ACT_RESTART, ECODE_RSN_HOTPLUG};
+use crate::cpu::Presence;
+use crate::end::Ejection;
+use crate::hotplug::{Change, Hotplug};
 use crate::ids::{CpuId, IDLE, TaskId};
 use crate::mask;
 use crate::observe::{Cause, Happened};
 use crate::sim::Sim;
 use crate::task::{Class, Place, State};
+
+/// The kernel is woken when a grace period has passed, and by the last task that it waits for; here it looks after so
+/// long, again and again. Grace periods that take longer are said in the script.
+const LOOK_AGAIN_NS: u64 = 1_000_000;
 
 impl Sim<'_> {
     pub(crate) fn script_hotplug(&mut self) {
@@ -21,13 +28,35 @@ impl Sim<'_> {
         }
     }
 
+    /// A CPU is not there when the policy is loaded.
+    pub(crate) fn begin_offline(&mut self, cpu: CpuId) {
+        mask::clear(&mut self.boundary.view.masks.online, cpu);
+        self.cpus[cpu].presence = Presence::Offline;
+    }
+
     pub(crate) fn hotplug(&mut self, index: u32) {
-        let Hotplug { cpu, online, .. } = self.limits.hotplug[index as usize];
+        let Hotplug { cpu, change, .. } = self.limits.hotplug[index as usize];
         let cpu = CpuId(cpu);
-        if self.cpus[cpu].online == online {
+        let presence = self.cpus[cpu].presence;
+        let leaving = presence == Presence::Leaving;
+        let waits = match change {
+            Change::Online => leaving || presence == Presence::Going,
+            Change::Offline => leaving && self.keeps_tasks(cpu),
+            Change::Inactive => false,
+        };
+        if waits {
+            return self.look_again(index);
+        }
+        let same = match change {
+            Change::Online => self.cpus[cpu].online(),
+            Change::Offline => !self.cpus[cpu].online(),
+            Change::Inactive => !self.cpus[cpu].active(),
+        };
+        if same {
             return;
         }
-        if !online && mask::count(&self.boundary.view.masks.online) == 1 {
+        let stays = |other: &CpuId| *other != cpu && self.cpus[*other].active();
+        if change != Change::Online && !self.cpus.ids().any(|other| stays(&other)) {
             return self.fail("the last CPU cannot go offline".to_string());
         }
         // The hotplug thread works on a CPU that stays.
@@ -35,28 +64,63 @@ impl Sim<'_> {
             .find(|other| *other != cpu)
             .unwrap_or_default();
         self.interrupt(from);
-        self.tell(self.clock.at_ns, Happened::Hotplug { cpu, online });
-        let told = if online {
-            self.call(Callback::CpuOnline, [u64::from(cpu.0)])
-        } else {
-            self.call(Callback::CpuOffline, [u64::from(cpu.0)])
+        if change == Change::Offline && presence == Presence::Active {
+            self.let_go(cpu, Presence::Going);
+            self.look_again(index);
+            return self.end_op();
+        }
+        if !leaving {
+            self.tell(self.clock.at_ns, Happened::Hotplug { cpu, change });
+        }
+        let told = match change {
+            Change::Online => self.call(Callback::CpuOnline, [u64::from(cpu.0)]),
+            Change::Offline if !leaving => self.call(Callback::CpuOffline, [u64::from(cpu.0)]),
+            // The policy does not hear of it, or has heard.
+            Change::Offline | Change::Inactive => Some(0),
         };
-        if online {
-            self.bring_up(cpu);
-        } else {
-            self.take_down(cpu);
+        match change {
+            Change::Online => self.bring_up(cpu),
+            Change::Offline if self.keeps_tasks(cpu) => {
+                self.cpus[cpu].presence = Presence::Leaving;
+                self.look_again(index);
+            }
+            Change::Offline => self.take_down(cpu),
+            Change::Inactive => self.let_go(cpu, Presence::Inactive),
         }
         if told.is_none() {
-            let change = if online { "online" } else { "offline" };
-            self.restart_policy(&format!("cpu {cpu} going {change}, exiting scheduler"));
+            let restart = Ejection {
+                kind: ExitKind::UNREG_KERN,
+                exit_code: ECODE_ACT_RESTART | ECODE_RSN_HOTPLUG,
+                message: format!("cpu {cpu} going {change}, exiting scheduler"),
+            };
+            if self.limits.ends_at_restart {
+                self.throw_out(restart);
+            } else {
+                self.restart_policy(&restart);
+            }
         }
         self.end_op();
     }
 
+    /// What the kernel's `balance_hotplug_wait()` waits for: tasks that must stay, and what waits with the policy.
+    fn keeps_tasks(&self, cpu: CpuId) -> bool {
+        let here = |id: TaskId| {
+            let task = &self.tasks[id];
+            let with_policy = matches!(task.place, Place::Dsq(_) | Place::Policy);
+            let waits = task.state == State::Queued && with_policy;
+            task.cpu == cpu && (waits || self.boundary.view.migration_disabled(id))
+        };
+        self.tasks.ids().any(here)
+    }
+
+    fn look_again(&mut self, index: u32) {
+        let at_ns = self.clock.now_ns + LOOK_AGAIN_NS;
+        self.clock.post(at_ns, Event::Hotplug(index));
+    }
+
     fn bring_up(&mut self, cpu: CpuId) {
         mask::set(&mut self.boundary.view.masks.online, cpu);
-        let this = &mut self.cpus[cpu];
-        this.online = true;
+        self.cpus[cpu].presence = Presence::Active;
         self.tell(self.clock.at_ns, Happened::Online { cpu });
         let this = &mut self.cpus[cpu];
         this.kernel_until_ns = this.kernel_until_ns.max(self.clock.at_ns);
@@ -64,17 +128,24 @@ impl Sim<'_> {
         self.resched(cpu);
     }
 
+    /// What runs here is pushed off, and what comes after it as well.
+    fn let_go(&mut self, cpu: CpuId, presence: Presence) {
+        self.cpus[cpu].presence = presence;
+        if self.movable(cpu).is_some() {
+            let moving = self.push_off(cpu);
+            self.send_on(moving.into_iter().collect());
+        }
+        self.tell(self.clock.at_ns, Happened::Offline { cpu });
+        // The hotplug thread of this CPU blocks, so that the next task is looked for.
+        self.resched(cpu);
+    }
+
     /// Its tasks leave for other CPUs.
     fn take_down(&mut self, cpu: CpuId) {
         mask::clear(&mut self.boundary.view.masks.online, cpu);
-        self.cpus[cpu].online = false;
+        self.cpus[cpu].presence = Presence::Offline;
         self.rt_budget_leaves(cpu);
-        let mut moving = Vec::new();
-        let curr = self.cpus[cpu].curr;
-        if curr != IDLE {
-            self.push_off(cpu, curr);
-            moving.push(curr);
-        }
+        let mut moving: Vec<TaskId> = self.push_off(cpu).into_iter().collect();
         for id in self.tasks.ids() {
             let task = &self.tasks[id];
             if task.state != State::Queued || task.cpu != cpu || moving.contains(&id) {
@@ -82,7 +153,6 @@ impl Sim<'_> {
             }
             match task.class {
                 Class::Rt => self.dequeue_rt(cpu, id),
-                // In a shared queue it is in nobody's way, but its run queue goes.
                 Class::Ext => self.dequeue_ext(cpu, id, 0),
             }
             moving.push(id);
@@ -91,8 +161,11 @@ impl Sim<'_> {
         this.resched_at_ns = crate::cpu::NEVER;
         this.need_resched = false;
         self.update_idle(cpu, false, true);
-        self.tell(self.clock.at_ns, Happened::Offline { cpu });
         self.post(cpu);
+        self.send_on(moving);
+    }
+
+    fn send_on(&mut self, moving: Vec<TaskId>) {
         for id in moving {
             let target = self.fallback_cpu(id);
             self.tasks[id].cpu = target;
@@ -108,8 +181,12 @@ impl Sim<'_> {
         }
     }
 
-    /// The running task is switched out and leaves its run queue.
-    fn push_off(&mut self, cpu: CpuId, id: TaskId) {
+    /// The running task, if there is one, is switched out and leaves its run queue.
+    fn push_off(&mut self, cpu: CpuId) -> Option<TaskId> {
+        let id = self.cpus[cpu].curr;
+        if id == IDLE {
+            return None;
+        }
         self.progress(cpu);
         let clock = self.clock.at_ns.max(self.cpus[cpu].exec_start_ns);
         self.clock.rq_ns = clock;
@@ -130,42 +207,20 @@ impl Sim<'_> {
         this.next_tick_ns = crate::cpu::NEVER;
         self.rescale_siblings(cpu);
         self.release_waiters(cpu);
+        Some(id)
     }
 
     /// The loader's answer to `SCX_ECODE_ACT_RESTART`: the policy goes and comes anew, its tasks wait meanwhile.
-    fn restart_policy(&mut self, reason: &str) {
-        let queued: Vec<TaskId> = self
-            .tasks
-            .ids()
-            .filter(|id| {
-                let task = &self.tasks[*id];
-                task.enabled && task.state == State::Queued
-            })
-            .collect();
-        for id in &queued {
-            self.unlink(*id);
-            self.tasks[*id].custody = false;
-        }
-        let living: Vec<TaskId> = self
-            .tasks
-            .ids()
-            .filter(|id| self.tasks[*id].alive())
-            .collect();
+    fn restart_policy(&mut self, restart: &Ejection) {
+        let queued = self.take_from_policy();
+        let living = self.living();
         for id in &living {
-            self.disable_task(*id);
-            let mut args = ExitTaskArgs { cancelled: false };
-            let arguments = [self.boundary.view.address(*id), (&raw mut args).register()];
-            self.call(Callback::ExitTask, arguments);
+            self.leave_policy(*id);
             self.boundary.view.forget_storage(*id);
             self.boundary.view.task_mut(*id).scx.slice = crate::consts::SLICE_DFL;
         }
         self.exit_cgroup();
-        self.call_exit(
-            ExitKind::UNREG_KERN,
-            1 << 48 | 1 << 32,
-            c"unregistered from the main kernel",
-            reason,
-        );
+        self.call_exit(restart);
         self.dsqs.clear();
         let cpus = self.cpus.len();
         let program = self.loaded.program;
@@ -199,10 +254,11 @@ impl Sim<'_> {
                 debug_assert_eq!(self.tasks[id].place, Place::Nowhere);
                 let cpu = self.tasks[id].cpu;
                 self.enqueue_ext(cpu, id, 0);
-                if self.cpus[cpu].curr == IDLE {
-                    self.resched(cpu);
-                }
             }
+        }
+        // As the end of bypass mode has it: nobody has to be kicked for what waits now.
+        for cpu in self.cpus.ids() {
+            self.resched(cpu);
         }
     }
 }

@@ -177,7 +177,7 @@ impl Sim<'_> {
     /// May the policy move this task to that CPU? Says why not by ejecting, if told to.
     fn may_move(&mut self, id: TaskId, to: CpuId, enforce: bool) -> bool {
         let from = self.tasks[id].cpu;
-        if self.boundary.view.task_mut(id).migration_disabled > 0 {
+        if self.boundary.view.migration_disabled(id) {
             if enforce {
                 let label = self.label(id);
                 self.eject(format!(
@@ -195,11 +195,11 @@ impl Sim<'_> {
             }
             return false;
         }
-        let online = self.cpus[to].online;
-        if enforce && !online {
+        let active = self.cpus[to].active();
+        if enforce && !active {
             self.boundary.events.SCX_EV_DISPATCH_LOCAL_DSQ_OFFLINE += 1;
         }
-        online
+        active
     }
 
     /// Into a local queue that may be another CPU's, with the kernel's checks.

@@ -9,7 +9,7 @@ use crate::consts::{
     DSQ_BUILTIN, DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, EBUSY, EINVAL, ENOENT, OPS_IDLE_PER_NODE,
     PICK_IDLE_IN_NODE,
 };
-use crate::end::Exit;
+use crate::end::{Ejection, Exit};
 use crate::ids::{CpuId, TaskId};
 use crate::mask::{self, CpuMask};
 use crate::observe::Happened;
@@ -81,7 +81,7 @@ impl Kernel for Sim<'_> {
             clock_ns: clock.rq_ns,
             cpu: clock.cpu,
             in_interrupt: clock.in_interrupt,
-            current: self.cpus[clock.cpu].curr,
+            current: self.cpus[clock.cpu].current(),
         }
     }
 
@@ -111,8 +111,12 @@ impl Kernel for Sim<'_> {
         self.end.break_off(by, Exit::Failed(what));
     }
 
-    fn eject(&mut self, reason: String) {
-        Sim::eject(self, reason);
+    fn eject(&mut self, message: String) {
+        Sim::eject(self, message);
+    }
+
+    fn throw_out(&mut self, ejection: Ejection) {
+        Sim::throw_out(self, ejection);
     }
 
     fn create_dsq(&mut self, id: u64, node: i32) -> i32 {
@@ -304,7 +308,7 @@ impl Kernel for Sim<'_> {
 
     fn current_of(&mut self, cpu: i32) -> Option<TaskId> {
         let cpu = self.existing(cpu)?;
-        Some(self.cpus[cpu].curr)
+        Some(self.cpus[cpu].current())
     }
 
     fn node_of(&mut self, cpu: i32) -> i32 {

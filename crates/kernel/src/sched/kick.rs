@@ -36,7 +36,7 @@ impl Sim<'_> {
         self.charge(self.machine.costs.kick_ns);
         let mut pending = std::mem::take(&mut self.boundary.requests.kicks);
         for (cpu, kick) in pending.drain(..) {
-            if !self.cpus[cpu].online {
+            if !self.cpus[cpu].online() {
                 continue;
             }
             self.tell(self.clock.at_ns, Happened::Kicked { cpu });

@@ -278,8 +278,8 @@ impl Sim<'_> {
         }
     }
 
-    /// After the last switch away from it.
-    pub(crate) fn dead(&mut self, id: TaskId) {
+    /// A task that lives no longer, or whose policy goes.
+    pub(crate) fn leave_policy(&mut self, id: TaskId) {
         self.disable_task(id);
         let mut args = ExitTaskArgs { cancelled: false };
         let arguments = [
@@ -288,6 +288,31 @@ impl Sim<'_> {
         ];
         self.call(Callback::ExitTask, arguments);
         self.boundary.take_back();
+    }
+
+    /// Before a policy goes, what waits for it is taken out of its queues; who that is.
+    pub(crate) fn take_from_policy(&mut self) -> Vec<TaskId> {
+        let waits = |id: &TaskId| {
+            let task = &self.tasks[*id];
+            task.enabled && task.state == State::Queued
+        };
+        let queued: Vec<TaskId> = self.tasks.ids().filter(waits).collect();
+        for id in &queued {
+            self.unlink(*id);
+            self.tasks[*id].custody = false;
+        }
+        queued
+    }
+
+    /// Those that have been initialised for the policy.
+    pub(crate) fn living(&self) -> Vec<TaskId> {
+        let ids = self.tasks.ids();
+        ids.filter(|id| self.tasks[*id].alive()).collect()
+    }
+
+    /// After the last switch away from it.
+    pub(crate) fn dead(&mut self, id: TaskId) {
+        self.leave_policy(id);
         self.boundary.maps.forget_task(id);
         self.boundary.view.forget_storage(id);
         self.boundary.view.task_mut(id).exit_state = 32;

@@ -32,7 +32,7 @@ impl Sim<'_> {
     pub(crate) fn look_for_lockup(&mut self, cpu: CpuId) {
         let again_ns = self.clock.now_ns + self.lockup_period_ns();
         self.clock.post(again_ns, Event::LockupLook(cpu));
-        if !self.cpus[cpu].online || self.rt_level(cpu) == HIGHEST {
+        if !self.cpus[cpu].online() || self.rt_level(cpu) == HIGHEST {
             return;
         }
         self.interrupt(cpu);

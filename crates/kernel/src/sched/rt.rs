@@ -36,7 +36,7 @@ impl Sim<'_> {
         let topology = &self.machine.topology;
         self.cpus
             .ids()
-            .filter(|cpu| self.cpus[*cpu].online && self.boundary.view.may_run_on(id, *cpu))
+            .filter(|cpu| self.cpus[*cpu].active() && self.boundary.view.may_run_on(id, *cpu))
             .map(|cpu| {
                 let near = topology.distance(task.cpu, cpu);
                 let own = cpu != self.clock.cpu;

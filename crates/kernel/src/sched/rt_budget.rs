@@ -14,9 +14,9 @@ use crate::task::Class;
 impl Sim<'_> {
     /// Budgets of the online CPUs, and where among them that of `cpu` is.
     fn budgets(&mut self, cpu: CpuId) -> (Vec<&mut Budget>, usize) {
-        let counts = |(id, other): &(CpuId, &mut Cpu)| *id == cpu || other.online;
+        let counts = |(id, other): &(CpuId, &mut Cpu)| *id == cpu || other.online();
         let index = (self.cpus.pairs())
-            .filter(|(id, other)| *id < cpu && other.online)
+            .filter(|(id, other)| *id < cpu && other.online())
             .count();
         let budgets = (self.cpus.pairs_mut())
             .filter(counts)

@@ -22,7 +22,7 @@ impl Sim<'_> {
         let Some(call) = call else {
             return;
         };
-        let cpu = if self.cpus[cpu].online {
+        let cpu = if self.cpus[cpu].online() {
             cpu
         } else {
             mask::first(&self.boundary.view.masks.online).unwrap_or_default()

@@ -8,7 +8,6 @@ use crate::consts::{
     WAKE_SYNC, WAKE_TTWU,
 };
 use crate::ids::{CpuId, IDLE, TaskId};
-use crate::mask;
 use crate::observe::Happened;
 use crate::sim::Sim;
 use crate::task::{Class, State, Verdict, Wait};
@@ -79,11 +78,7 @@ impl Sim<'_> {
     /// The kernel asks the policy only about tasks that have a choice.
     fn select_cpu_ext(&mut self, id: TaskId, wake_flags: u64, enq_flags: u64) -> (CpuId, u64) {
         let prev_cpu = self.tasks[id].cpu;
-        let p = self.boundary.view.task(id);
-        if p.migration_disabled > 0 {
-            return (prev_cpu, enq_flags);
-        }
-        if p.nr_cpus_allowed == 1 {
+        if self.boundary.view.pinned(id) {
             return (self.fallback_cpu(id), enq_flags);
         }
         let cpu = if self.boundary.ops.has(Callback::SelectCpu) {
@@ -112,7 +107,7 @@ impl Sim<'_> {
                 None => prev_cpu,
             }
         };
-        let cpu = if self.boundary.view.may_run_on(id, cpu) && self.cpus[cpu].online {
+        let cpu = if self.boundary.view.may_run_on(id, cpu) && self.cpus[cpu].active() {
             cpu
         } else {
             self.boundary.events.SCX_EV_SELECT_CPU_FALLBACK += 1;
@@ -121,20 +116,23 @@ impl Sim<'_> {
         (cpu, enq_flags | ENQ_CPU_SELECTED)
     }
 
-    /// Any online CPU that the task may use; if there is none, its affinity gives way, as in the kernel.
+    /// Any active CPU that the task may use; if there is none, its affinity gives way, as in the kernel.
     pub(crate) fn fallback_cpu(&mut self, id: TaskId) -> CpuId {
-        let usable = mask::and(
-            self.boundary.view.allowed(id),
-            &self.boundary.view.masks.online,
-        );
         let prev = self.tasks[id].cpu;
-        if mask::has(&usable, prev) {
+        if self.boundary.view.migration_disabled(id) {
             return prev;
         }
-        if let Some(cpu) = mask::first(&usable) {
+        let usable =
+            |cpu: &CpuId| self.cpus[*cpu].active() && self.boundary.view.may_run_on(id, *cpu);
+        if usable(&prev) {
+            return prev;
+        }
+        if let Some(cpu) = self.cpus.ids().find(usable) {
             return cpu;
         }
         self.set_affinity_mask(id, None);
-        mask::first(&self.boundary.view.masks.online).unwrap_or_default()
+        self.call_set_cpumask(id);
+        let active = |cpu: &CpuId| self.cpus[*cpu].active();
+        self.cpus.ids().find(active).unwrap_or_default()
     }
 }

@@ -4,7 +4,7 @@
 use crate::boundary::Callback;
 use crate::boundary::shown::{ExitInfo, ExitKind};
 use crate::clock::events::Event;
-use crate::end::Exit;
+use crate::end::{Ejection, Exit};
 use crate::ids::TaskId;
 use crate::observe::Happened;
 use crate::sim::Sim;
@@ -44,7 +44,11 @@ impl Sim<'_> {
             let stall = self.stall(id);
             self.end.break_off(
                 "watchdog",
-                Exit::Ejected(format!("runnable task stall ({stall})")),
+                Exit::Ejected(Ejection {
+                    kind: ExitKind::ERROR_STALL,
+                    exit_code: 0,
+                    message: stall,
+                }),
             );
         }
     }
@@ -72,31 +76,30 @@ impl Sim<'_> {
 
     /// Tell the policy that it is over.
     pub(crate) fn exit_policy(&mut self) {
-        let (kind, reason, message) = match self.end.exit() {
-            None => (
-                ExitKind::UNREG,
-                c"unregistered from user space",
-                String::new(),
-            ),
-            Some(Exit::Ejected(reason)) => (ExitKind::ERROR, c"runtime error", reason.clone()),
+        let ejection = match self.end.exit() {
+            None => Ejection {
+                kind: ExitKind::UNREG,
+                exit_code: 0,
+                message: String::new(),
+            },
+            Some(Exit::Ejected(ejection)) => ejection.clone(),
             Some(Exit::Failed(_)) => return,
         };
+        self.take_from_policy();
+        for id in self.living() {
+            self.leave_policy(id);
+        }
         self.exit_cgroup();
-        self.call_exit(kind, 0, reason, &message);
+        self.call_exit(&ejection);
     }
 
-    pub(crate) fn call_exit(
-        &mut self,
-        kind: ExitKind,
-        exit_code: i64,
-        reason: &std::ffi::CStr,
-        message: &str,
-    ) {
-        let message = std::ffi::CString::new(message.replace('\0', " ")).unwrap_or_default();
+    pub(crate) fn call_exit(&mut self, ejection: &Ejection) {
+        let message = ejection.message.replace('\0', " ");
+        let message = std::ffi::CString::new(message).unwrap_or_default();
         let mut info = ExitInfo {
-            kind,
-            exit_code,
-            reason: reason.as_ptr(),
+            kind: ejection.kind,
+            exit_code: ejection.exit_code,
+            reason: ejection.kind.reason().as_ptr(),
             msg: message.as_ptr().cast_mut(),
             dump: c"".as_ptr().cast_mut(),
         };

@@ -298,6 +298,16 @@ impl World for Actor<'_, '_> {
         Err(Stop::After)
     }
 
+    fn migrate_disable(&mut self) -> Call<Self> {
+        self.sim.migrate_disable(self.id);
+        Ok(())
+    }
+
+    fn migrate_enable(&mut self) -> Call<Self> {
+        self.sim.migrate_enable(self.cpu, self.id);
+        Err(Stop::After)
+    }
+
     fn cpu(&mut self) -> Call<Self, u32> {
         Ok(self.cpu.0)
     }

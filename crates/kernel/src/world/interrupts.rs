@@ -88,7 +88,7 @@ impl Sim<'_> {
         } else {
             task.last_cpu
         };
-        if self.cpus[cpu].online {
+        if self.cpus[cpu].online() {
             cpu
         } else {
             mask::first(&self.boundary.view.masks.online).unwrap_or_default()

@@ -99,7 +99,7 @@ fn a_task_alone_keeps_its_cpu_without_callbacks() {
         .skip(1)
         .filter(|op| *op != "tick" && *op != "dispatch")
         .collect();
-    assert_eq!(rest, ["exit"]);
+    assert_eq!(rest, ["disable", "exit_task", "exit"]);
     assert_eq!(switches(&text, 0).len(), 1);
 }
 
@@ -149,6 +149,77 @@ fn attribute_changes_of_a_running_task() {
         }),
         "stopping quiescent disable dispatch update_idle exit_task exit"
     );
+}
+
+#[test]
+fn migration_disabled() {
+    let program = |between: Vec<Inst>| {
+        let mut program = vec![run_for(MS), Inst::MigrateDisable];
+        program.extend(between);
+        program.extend([Inst::MigrateEnable, run_for(MS)]);
+        program
+    };
+    let heard = |between| {
+        let (outcome, text) = every(vec![group("a", 1, program(between))], End::All, 2);
+        assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+        let heard = calls(&text).into_iter().skip_while(|op| *op != "running");
+        heard
+            .skip(1)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let leaves = " stopping quiescent dispatch update_idle disable exit_task exit";
+    // Who is not switched out meanwhile is not heard of.
+    assert_eq!(heard(vec![run_for(MS)]), leaves.trim_start());
+    // Confined when it enters the scheduler, woken without a choice of CPUs, and free at the section's end.
+    assert_eq!(
+        heard(vec![sleep_for(MS)]),
+        "stopping quiescent set_cpumask runnable running stopping quiescent dispatch update_idle \
+         runnable enqueue dispatch dequeue update_idle running stopping quiescent set_cpumask runnable running"
+            .replace("         ", "")
+            + leaves
+    );
+}
+
+#[test]
+fn a_task_with_migration_disabled_waits_for_its_cpu() {
+    // Four tasks on two CPUs: whoever waits goes where a turn ends first, but not in its section.
+    let kept = vec![
+        Inst::MigrateDisable,
+        run_for(30 * MS),
+        Inst::MigrateEnable,
+        run_for(30 * MS),
+    ];
+    let plan = plan(
+        vec![hogs(3), group("kept", 1, [kept.clone(), kept].concat())],
+        for_ms(600),
+    );
+    let (outcome, text) = traced(&free(2), plan, "vtime", Options::default());
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    let mut stints: Vec<(u64, u64, u32)> = Vec::new();
+    for cpu in 0..2 {
+        let switches = switches(&text, cpu);
+        let pairs = switches.windows(2);
+        let kept = pairs.filter(|pair| pair[0].1.starts_with("kept"));
+        stints.extend(kept.map(|pair| (pair[0].0, pair[1].0, cpu)));
+    }
+    stints.sort_unstable();
+    // CPUs by what the task has done before: 30 ms with migration disabled, 30 ms without, and so again.
+    let (mut done_ns, part_ns) = (0, 30 * MS as u64);
+    let mut by_part: Vec<Vec<u32>> = vec![Vec::new(); 4];
+    for (from_ns, to_ns, cpu) in stints {
+        let parts = done_ns / part_ns..(done_ns + to_ns - from_ns).div_ceil(part_ns);
+        for part in parts {
+            by_part[part as usize].push(cpu);
+        }
+        done_ns += to_ns - from_ns;
+    }
+    for part in &mut by_part {
+        part.dedup();
+    }
+    assert_eq!((by_part[0].len(), by_part[2].len()), (1, 1), "{by_part:?}");
+    assert!(by_part[1].len() + by_part[3].len() > 2, "{by_part:?}");
 }
 
 #[test]
@@ -317,4 +388,19 @@ fn what_waits_in_a_queue_comes_back_to_the_policy_that_asks() {
         came_back >= dispatches / 16 * 2,
         "{came_back} of {dispatches}"
     );
+}
+
+#[test]
+fn a_cpu_runs_the_task_before_until_it_has_switched() {
+    let load = plan(vec![hogs(3)], for_ms(200));
+    let outcome = run(&free(2), load, "currents");
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    assert!(outcome.switches > 6, "{}", outcome.switches);
+}
+
+#[test]
+fn a_text_at_no_address_is_empty() {
+    let load = plan(vec![group("a", 1, vec![run_for(MS)])], End::All);
+    let outcome = run(&free(1), load, "prints");
+    assert_eq!(outcome.reason, "scx_bpf_error (<> <> <a>)");
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use cell::Status;
-use kernel::{Execution, Hotplug, Options, Program, Release};
+use kernel::{Change, Execution, Hotplug, Options, Program, Release};
 use policy::Source;
 use workload::plan::{Draw, Inst, Plan, Policy, Value};
 
@@ -56,10 +56,10 @@ fn hashes(programs: &[Program], rules: Option<&str>) -> Vec<u64> {
         .collect();
     let run = |program: &Program| {
         let name = &program.name;
-        let hotplug = [(70, false), (120, true)].map(|(ms, online)| Hotplug {
+        let hotplug = [(70, Change::Offline), (120, Change::Online)].map(|(ms, change)| Hotplug {
             at_ns: ms * 1_000_000,
             cpu: 3,
-            online,
+            change,
         });
         let options = Options {
             hotplug: hotplug.to_vec(),

@@ -2,21 +2,23 @@
 //! CPUs that go and come.
 
 use cell::Status;
-use kernel::{Hotplug, Options};
+use kernel::Change::{Inactive, Offline, Online};
+use kernel::{Change, Hotplug, Options};
 use workload::plan::End;
 
 use crate::common::{
-    MS, calls, for_ms, free, group, hogs, plan, run_for, simulate, sleepers, traced,
+    MS, calls, for_ms, free, group, hogs, plan, run_for, simulate, sleepers, switches, time_ns,
+    traced,
 };
 
-fn script(events: &[(u64, u32, bool)]) -> Options {
+fn script(events: &[(u64, u32, Change)]) -> Options {
     Options {
         hotplug: events
             .iter()
-            .map(|(ms, cpu, online)| Hotplug {
+            .map(|(ms, cpu, change)| Hotplug {
                 at_ns: ms * 1_000_000,
                 cpu: *cpu,
-                online: *online,
+                change: *change,
             })
             .collect(),
         strict: true,
@@ -27,7 +29,7 @@ fn script(events: &[(u64, u32, bool)]) -> Options {
 #[test]
 fn work_goes_on_elsewhere() {
     let jobs = plan(vec![group("job", 2, vec![run_for(100 * MS)])], End::All);
-    let outcome = simulate(&free(2), jobs, "every", script(&[(50, 1, false)]));
+    let outcome = simulate(&free(2), jobs, "every", script(&[(50, 1, Offline)]));
     assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
     // 50 ms together, then 100 ms of work for one CPU.
     assert_eq!(outcome.metrics["elapsed_s"], 0.15);
@@ -36,7 +38,7 @@ fn work_goes_on_elsewhere() {
 #[test]
 fn a_cpu_that_comes_back_is_used() {
     let jobs = plan(vec![group("job", 2, vec![run_for(100 * MS)])], End::All);
-    let options = script(&[(50, 1, false), (70, 1, true)]);
+    let options = script(&[(50, 1, Offline), (70, 1, Online)]);
     let outcome = simulate(&free(2), jobs, "vtime", options);
     assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
     assert!(
@@ -49,7 +51,7 @@ fn a_cpu_that_comes_back_is_used() {
 #[test]
 fn a_policy_with_callbacks_hears_of_it_and_one_without_is_loaded_anew() {
     let load = || plan(vec![hogs(3), sleepers(3, MS, MS)], for_ms(300));
-    let options = || script(&[(100, 0, false), (200, 0, true)]);
+    let options = || script(&[(100, 0, Offline), (200, 0, Online)]);
     let (outcome, text) = traced(&free(3), load(), "every", options());
     assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
     let calls_of = |text: &str, op: &str| calls(text).iter().filter(|call| **call == op).count();
@@ -64,4 +66,49 @@ fn a_policy_with_callbacks_hears_of_it_and_one_without_is_loaded_anew() {
     let (outcome, text) = traced(&free(3), load(), "vtime", options());
     assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
     assert_eq!(calls_of(&text, "init"), 3);
+}
+
+#[test]
+fn an_inactive_cpu_asks_but_keeps_nothing() {
+    let events = [(50, 1, Inactive), (100, 1, Offline), (150, 1, Online)];
+    let (outcome, text) = traced(
+        &free(2),
+        plan(vec![hogs(3)], for_ms(200)),
+        "every",
+        script(&events),
+    );
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    let asked = |from_ms: u64, to_ms: u64| {
+        let within = from_ms * MS as u64..to_ms * MS as u64;
+        let mut lines = text.lines().filter(|line| line.contains("[001]"));
+        lines.any(|line| within.contains(&time_ns(line)) && line.contains("dispatch"))
+    };
+    assert!(asked(50, 100) && !asked(100, 150), "{text}");
+    // Whoever is switched in is pushed off at once.
+    let on_it: Vec<(u64, String)> = switches(&text, 1);
+    for pair in on_it.windows(2) {
+        let away = (50 * MS as u64..150 * MS as u64).contains(&pair[0].0);
+        assert!(
+            !away || pair[0].1.starts_with("swapper") || pair[0].0 == pair[1].0,
+            "{on_it:?}"
+        );
+    }
+    let heard = calls(&text)
+        .iter()
+        .filter(|call| **call == "cpu_offline")
+        .count();
+    assert_eq!(heard, 1);
+}
+
+#[test]
+fn every_cpu_looks_when_a_policy_has_been_loaded_anew() {
+    // The policy kicks nobody. The job of CPU 1 is counted on CPU 0, which is busy; CPU 2 is idle.
+    let jobs = plan(vec![group("job", 2, vec![run_for(100 * MS)])], End::All);
+    let outcome = simulate(&free(3), jobs, "fifo", script(&[(50, 1, Offline)]));
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    assert!(
+        outcome.metrics["elapsed_s"] <= 0.102,
+        "{}",
+        outcome.metrics["elapsed_s"]
+    );
 }

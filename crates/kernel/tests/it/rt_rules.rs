@@ -2,7 +2,7 @@
 //! The real-time class rule by rule: order among equals, slices, pushes and pulls, inheritance, throttling.
 
 use cell::Status;
-use kernel::{Hotplug, RtGuard};
+use kernel::{Change, Hotplug, RtGuard};
 use workload::plan::{End, Group, Inst, Policy, Start, Value};
 
 use crate::common::{
@@ -340,7 +340,7 @@ fn what_was_borrowed_goes_back_when_the_lender_leaves() {
     let gone = Hotplug {
         at_ns: 10_000_000_000,
         cpu: 1,
-        online: false,
+        change: Change::Offline,
     };
     let share = ordinary_ms(RtGuard::Share, 2, &[gone])[0];
     // 5 % of the second half, and half of that for the ordinary task that came over.

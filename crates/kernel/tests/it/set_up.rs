@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use cell::Status;
-use kernel::{Execution, Hotplug, Options, Outcome, Release};
+use kernel::{Change, Execution, Hotplug, Options, Outcome, Release};
 use policy::set_up::{Bytes, Entry, Map, Run};
 use policy::{Object, SetUp};
 
@@ -76,10 +76,10 @@ fn run(set_up: SetUp, execution: Execution) -> Result<(Status, String, u64), Str
     object.set_up = Some((set_up, Some(CPUS)));
     let program = kernel::link(&object, execution, Release::default())
         .map_err(|error| format!("{error:#}"))?;
-    let hotplug = [(30, false), (60, true)].map(|(ms, online)| Hotplug {
+    let hotplug = [(30, Change::Offline), (60, Change::Online)].map(|(ms, change)| Hotplug {
         at_ns: ms * 1_000_000,
         cpu: 1,
-        online,
+        change,
     });
     let options = Options {
         hotplug: hotplug.to_vec(),

@@ -2,7 +2,7 @@
 //! Random machines and workloads under the checkers, with policies that are sound.
 
 use cell::Status;
-use kernel::{Hotplug, Options, RtGuard};
+use kernel::{Change, Hotplug, Options, RtGuard};
 use machine::Costs;
 use proptest::prelude::*;
 use workload::plan::{
@@ -218,7 +218,7 @@ proptest! {
         let cpus = machine.cpus() as u32;
         let hotplug: Vec<Hotplug> = gone
             .filter(|cpu| *cpu < cpus && cpus > 1)
-            .map(|cpu| [(50, false), (120, true)].map(|(ms, online)| Hotplug { at_ns: ms * 1_000_000, cpu, online }))
+            .map(|cpu| [(50, Change::Offline), (120, Change::Online)].map(|(ms, change)| Hotplug { at_ns: ms * 1_000_000, cpu, change }))
             .into_iter()
             .flatten()
             .collect();

@@ -40,7 +40,7 @@ pub struct CellArgs {
     /// Write every scheduling decision to this file, as ftrace prints it
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// CPUs that go and come: 100ms:-3,250ms:+3
+    /// CPUs that go and come: 100ms:-3,250ms:+3; 90ms:~3 makes one inactive first
     #[arg(long, value_name = "SCRIPT")]
     hotplug: Option<String>,
     #[arg(long, value_name = "GUARD", help = format!(

@@ -255,6 +255,8 @@ impl<'p> Interpreter<'p> {
                 enter(world);
                 world.set_affinity(cpus)?;
             }
+            Inst::MigrateDisable => world.migrate_disable()?,
+            Inst::MigrateEnable => world.migrate_enable()?,
             Inst::Cpu { into } => {
                 let cpu = world.cpu()?;
                 world.registers().set(*into, cpu.into());

@@ -34,6 +34,8 @@ pub enum Did {
     Nice(i32),
     Policy(Policy),
     Affinity(Vec<u32>),
+    MigrateDisable,
+    MigrateEnable,
     Log(u32, u64),
     Count(u32, i64),
 }
@@ -229,6 +231,14 @@ impl World for Fake {
 
     fn set_affinity(&mut self, cpus: &[u32]) -> Call<Self> {
         self.does(Did::Affinity(cpus.to_vec()))
+    }
+
+    fn migrate_disable(&mut self) -> Call<Self> {
+        self.does(Did::MigrateDisable)
+    }
+
+    fn migrate_enable(&mut self) -> Call<Self> {
+        self.does(Did::MigrateEnable)
     }
 
     /// CPU 6.

@@ -34,6 +34,8 @@ pub struct Checkers {
     /// Remarks by kind: how often, and the first.
     remarks: Vec<(&'static str, u64, String)>,
     affinity: PerTask<CpuMask>,
+    /// CPUs that tasks may be taken to.
+    active: CpuMask,
     /// Weights of those who live, and whether they want to run only where nobody else does.
     weights: PerTask<u32>,
     idle_policy: PerTask<bool>,
@@ -52,6 +54,7 @@ impl Checkers {
             violation: None,
             remarks: Vec::new(),
             affinity: PerTask::filled(tasks, || mask::first_n(cpus)),
+            active: mask::first_n(cpus),
             weights: PerTask::filled(tasks, || 0),
             idle_policy: PerTask::filled(tasks, || false),
             accounts: Accounts::new(cpus, tasks),
@@ -147,10 +150,12 @@ impl Checkers {
                 self.gone(task);
             }
             Happened::Online { cpu } => {
+                mask::set(&mut self.active, cpu);
                 self.waiting.cpu(cpu, true, at_ns);
                 self.waste.cpu(cpu, true, at_ns, u64::MAX);
             }
             Happened::Offline { cpu } => {
+                mask::clear(&mut self.active, cpu);
                 self.waiting.offline(cpu);
                 self.waste.cpu(cpu, false, 0, u64::MAX);
             }
@@ -232,13 +237,14 @@ impl Checkers {
         }
     }
 
-    /// A CPU takes this task out of a shared queue: nobody before it may have been allowed there.
+    /// A CPU takes this task out of a shared queue: nobody before it may have been allowed there. An inactive one may
+    /// take only what the kernel counts there.
     #[inline(always)]
     fn taken(&mut self, task: TaskId, dsq: DsqIndex, cpu: CpuId, at_ns: u64) {
-        if let Err(what) = self
-            .order
-            .taken(task, dsq, |other| mask::has(&self.affinity[other], cpu))
-        {
+        let active = mask::has(&self.active, cpu);
+        if let Err(what) = self.order.taken(task, dsq, |other| {
+            active && mask::has(&self.affinity[other], cpu)
+        }) {
             self.violated("queue order", at_ns, &what);
         }
     }
@@ -270,11 +276,12 @@ impl Checkers {
                 self.remark("work conservation", at_ns, &waste);
             }
         }
-        self.waiting.cpu(cpu, next == IDLE, at_ns);
+        let idle = next == IDLE && mask::has(&self.active, cpu);
+        self.waiting.cpu(cpu, idle, at_ns);
         if self.strict {
             self.slices.off(cpu);
             let idle_ns = self.bounds.idle_ns;
-            if let Some(waste) = self.waste.cpu(cpu, next == IDLE, at_ns, idle_ns) {
+            if let Some(waste) = self.waste.cpu(cpu, idle, at_ns, idle_ns) {
                 self.remark("work conservation", at_ns, &waste);
             }
         }

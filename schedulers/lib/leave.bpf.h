@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * In ops.cpu_offline: the CPU is not asked to dispatch any more, but waits until
+ * no task is counted on it. All that are go to its local DSQ, from where the
+ * kernel sends them on; those that disabled their migration run there.
+ */
+#pragma once
+
+STAT(rehomed, "queued tasks sent on by a CPU that goes offline");
+
+static __always_inline void walk_and_send_on(u32 dsq, u32 cpu)
+{
+	struct task_struct *p;
+
+	for_each_queued(it, p, dsq)
+	{
+		if (scx_bpf_task_cpu(p) != (s32)cpu)
+			continue;
+		if (scx_bpf_dsq_move(it, p, SCX_DSQ_LOCAL_ON | cpu, 0))
+			STAT_INC(rehomed);
+	}
+}
+
+__noinline s32 send_on(u32 dsq, u32 cpu)
+{
+	bpf_rcu_read_lock();
+	walk_and_send_on(dsq, cpu);
+	bpf_rcu_read_unlock();
+	return 0;
+}

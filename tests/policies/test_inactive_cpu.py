@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""
+A CPU that goes offline is inactive first, which the policy is not told: the kernel asks it for tasks as before, but
+takes no task there that it counts elsewhere, and pushes off whatever comes to run. It tells the policy after an RCU
+grace period, for which a task of that CPU's queue may have to run: such a task has to be found without being told.
+From then on it asks no more, and waits for what waits there.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.policies.schedules import HOG, HOTPLUG, Turn, hog, simulate, task
+
+SCHEDULERS = ("bfs", "o1", "sd", "cfs", "eevdf", "fifo", "rr", "mlfq", "vtime")
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_tasks_of_an_inactive_cpu_run_elsewhere(scheduler: str, tmp_path: Path) -> None:
+    tasks = f'[[task]]\nname = "hog"\ncount = 12\n{HOG}'
+    schedule = simulate(tmp_path, scheduler, tasks, 8, "desktop-4", "--hotplug", "1000ms:~1", strict=False)
+    names = schedule.tasks("hog")
+    assert len(names) == 12
+    for name in names:
+        assert max(schedule.gaps_ms(name, 900), default=7_000) < 2_700, name
+        assert schedule.stints[name][-1][1] > 5_300, name
+    assert all(_pushed_off(turn) for turn in schedule.by_cpu[1] if turn.name != "idle" and turn.start > 1_000)
+
+
+def _pushed_off(turn: Turn) -> bool:
+    """As long as it takes the stopper to come."""
+    return turn.end - turn.start < 0.05
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_tasks_confined_to_a_cpu_that_goes_run_elsewhere(scheduler: str, tmp_path: Path) -> None:
+    tasks = hog("free", count=6) + hog("confined", count=3, cpus=[3])
+    schedule = simulate(tmp_path, scheduler, tasks, 8, "desktop-4", "--hotplug", "100ms:-3", strict=False)
+    for name in schedule.tasks("confined"):
+        assert max(schedule.gaps_ms(name, 200), default=7_000) < 3_000, name
+
+
+# Held for a while, as the kernel's own code is in its sections; it may block there and be preempted.
+SECTION = "{ migrate_disable = [{ run_ms = 3 }, { sleep_us = 500 }, { run_us = 700 }] }"
+
+
+@pytest.mark.parametrize("hotplug", ["", HOTPLUG])
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_a_task_with_migration_disabled_stays_where_it_is(scheduler: str, hotplug: str, tmp_path: Path) -> None:
+    """A policy that moves one is thrown out. Between their sections they move, and none is left behind by a CPU."""
+    kept = task("kept", f"{{ loop = [{SECTION}, {{ run_us = 400 }}, {{ sleep_us = 200 }}] }}", count=16)
+    short = task("short", "{ loop = [{ run_us = 500 }, { sleep_us = 700 }] }", count=4)
+    schedule = simulate(tmp_path, scheduler, kept + short, 8, "desktop-4", "--hotplug", hotplug, strict=False)
+    names = schedule.tasks("kept")
+    assert len(names) == 16
+    for name in names:
+        assert max(schedule.gaps_ms(name)) < 4_500, name
+        assert schedule.stints[name][-1][1] > 4_000, name
+    assert len([cpu for cpu, turns in schedule.by_cpu.items() if any(turn.name == "kept" for turn in turns)]) == 4
