@@ -24,9 +24,10 @@ CRATES = {
     "policy": "bpf input",
     "kernel": "bpf cell machine policy workload",
     "swarm": "cell input kernel machine policy signals workload",
+    "conformance": "bpf cell input kernel machine policy workload",
     "executor": "cell signals workload",
     "loader": "bpf cell executor policy signals workload",
-    "sim": "cell input kernel machine policy signals swarm workload",
+    "sim": "cell conformance input kernel machine policy signals swarm workload",
 }
 
 

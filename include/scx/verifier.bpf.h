@@ -8,8 +8,11 @@
 #define BPF_STRUCT_OPS(name, args...) SEC("struct_ops/" #name) BPF_PROG(name, ##args)
 #define BPF_STRUCT_OPS_SLEEPABLE(name, args...) SEC("struct_ops.s/" #name) BPF_PROG(name, ##args)
 
-#define SCX_OPS_DEFINE(ops_name, ...) \
-	SEC(".struct_ops.link") struct sched_ext_ops ops_name = { __VA_ARGS__ }
+#define SCX_OPS_DEFINE(ops_name, ...)     \
+	SEC(".struct_ops.link")           \
+	struct sched_ext_ops ops_name = { \
+		__VA_ARGS__,              \
+	};
 
 /* A variable for locks, lists and trees, which must have a section to themselves. */
 #define private(name) SEC(".data." #name) __hidden __attribute__((aligned(8)))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The command line of `schedlab check`: bad input, other ways to break, interruption."""
 
+import json
 import os
 import signal
 import subprocess
@@ -141,3 +142,56 @@ def test_what_the_kernel_did_is_told() -> None:
     assert stalled.summary == "the kernel threw it out under stress: runnable task stall (a[7] failed to run for 30.1s)"
     assert "stress itself" in trial.outcome_of("vm", said(True, stress=2), []).summary
     assert "does not schedule any more" in trial.outcome_of("vm", said(True, state="disabled"), []).summary
+
+
+def conformance(*options: str | Path) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-m", "schedlab", "check", "--conformance", *options]
+    return subprocess.run([str(word) for word in words], cwd=ROOT / "lab", capture_output=True, text=True, check=False)
+
+
+OWN_TESTS = ROOT / "crates/conformance/tests/policies"
+
+
+def test_the_kernels_own_tests_are_told_one_a_line(tmp_path: Path) -> None:
+    (tmp_path / "scx_test.h").touch()
+    for name in ("minimal", "exit"):
+        source = (OWN_TESTS / f"{name}.bpf.c").read_text(encoding="utf-8")
+        (tmp_path / f"{name}.bpf.c").write_text(source, encoding="utf-8")
+    (tmp_path / "of_next_year.bpf.c").touch()
+    done = conformance(tmp_path)
+    assert done.returncode == 0, done
+    assert [line.split(":")[0].split() for line in done.stdout.splitlines()[:-1]] == [
+        ["pass", "exit"],
+        ["pass", "minimal"],
+        ["not", "known", "of_next_year"],
+    ]
+    assert f"3 tests in {tmp_path}: 2 pass, 0 fail, 0 not applicable, 1 not known; known" in done.stdout
+    (tmp_path / "minimal.bpf.c").write_text("no C", encoding="utf-8")
+    done = conformance(tmp_path, "--json")
+    assert done.returncode == 1, done
+    data = json.loads(done.stdout)
+    assert data["counts"] == {"pass": 1, "fail": 1, "not_applicable": 0, "not_known": 1}
+    assert {test["name"]: test["verdict"] for test in data["tests"]}["minimal"] == "fail"
+    assert "total_bw" in data["absent"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["no/such"], "schedlab-sim: no/such: expected a kernel tree, which has tools/testing/selftests/sched_ext"),
+        ([OWN_TESTS, "bfs"], "schedlab: --conformance takes a kernel tree and no policy"),
+        ([OWN_TESTS, "-o", "a=1"], "schedlab: --conformance: -o, --each, --replay and --api are for a policy of"),
+    ],
+)
+def test_bad_input_of_conformance_is_one_line(options: list, message: str) -> None:
+    done = conformance(*options)
+    assert done.returncode == 2, done
+    assert done.stderr.startswith(message), done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_without_a_policy_there_is_nothing_to_check() -> None:
+    words = [sys.executable, "-m", "schedlab", "check"]
+    done = subprocess.run(words, cwd=ROOT / "lab", capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "schedlab: check: expected a policy, or --conformance DIR\n"

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use kernel::Refused;
 
-use commands::{bench, cell, check, describe, run, set_up};
+use commands::{bench, cell, check, conformance, describe, run, set_up};
 
 /// Runs schedulers in a deterministic simulator of a machine.
 #[derive(Parser)]
@@ -32,6 +32,8 @@ enum Command {
     Describe(describe::DescribeArgs),
     /// Check a policy under random machines, workloads and churn
     Check(check::CheckArgs),
+    /// Run the kernel's own tests of sched_ext
+    Conformance(conformance::ConformanceArgs),
     /// Set constants and variables of an object, and print it as a snapshot
     SetUp(set_up::SetUpArgs),
     /// Build a policy for the kernel
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
         Command::Cell(args) => cell::run(&args),
         Command::Describe(args) => describe::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Conformance(args) => conformance::run(&args),
         Command::SetUp(args) => set_up::run(&args),
         Command::Object(args) => check::object(&args),
         Command::CheckWorker(args) => check::worker(&args),

@@ -33,6 +33,10 @@ _PASSED_ON = (
 
 def check(options: argparse.Namespace) -> int:
     runner = checkout.need_binary(_RUNNER)
+    if options.conformance:
+        return _conformance(runner, options)
+    if options.policy is None:
+        raise InputError("check: expected a policy, or --conformance DIR")
     source = _source(options.policy)
     command = [str(runner), "check", options.policy if source is None else str(source)]
     if options.replay:
@@ -48,6 +52,16 @@ def check(options: argparse.Namespace) -> int:
     if outcome and not outcome.good:
         return status or CHECK_FAILED
     return status
+
+
+def _conformance(runner: Path, options: argparse.Namespace) -> int:
+    """The simulator is judged, by the kernel's own policies: none is given."""
+    if options.policy is not None:
+        raise InputError("--conformance takes a kernel tree and no policy")
+    if options.set or options.each or options.replay or options.api:
+        raise InputError("--conformance: -o, --each, --replay and --api are for a policy of one's own")
+    command = [str(runner), "conformance", options.conformance]
+    return _simulate([*command, "--json"] if options.json else command, False, None)
 
 
 def _source(name: str) -> Path | None:

@@ -35,8 +35,14 @@ not compile), 3 the place is not available, 130 interrupted: what was found is k
 
 
 def _check(commands: argparse._SubParsersAction) -> None:
-    parser = add(commands, "check", "check.check", usage="schedlab check POLICY [options]", epilog=_CHECK_EPILOG)
-    parser.add_argument("policy", metavar="POLICY", help="what to check")
+    parser = add(
+        commands,
+        "check",
+        "check.check",
+        usage="schedlab check POLICY [options]\n       schedlab check --conformance DIR",
+        epilog=_CHECK_EPILOG,
+    )
+    parser.add_argument("policy", metavar="POLICY", nargs="?", help="what to check")
     what = parser.add_argument_group("what to run")
     what.add_argument(
         "-o", "--set", metavar="K=V", action="append", default=[], help="set a tunable; those not set are drawn"
@@ -49,6 +55,11 @@ def _check(commands: argparse._SubParsersAction) -> None:
     what.add_argument("-j", "--jobs", metavar="N", type=int, help="cases at once (default: one per CPU)")
     add_api(what)
     what.add_argument("--replay", metavar="FILE", help="run this case.toml again, and nothing else")
+    what.add_argument(
+        "--conformance",
+        metavar="DIR",
+        help="instead of a policy: run the kernel's own tests of sched_ext, of the kernel tree DIR, in the simulator",
+    )
     bounds = parser.add_argument_group("what is a finding")
     bounds.add_argument("--idle-ms", metavar="MS", type=int, help="a CPU idle so long beside a task (default: 100)")
     bounds.add_argument("--starvation-ms", metavar="MS", type=int, help="a task that waits so long (default: 1000) …")

@@ -4,6 +4,7 @@
 pub mod bench;
 pub mod cell;
 pub mod check;
+pub mod conformance;
 pub mod describe;
 pub mod run;
 pub mod set_up;
