@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from schedlab.campaign.matrix import campaign
 from schedlab.campaign.request import request
 from schedlab.cli import compare
 from schedlab.collect.store import Store
+from schedlab.errors import InterruptedRun
 from schedlab.places import sim
 
 LAB = Path(__file__).resolve().parents[1]
@@ -33,15 +35,26 @@ def test_all_is_loaded_before_anything_is_forked(
 ) -> None:
     loaded = []
 
-    def load(_: bool) -> None:
+    def load(_: bool, over: threading.Event) -> None:
         time.sleep(0.5)
-        loaded.append(True)
+        loaded.append(not over.is_set())
 
     monkeypatch.setattr(compare, "_load", load)
     monkeypatch.setattr(sim, "run", lambda *_: 0)
     asked = request("bfs,cfs", workload_names="latt", repetitions=1)
     with compare.execute(asked, tmp_path / "out", None, Console(quiet=True), True) as (_, _, status):
         assert (status, loaded) == (0, [True])
+
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sim, "run", interrupted)
+    with (
+        pytest.raises(InterruptedRun),
+        compare.execute(asked, tmp_path / "other", None, Console(quiet=True), True),
+    ):
+        pass
+    assert loaded == [True, False]
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])

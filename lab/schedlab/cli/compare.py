@@ -87,7 +87,8 @@ def _run(planned: Campaign, store: Store, todo: set[str], console: Console, jobs
     for cell in planned.cells:
         by_id[cell.id].append(cell)
     title = ", ".join(arm.label for arm in planned.request.arms)
-    loading = threading.Thread(target=_load, args=[with_report], daemon=True)
+    over = threading.Event()
+    loading = threading.Thread(target=_load, args=[with_report, over], daemon=True)
     loading.start()
     unread: list[str] = []
     with CellProgress(console, title, total, total - len(todo)) as progress:
@@ -106,20 +107,24 @@ def _run(planned: Campaign, store: Store, todo: set[str], console: Console, jobs
         try:
             status = place_of(planned.request).run(planned, store, todo, jobs, done, progress.say)
         except KeyboardInterrupt as error:
+            over.set()
             there = sum(store.path(cell_id).exists() for cell_id in by_id)
             raise InterruptedRun(
                 f"interrupted: {there} of {total} cells have a record in {store.directory}; the same command resumes"
             ) from error
-    # A process that is forked in the middle of an import would wait for the import's lock for ever.
-    loading.join()
+        finally:
+            # A process that is forked in the middle of an import would wait for the import's lock for ever, and one
+            # that ends in the middle of an extension's import may crash.
+            loading.join()
     return status
 
 
-def _load(with_report: bool) -> None:
+def _load(with_report: bool, over: threading.Event) -> None:
     """Imports, while cells run, what the end needs: from a cold disk this takes many seconds."""
     for name in ["schedlab.cli.outcome", "duckdb"] + ["schedlab.report.campaign_page"] * with_report:
         with suppress(ImportError):
-            import_module(name)
+            if not over.is_set():
+                import_module(name)
 
 
 def default_directory(asked: Request) -> Path:
