@@ -183,7 +183,9 @@ program = [
     { affinity = [] },
     { yield = true },
     { fork = "child[1]" },
+    { confine = "child[0]", cpus = [0] },
     { fork = "child[0]" },
+    { confine = "child[1]", cpus = [] },
     { stamp = true },
     { send = "q[1]", bytes = 8 },
     { wait = "s[0]" },
@@ -338,13 +340,54 @@ fn faults_are_said_with_task_and_action() {
 
 #[test]
 fn what_no_program_can_ask_for_is_refused() {
-    let task = "[[task]]\nname = \"kept\"\nprogram = [{ migrate_disable = [{ run_us = 1 }] }]\n";
-    let error = run_own(task, "promises = [\"cpu_s\"]").unwrap_err();
-    assert!(error.is::<executor::NotHere>(), "{error:#}");
-    assert_eq!(
-        error.to_string(),
-        "migrate_disable: no program can ask a real kernel for it; the simulator can"
+    let section = "program = [{ migrate_disable = [{ run_us = 1 }] }]";
+    let thread = "kernel = true\nprogram = [{ run_us = 1 }]";
+    for (task, message) in [
+        (
+            section,
+            "migrate_disable: no program can ask a real kernel for it; the simulator can",
+        ),
+        (
+            thread,
+            "kernel: no program can be a thread of the kernel's own; the simulator has kept as one",
+        ),
+    ] {
+        let task = format!("[[task]]\nname = \"kept\"\n{task}\n");
+        let error = run_own(&task, "promises = [\"cpu_s\"]").unwrap_err();
+        assert!(error.is::<executor::NotHere>(), "{error:#}");
+        assert_eq!(error.to_string(), message);
+    }
+}
+
+#[test]
+fn the_cpus_of_another_task_are_changed() {
+    if std::thread::available_parallelism().unwrap().get() < 2 {
+        eprintln!("skipped: one CPU");
+        return;
+    }
+    let sections = r#"
+[[semaphore]]
+name = "go"
+count = 2
+[[task]]
+name = "kept"
+program = [
+    { affinity = [1] },
+    { cpu = "before" },
+    { post = "go[0]" },
+    { wait = "go[1]" },
+    { cpu = "after" },
+    { count = "steps", by = "10 * before + after" },
+]
+[[task]]
+name = "warden"
+program = [{ wait = "go[0]" }, { confine = "kept", cpus = [0] }, { post = "go[1]" }]
+"#;
+    let outcome = run_own(
+        sections,
+        "throughput = \"steps\"\npromises = [\"throughput_per_s\"]",
     );
+    assert_eq!(counted(&outcome.unwrap()), 10.0);
 }
 
 #[test]

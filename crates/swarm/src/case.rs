@@ -47,6 +47,10 @@ pub enum Kind {
     Herd,
     /// One forks the others and reaps them.
     Family,
+    /// One forks the others, reaps them, and begins anew: each executes a program, does its actions and exits.
+    Storm,
+    /// Threads of the kernel's own, one on each CPU.
+    Threads,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +60,7 @@ pub struct Group {
     pub nice: i32,
     pub policy: &'static str,
     pub cpus: Vec<u32>,
+    pub warden: Option<Warden>,
     pub footprint_kib: u32,
     /// How often the actions are done before the task exits; `None`: for ever.
     pub times: Option<u32>,
@@ -79,6 +84,14 @@ pub enum Action {
     /// Under the one lock.
     Critical(u64),
     Disk,
+}
+
+/// Another task changes the CPUs of a group's tasks, wherever these are, and gives them back what they had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warden {
+    pub cpus: Vec<u32>,
+    /// After so long, again and again.
+    pub every_us: u64,
 }
 
 impl Action {
@@ -106,18 +119,22 @@ impl Action {
 impl Case {
     /// Tasks in all.
     pub fn tasks(&self) -> u32 {
-        self.groups
-            .iter()
-            .map(|group| match group.kind {
-                Kind::Plain => group.count,
-                Kind::Pair => 2 * group.count,
-                Kind::Herd | Kind::Family => 1 + group.count,
-            })
-            .sum()
+        let groups = self.groups.iter().map(|group| match group.kind {
+            Kind::Plain | Kind::Threads => group.count,
+            Kind::Pair => 2 * group.count,
+            Kind::Herd | Kind::Family | Kind::Storm => 1 + group.count,
+        });
+        groups.sum::<u32>() + self.wardens() as u32
     }
 
     pub fn actions(&self) -> usize {
-        self.groups.iter().map(|group| group.actions.len()).sum()
+        let own: usize = self.groups.iter().map(|group| group.actions.len()).sum();
+        own + self.wardens()
+    }
+
+    fn wardens(&self) -> usize {
+        let groups = self.groups.iter();
+        groups.filter(|group| group.warden.is_some()).count()
     }
 
     pub fn hotplug_script(&self) -> String {

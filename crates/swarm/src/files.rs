@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::case::{Action, Case, Group, Kind, Shape};
+use crate::case::{Action, Case, Group, Kind, Shape, Warden};
 
 const LICENCE: &str = "# SPDX-License-Identifier: GPL-2.0-or-later\n";
 
@@ -93,11 +93,16 @@ pub fn workload(case: &Case) -> String {
                     "\n[[semaphore]]\nname = \"{name}_go\"\ncount = {count}\n"
                 );
             }
-            Kind::Plain | Kind::Family => {}
+            Kind::Plain | Kind::Family | Kind::Storm | Kind::Threads => {}
         }
     }
     for (index, group) in case.groups.iter().enumerate() {
         tasks(&mut text, &name(index), group, case.pause_us);
+    }
+    for (index, group) in case.groups.iter().enumerate() {
+        if let Some(warden) = &group.warden {
+            watch(&mut text, &name(index), group, warden);
+        }
     }
     text.push_str("\n[metrics]\npromises = []\n");
     text
@@ -151,6 +156,29 @@ fn tasks(text: &mut String, name: &str, group: &Group, pause_us: u64) {
                 &forever(&member),
             );
         }
+        Kind::Storm => {
+            let parent = [
+                format!("{{ for = \"i\", to = {count}, do = [{{ fork = \"{name}_child[i]\" }}] }}"),
+                format!("{{ repeat = {count}, do = [{{ reap = true }}] }}"),
+                "{ sleep_us = 500 }".to_owned(),
+            ];
+            task(text, name, group, 1, "signal", &forever(&parent));
+            let mut child = vec!["{ exec = true }".to_owned()];
+            child.extend(own);
+            let child = child.join(",\n    ");
+            let name = format!("{name}_child");
+            task(text, &name, group, count, "fork", &child);
+        }
+        Kind::Threads => {
+            for cpu in 0..count {
+                let own_cpu = Group {
+                    cpus: vec![cpu],
+                    ..group.clone()
+                };
+                let name = format!("{name}_{cpu}");
+                task(text, &name, &own_cpu, 1, "signal", &forever(&own));
+            }
+        }
         Kind::Family => {
             let parent = [
                 format!(
@@ -180,6 +208,9 @@ fn task(text: &mut String, name: &str, group: &Group, count: u32, start: &str, p
     if start != "signal" {
         let _ = writeln!(text, "start = \"{start}\"");
     }
+    if group.kind == Kind::Threads {
+        text.push_str("kernel = true\n");
+    }
     if group.nice != 0 {
         let _ = writeln!(text, "nice = {}", group.nice);
     }
@@ -193,6 +224,33 @@ fn task(text: &mut String, name: &str, group: &Group, count: u32, start: &str, p
         let _ = writeln!(text, "footprint_kib = {}", group.footprint_kib);
     }
     let _ = write!(text, "program = [\n    {program},\n]\n");
+}
+
+/// Who changes the CPUs of a group's tasks: of those that began with the workload, or of the children.
+fn watch(text: &mut String, name: &str, group: &Group, warden: &Warden) {
+    let (of, count) = match group.kind {
+        Kind::Plain | Kind::Pair => (name.to_owned(), group.count),
+        Kind::Herd => (format!("{name}_herd"), group.count),
+        Kind::Family | Kind::Storm => (format!("{name}_child"), group.count),
+        // Only the first: nobody takes such a thread to another CPU for long.
+        Kind::Threads => (format!("{name}_0"), 1),
+    };
+    let confine = |cpus: &[u32]| {
+        let action = format!("{{ confine = \"{of}[i]\", cpus = {cpus:?} }}");
+        format!("{{ for = \"i\", to = {count}, do = [{action}, {{ run_us = 1 }}] }}")
+    };
+    let pause = format!("{{ sleep_us = {} }}", warden.every_us);
+    let steps = [
+        pause.clone(),
+        confine(&warden.cpus),
+        pause,
+        confine(&group.cpus),
+    ];
+    let _ = write!(
+        text,
+        "\n[[task]]\nname = \"{name}_warden\"\nprogram = [\n    {},\n]\n",
+        forever(&steps)
+    );
 }
 
 fn over(group: &Group, actions: &[String]) -> String {

@@ -8,7 +8,7 @@ use policy::{Manifest, Tunable};
 use workload::draw::Stream;
 use workload::plan::Draw;
 
-use crate::case::{Action, Case, Group, Kind, Shape};
+use crate::case::{Action, Case, Group, Kind, Shape, Warden};
 
 /// Longer slices than this are longer waits by declaration: no finding.
 const LONGEST_US: i128 = 20_000;
@@ -111,6 +111,14 @@ pub fn case(
     let mut kernel = Dice(Stream::new(seed, !((run >> 32) as u32), run as u32));
     disable_migration(&mut kernel, &mut groups, pace);
     let hotplug = with_grace_periods(&mut kernel, hotplug);
+    let mut outside = Dice(Stream::new(seed, !((run >> 32) as u32), !(run as u32)));
+    if cpus <= MOST_THREADS && outside.chance(15) {
+        groups.push(threads(&mut outside, cpus, pace));
+    }
+    if outside.chance(12) {
+        groups.push(storm(&mut outside, cpus, pace));
+    }
+    watch(&mut outside, &mut groups, cpus, pace);
     Case {
         machine,
         groups,
@@ -177,6 +185,7 @@ fn group(dice: &mut Dice, cpus: u32, left: u32, pace: Pace) -> Group {
         } else {
             Vec::new()
         },
+        warden: None,
         footprint_kib: *dice.pick(&[0, 0, 64, 512]),
         times: dice.chance(20).then(|| 1 + dice.up_to(30)),
         actions,
@@ -191,6 +200,7 @@ fn hogs(dice: &mut Dice, least: u32, nices: &[i32]) -> Group {
         nice: *dice.pick(nices),
         policy: "other",
         cpus: Vec::new(),
+        warden: None,
         footprint_kib: 0,
         times: None,
         actions: vec![Action::Run(1_000, 50_000)],
@@ -273,6 +283,59 @@ fn disable_migration(dice: &mut Dice, groups: &mut [Group], pace: Pace) {
         if dice.chance(10) {
             let us = dice.scale(shortest, 5_000);
             group.actions.push(Action::Kept(us));
+        }
+    }
+}
+
+/// More CPUs than this would be more threads than other tasks.
+const MOST_THREADS: u32 = 8;
+
+/// Threads of the kernel's own, which may run on one CPU alone.
+fn threads(dice: &mut Dice, cpus: u32, pace: Pace) -> Group {
+    let shortest = if pace == Pace::Long { 2_000 } else { 50 };
+    let us = dice.scale(shortest, 10 * shortest);
+    Group {
+        kind: Kind::Threads,
+        count: cpus,
+        nice: *dice.pick(&[0, 0, -20, 19]),
+        policy: "other",
+        cpus: Vec::new(),
+        warden: None,
+        footprint_kib: 0,
+        times: None,
+        actions: vec![Action::Sleep(4 * us, 40 * us), Action::Run(us / 2, us)],
+    }
+}
+
+/// Short lives: forks, execs and exits all the time.
+fn storm(dice: &mut Dice, cpus: u32, pace: Pace) -> Group {
+    let shortest = if pace == Pace::Long { 4_000 } else { 100 };
+    Group {
+        kind: Kind::Storm,
+        count: 1 + dice.up_to(2 * cpus.min(8)),
+        nice: nice(dice),
+        policy: "other",
+        cpus: if dice.chance(20) {
+            some_cpus(dice, cpus)
+        } else {
+            Vec::new()
+        },
+        warden: None,
+        footprint_kib: 0,
+        times: None,
+        actions: vec![Action::Run(shortest, 8 * shortest)],
+    }
+}
+
+/// Sets of CPUs that shrink and grow again.
+fn watch(dice: &mut Dice, groups: &mut [Group], cpus: u32, pace: Pace) {
+    let shortest = if pace == Pace::Long { 20_000 } else { 500 };
+    for group in groups {
+        if dice.chance(12) {
+            group.warden = Some(Warden {
+                cpus: some_cpus(dice, cpus),
+                every_us: dice.scale(shortest, 40 * shortest),
+            });
         }
     }
 }
@@ -419,7 +482,15 @@ mod tests {
             actions.any(|action| matches!(action, Action::Kept(_)))
         });
         some(&|case| !case.tunables.is_empty());
-        for kind in [Kind::Plain, Kind::Pair, Kind::Herd, Kind::Family] {
+        some(&|case| case.groups.iter().any(|group| group.warden.is_some()));
+        for kind in [
+            Kind::Plain,
+            Kind::Pair,
+            Kind::Herd,
+            Kind::Family,
+            Kind::Storm,
+            Kind::Threads,
+        ] {
             some(&|case| case.groups.iter().any(|group| group.kind == kind));
         }
         some(&|case| case.groups.iter().any(|group| group.nice == 19));

@@ -157,7 +157,9 @@ fn machine(case: &Case) -> Vec<Case> {
         let (cpus, before) = (smaller.machine.cpus(), case.machine.cpus());
         let scaled = changed(&smaller, |case| {
             for group in &mut case.groups {
-                group.count = (group.count * cpus).div_ceil(before);
+                if group.kind != Kind::Threads {
+                    group.count = (group.count * cpus).div_ceil(before);
+                }
             }
         });
         cases.push(smaller);
@@ -178,6 +180,12 @@ fn fit(case: &mut Case) {
     };
     for group in &mut case.groups {
         wrap(&mut group.cpus);
+        if let Some(warden) = &mut group.warden {
+            wrap(&mut warden.cpus);
+        }
+        if group.kind == Kind::Threads {
+            group.count = group.count.min(cpus);
+        }
         for action in &mut group.actions {
             if let Action::Affinity(list) = action {
                 wrap(list);
@@ -192,8 +200,9 @@ fn fit(case: &mut Case) {
 
 fn attributes(case: &Case) -> Vec<Case> {
     let mut cases = Vec::new();
-    let changes: [fn(&mut crate::case::Group); 6] = [
+    let changes: [fn(&mut crate::case::Group); 7] = [
         |group| group.kind = Kind::Plain,
+        |group| group.warden = None,
         |group| group.times = None,
         |group| group.policy = "other",
         |group| group.nice = 0,

@@ -56,6 +56,7 @@ pub const ACTIONS: &[&str] = &[
     "nice",
     "policy",
     "affinity",
+    "confine",
     "cpu",
     "stamp",
     "log",
@@ -132,6 +133,14 @@ pub fn compile(compiler: &mut Compiler, action: &str, node: &Node, table: &Table
         "affinity" => Inst::Affinity {
             cpus: cpus(compiler.scope, node)?,
         },
+        "confine" => {
+            let (group, index) = task(compiler, node)?;
+            Inst::Confine {
+                group,
+                index,
+                cpus: cpus(compiler.scope, table.required("cpus")?)?,
+            }
+        }
         "log" => log(compiler, node, table)?,
         "count" => {
             let by = table
@@ -366,14 +375,18 @@ fn poll(compiler: &mut Compiler, node: &Node, table: &Table) -> Result<Inst> {
     })
 }
 
-fn fork(compiler: &Compiler, node: &Node) -> Result<Inst> {
-    let groups = &compiler.arrays.groups;
+/// One task of a group.
+fn task(compiler: &Compiler, node: &Node) -> Result<(u32, Value)> {
+    let groups = compiler.arrays.groups.iter();
     let counts: Vec<_> = groups
-        .iter()
         .map(|(name, count, _)| (name.clone(), *count))
         .collect();
-    let (group, index) = compiler.element(node, "task", &counts)?;
-    let (name, _, forked) = &groups[group as usize];
+    compiler.element(node, "task", &counts)
+}
+
+fn fork(compiler: &Compiler, node: &Node) -> Result<Inst> {
+    let (group, index) = task(compiler, node)?;
+    let (name, _, forked) = &compiler.arrays.groups[group as usize];
     ensure!(
         *forked,
         node.error(format!(

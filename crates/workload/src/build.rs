@@ -196,6 +196,7 @@ fn group(node: &Node, name: &str, count: u32, scope: &Scope, arrays: &Arrays) ->
         cpus: table
             .optional("cpus")
             .map_or(Ok(Vec::new()), |node| action::cpus(scope, node))?,
+        kernel: table.optional("kernel").map_or(Ok(false), Node::bool)?,
         footprint_kib: known("footprint_kib", 0, 0, 1 << 20)? as u32,
         locals,
         program,

@@ -202,6 +202,13 @@ pub enum Inst {
     Affinity {
         cpus: Vec<u32>,
     },
+    /// The same for another task, wherever it is: a cpuset that changes, or `taskset` from outside. One that does not
+    /// live is left alone.
+    Confine {
+        group: u32,
+        index: Value,
+        cpus: Vec<u32>,
+    },
     /// The task stays on its CPU until as many `MigrateEnable` have followed: the kernel's own sections, which programs
     /// enter through system calls.
     MigrateDisable,
@@ -302,6 +309,8 @@ pub struct Group {
     pub slice_us: u32,
     /// Allowed CPUs; empty = all.
     pub cpus: Vec<u32>,
+    /// Policies see threads of the kernel's own. No program can be one, so that only simulated tasks are.
+    pub kernel: bool,
     /// Working set, for the cache model.
     pub footprint_kib: u32,
     pub locals: u8,

@@ -222,6 +222,7 @@ fn takes_time(inst: &Inst) -> bool {
             | Inst::Nice { .. }
             | Inst::SetPolicy { .. }
             | Inst::Affinity { .. }
+            | Inst::Confine { .. }
             | Inst::MigrateDisable
             | Inst::MigrateEnable
     )

@@ -662,6 +662,16 @@ const ADDITIONS: Messages = &[
     ),
     (
         "{ sleep_ms = 1 }",
+        "{ confine = \"nobody\", cpus = [0] }",
+        "39: task[1].program[2].do[0].confine: unknown task nobody, expected one of a, b",
+    ),
+    (
+        "{ sleep_ms = 1 }",
+        "{ confine = \"a\" }",
+        "39: task[1].program[2].do[0].cpus: expected this key, found none",
+    ),
+    (
+        "{ sleep_ms = 1 }",
         "{ migrate_disable = [{ run_us = 1 }, { affinity = [0] }] }",
         "39: task[1].program[2].do[0].migrate_disable: affinity is not allowed while migration is disabled",
     ),

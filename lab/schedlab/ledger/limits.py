@@ -7,9 +7,9 @@ kernel does not hold itself to says nothing of the simulator. How often a cell s
 build of the runner alone, whose first microseconds decide between several states (cfs under hackbench with one group
 waited for 10 and for 97 ms in the same kernel).
 
-A kernel also has states that few runs meet: of three seeds of pipe with four pairs under cfs one had a median turnaround
-9 % below the others. So what is worse in one run is looked at in MORE_RUNS more, with other seeds, and counts if it is
-worse in most of them all.
+A kernel also has states that few runs meet: of three seeds of pipe with four pairs under cfs one had a median
+turnaround 9 % below the others. So what is worse in one run is looked at in MORE_RUNS more, with other seeds, and
+counts if it is worse in most of them all.
 """
 
 import csv

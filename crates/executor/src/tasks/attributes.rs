@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Nice value, policy and allowed CPUs of the calling task.
 
+use std::sync::atomic::Ordering::SeqCst;
+
 use super::context::Context;
 use super::fault::{Fault, Kind};
+use workload::interpreter::Element;
 use workload::plan::{Group, Policy};
 
 /// CPUs that the calling thread may use, in ascending order.
@@ -28,7 +31,40 @@ pub fn current_cpu(context: &Context) -> Result<u32, Fault> {
 
 /// `cpus` of the plan; none stands for all.
 pub fn set_affinity(context: &Context, cpus: &[u32]) -> Result<(), Fault> {
-    let mut set = [0u64; 16];
+    // 0 is the calling thread.
+    match sched_setaffinity(0, &listed(context, cpus)?) {
+        0 => Ok(()),
+        _ => Err(Fault::last(Kind::Affinity)),
+    }
+}
+
+/// The same for another task, which may have ended, or not have begun.
+pub fn confine(context: &Context, task: Element, cpus: &[u32]) -> Result<(), Fault> {
+    let set = listed(context, cpus)?;
+    let slot = context.arena.slot_of(task.array, task.index);
+    let slot = context.arena.slot(slot);
+    let thread = slot.thread.load(SeqCst);
+    if thread == 0 || slot.ended_ns.load(SeqCst) != 0 {
+        return Ok(());
+    }
+    if sched_setaffinity(thread as libc::pid_t, &set) == 0 {
+        return Ok(());
+    }
+    match std::io::Error::last_os_error().raw_os_error() {
+        Some(libc::ESRCH) => Ok(()),
+        _ => Err(Fault::last(Kind::Affinity)),
+    }
+}
+
+type CpuSet = [u64; 16];
+
+fn sched_setaffinity(thread: libc::pid_t, set: &CpuSet) -> libc::c_int {
+    // SAFETY: reads a set of that size.
+    unsafe { libc::sched_setaffinity(thread, size_of_val(set), set.as_ptr().cast()) }
+}
+
+fn listed(context: &Context, cpus: &[u32]) -> Result<CpuSet, Fault> {
+    let mut set: CpuSet = [0; 16];
     let mut allow = |cpu: usize| set[cpu / 64] |= 1 << (cpu % 64);
     if cpus.is_empty() {
         context.cpus.iter().copied().for_each(&mut allow);
@@ -39,11 +75,7 @@ pub fn set_affinity(context: &Context, cpus: &[u32]) -> Result<(), Fault> {
         };
         allow(cpu);
     }
-    // SAFETY: reads a local of that size.
-    match unsafe { libc::sched_setaffinity(0, size_of_val(&set), set.as_ptr().cast()) } {
-        0 => Ok(()),
-        _ => Err(Fault::last(Kind::Affinity)),
-    }
+    Ok(set)
 }
 
 pub fn set_nice(nice: i32) -> Result<(), Fault> {

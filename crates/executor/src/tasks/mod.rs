@@ -101,5 +101,12 @@ pub fn run(plan: &Plan, options: &ExecOptions) -> Result<Outcome> {
         let message = "migrate_disable: no program can ask a real kernel for it; the simulator can";
         return Err(NotHere(message.to_owned()).into());
     }
+    if let Some(group) = plan.groups.iter().find(|group| group.kernel) {
+        let name = &group.name;
+        let message = format!(
+            "kernel: no program can be a thread of the kernel's own; the simulator has {name} as one"
+        );
+        return Err(NotHere(message).into());
+    }
     supervise::run(plan, options)
 }

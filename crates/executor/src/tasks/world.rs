@@ -160,6 +160,10 @@ impl World for Task<'_, '_> {
         Ok(attributes::set_affinity(self.context, cpus)?)
     }
 
+    fn confine(&mut self, task: Element, cpus: &[u32]) -> Call<Self> {
+        Ok(attributes::confine(self.context, task, cpus)?)
+    }
+
     fn migrate_disable(&mut self) -> Call<Self> {
         unreachable!("a plan with it is refused")
     }

@@ -238,8 +238,10 @@ impl View {
         let cpus = cpus.map(|cpus| mask::and(&cpus, possible));
         let cpus = cpus.filter(|cpus| cpus != possible && !mask::is_empty(cpus));
         self.affinity[task] = cpus.map(Shared::new);
-        self.kept[task] = None;
-        let cpus_mask = self.allowed(task).clone();
+        let cpus_mask = self.affinity[task]
+            .as_deref()
+            .unwrap_or(&self.masks.possible)
+            .clone();
         let count = mask::count(&cpus_mask) as i32;
         let p = self.task_mut(task);
         p.cpus_mask = cpus_mask;

@@ -14,6 +14,11 @@ use crate::observe::{Cause, Happened};
 use crate::sim::Sim;
 use crate::task::{Class, Place, State, class_of};
 
+/// CPUs as a plan lists them; none stands for all.
+pub fn listed(cpus: &[u32]) -> Option<CpuMask> {
+    (!cpus.is_empty()).then(|| mask::of(cpus.iter().map(|cpu| CpuId(*cpu))))
+}
+
 impl Sim<'_> {
     pub(crate) fn set_affinity_mask(&mut self, id: TaskId, cpus: Option<CpuMask>) {
         self.boundary.view.confine(id, cpus);
@@ -75,11 +80,10 @@ impl Sim<'_> {
 
     pub(crate) fn set_affinity(&mut self, cpu: CpuId, id: TaskId, cpus: &[u32]) {
         self.suspend_current(cpu, id);
-        let cpus = (!cpus.is_empty()).then(|| mask::of(cpus.iter().map(|cpu| CpuId(*cpu))));
-        self.set_affinity_mask(id, cpus);
+        self.set_affinity_mask(id, listed(cpus));
         self.call_set_cpumask(id);
         self.resume_current(cpu, id);
-        if !self.boundary.view.may_run_on(id, cpu) {
+        if self.must_leave(cpu, id) {
             self.migrate_current(cpu, id);
         }
     }
@@ -103,6 +107,9 @@ impl Sim<'_> {
             self.change_kept(cpu, id, None);
         }
         self.boundary.view.task_mut(id).migration_disabled -= 1;
+        if self.must_leave(cpu, id) {
+            return self.migrate_current(cpu, id);
+        }
         self.push_from_inactive(cpu);
     }
 
@@ -122,17 +129,17 @@ impl Sim<'_> {
         self.resume_current(cpu, id);
     }
 
-    fn suspend_current(&mut self, cpu: CpuId, id: TaskId) {
+    pub(crate) fn suspend_current(&mut self, cpu: CpuId, id: TaskId) {
         debug_assert_eq!(self.cpus[cpu].curr, id);
         self.lock_rq(cpu);
-        self.clock.rq_ns = self.clock.at_ns;
+        self.clock.rq_ns = self.clock.at_ns.max(self.cpus[cpu].exec_start_ns);
         match self.tasks[id].class {
             Class::Ext => self.dequeue_ext(cpu, id, DEQ_SAVE),
             Class::Rt => self.update_curr(cpu),
         }
     }
 
-    fn resume_current(&mut self, cpu: CpuId, id: TaskId) {
+    pub(crate) fn resume_current(&mut self, cpu: CpuId, id: TaskId) {
         let clock = self.clock.rq_ns;
         self.cpus[cpu].exec_start_ns = clock;
         if self.tasks[id].class == Class::Ext {

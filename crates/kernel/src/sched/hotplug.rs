@@ -132,7 +132,7 @@ impl Sim<'_> {
     fn let_go(&mut self, cpu: CpuId, presence: Presence) {
         self.cpus[cpu].presence = presence;
         if self.movable(cpu).is_some() {
-            let moving = self.push_off(cpu);
+            let moving = self.push_off(cpu, Cause::Hotplug);
             self.send_on(moving.into_iter().collect());
         }
         self.tell(self.clock.at_ns, Happened::Offline { cpu });
@@ -145,7 +145,7 @@ impl Sim<'_> {
         mask::clear(&mut self.boundary.view.masks.online, cpu);
         self.cpus[cpu].presence = Presence::Offline;
         self.rt_budget_leaves(cpu);
-        let mut moving: Vec<TaskId> = self.push_off(cpu).into_iter().collect();
+        let mut moving: Vec<TaskId> = self.push_off(cpu, Cause::Hotplug).into_iter().collect();
         for id in self.tasks.ids() {
             let task = &self.tasks[id];
             if task.state != State::Queued || task.cpu != cpu || moving.contains(&id) {
@@ -165,7 +165,7 @@ impl Sim<'_> {
         self.send_on(moving);
     }
 
-    fn send_on(&mut self, moving: Vec<TaskId>) {
+    pub(crate) fn send_on(&mut self, moving: Vec<TaskId>) {
         for id in moving {
             let target = self.fallback_cpu(id);
             self.tasks[id].cpu = target;
@@ -182,7 +182,7 @@ impl Sim<'_> {
     }
 
     /// The running task, if there is one, is switched out and leaves its run queue.
-    fn push_off(&mut self, cpu: CpuId) -> Option<TaskId> {
+    pub(crate) fn push_off(&mut self, cpu: CpuId, cause: Cause) -> Option<TaskId> {
         let id = self.cpus[cpu].curr;
         if id == IDLE {
             return None;
@@ -200,7 +200,7 @@ impl Sim<'_> {
         task.state = State::Queued;
         self.tell(clock, Happened::PutBack { task: id });
         self.leave_footprint(cpu, id);
-        self.tell_switch(cpu, id, IDLE, Cause::Hotplug);
+        self.tell_switch(cpu, id, IDLE, cause);
         let this = &mut self.cpus[cpu];
         this.curr = IDLE;
         this.idle_since_ns = clock;

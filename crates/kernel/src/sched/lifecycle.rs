@@ -12,8 +12,8 @@ use crate::boundary::{Register, comm};
 use crate::consts::{PF_EXITING, PF_KTHREAD, SLICE_DFL, TASK_DEAD, TASK_NEW};
 use crate::cpu::work_of;
 use crate::ids::{CpuId, IDLE, TaskId};
-use crate::mask;
 use crate::observe::Happened;
+use crate::sched::attributes::listed;
 use crate::sim::Sim;
 use crate::task::{Class, Place, State, Wait, class_of, pid_of, scx_weight};
 
@@ -28,8 +28,7 @@ impl Sim<'_> {
             // It sets both itself before it comes to the start.
             (nice, policy) = (0, Policy::Other);
         }
-        let mut cpus =
-            (!group.cpus.is_empty()).then(|| mask::of(group.cpus.iter().map(|cpu| CpuId(*cpu))));
+        let mut cpus = listed(&group.cpus);
         if parent != IDLE {
             // Policy and affinity are inherited if the group does not say; a nice level it always has.
             let from = &self.tasks[parent];
@@ -86,7 +85,7 @@ impl Sim<'_> {
             self.boundary.view.pointer(parent)
         };
         let name = comm(&group.name);
-        let kthread = self.is_kthread(id);
+        let kthread = group.kernel || self.is_kthread(id);
         let mm = if kthread {
             std::ptr::null_mut()
         } else {

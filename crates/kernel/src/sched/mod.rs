@@ -9,10 +9,11 @@
 //! | `ext`, `insert`, `kick`, `idle`, `kfuncs`, `timers` | `kernel/sched/ext` |
 //! | `rt`, `rt_budget`, `lockup` | `kernel/sched/rt.c`, throttling, the lockup detector |
 //! | `progress` | nothing: how fast tasks work, which on a machine happens by itself |
-//! | `lifecycle`, `attributes` | fork and exit; `sched_setattr`, `sched_setaffinity` |
+//! | `lifecycle`, `attributes`, `confine` | fork and exit; `sched_setattr`, `sched_setaffinity` of a task itself and of another |
 //! | `hotplug`, `watchdog` | CPUs that go and come; the stall detector and the policy's end |
 
-mod attributes;
+pub mod attributes;
+mod confine;
 mod core;
 mod ext;
 mod hotplug;

@@ -14,6 +14,10 @@ pub struct Groups {
 }
 
 impl Groups {
+    pub fn member(&self, group: usize, index: usize) -> TaskId {
+        TaskId(self.first[group].0 + index as u32)
+    }
+
     /// All tasks of a plan, unborn, and their groups.
     pub fn of(plan: &Plan) -> (PerTask<Task>, Self) {
         let mut tasks = PerTask::default();

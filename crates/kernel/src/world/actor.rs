@@ -14,6 +14,7 @@ use crate::consts::{TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE};
 use crate::cpu::work_of;
 use crate::ids::{CpuId, TaskId};
 use crate::observe::Happened;
+use crate::sched::attributes::listed;
 use crate::sim::Sim;
 use crate::task::{Class, Stage, State, Task, Wait};
 
@@ -255,7 +256,7 @@ impl World for Actor<'_, '_> {
     }
 
     fn fork(&mut self, task: Element) -> Call<Self> {
-        let child = TaskId(self.sim.groups.first[task.array].0 + task.index as u32);
+        let child = self.sim.groups.member(task.array, task.index);
         if self.sim.tasks[child].alive() || self.sim.tasks[child].threads > 0 {
             let group = &self.sim.plan.groups[task.array].name;
             Err(format!("forks {group}[{}], which still lives", task.index))?;
@@ -296,6 +297,17 @@ impl World for Actor<'_, '_> {
     fn set_affinity(&mut self, cpus: &[u32]) -> Call<Self> {
         self.sim.set_affinity(self.cpu, self.id, cpus);
         Err(Stop::After)
+    }
+
+    fn confine(&mut self, task: Element, cpus: &[u32]) -> Call<Self> {
+        let id = self.sim.groups.member(task.array, task.index);
+        if id == self.id {
+            return self.set_affinity(cpus);
+        }
+        if self.sim.tasks[id].alive() {
+            self.sim.confine(id, listed(cpus));
+        }
+        Ok(())
     }
 
     fn migrate_disable(&mut self) -> Call<Self> {

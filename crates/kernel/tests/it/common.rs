@@ -116,6 +116,7 @@ pub fn group(name: &str, count: u32, program: Vec<Inst>) -> Group {
         slice_us: 0,
         policy: Policy::Other,
         cpus: Vec::new(),
+        kernel: false,
         footprint_kib: 0,
         locals: 4,
         program,

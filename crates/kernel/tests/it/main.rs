@@ -7,6 +7,7 @@ mod bugs;
 mod callbacks;
 mod classes;
 mod common;
+mod confine;
 mod costs;
 mod coverage;
 mod determinism;

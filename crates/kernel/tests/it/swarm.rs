@@ -80,6 +80,21 @@ fn action() -> impl Strategy<Value = Vec<Inst>> {
             }
         ]),
         Just(vec![Inst::Affinity { cpus: vec![] }]),
+        (0u32..4).prop_map(|cpu| vec![Inst::Confine {
+            group: 0,
+            index: Value::Const(0),
+            cpus: vec![cpu, 0]
+        }]),
+        Just(vec![
+            Inst::MigrateDisable,
+            Inst::Run {
+                ns: Draw::Uniform(1, 90_000)
+            },
+            Inst::Sleep {
+                ns: Draw::Uniform(1, 90_000)
+            },
+            Inst::MigrateEnable,
+        ]),
         Just(vec![
             Inst::Lock {
                 lock: 0,
@@ -140,6 +155,7 @@ fn groups() -> impl Strategy<Value = Vec<Group>> {
             });
             program.push(Inst::Jump { to: 0 });
             Group {
+                kernel: false,
                 footprint_kib: footprint,
                 ..group("g", count, program)
             }

@@ -199,6 +199,7 @@ fn plan(tasks: u32, ns: u64) -> Plan {
             slice_us: 0,
             policy: Policy::Other,
             cpus: Vec::new(),
+            kernel: false,
             footprint_kib: 0,
             locals: 0,
             program: vec![

@@ -255,6 +255,11 @@ impl<'p> Interpreter<'p> {
                 enter(world);
                 world.set_affinity(cpus)?;
             }
+            Inst::Confine { group, index, cpus } => {
+                let task = elements::task(plan, world, *group, index)?;
+                enter(world);
+                world.confine(task, cpus)?;
+            }
             Inst::MigrateDisable => world.migrate_disable()?,
             Inst::MigrateEnable => world.migrate_enable()?,
             Inst::Cpu { into } => {

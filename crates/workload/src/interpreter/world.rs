@@ -86,6 +86,8 @@ pub trait World {
     fn set_policy(&mut self, policy: Policy) -> Call<Self>;
     /// No CPU stands for all.
     fn set_affinity(&mut self, cpus: &[u32]) -> Call<Self>;
+    /// The same for another task; nothing happens if it does not live.
+    fn confine(&mut self, task: Element, cpus: &[u32]) -> Call<Self>;
     fn migrate_disable(&mut self) -> Call<Self>;
     fn migrate_enable(&mut self) -> Call<Self>;
     /// The CPU that the task runs on.

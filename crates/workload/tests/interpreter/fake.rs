@@ -34,6 +34,7 @@ pub enum Did {
     Nice(i32),
     Policy(Policy),
     Affinity(Vec<u32>),
+    Confine(Element, Vec<u32>),
     MigrateDisable,
     MigrateEnable,
     Log(u32, u64),
@@ -233,6 +234,10 @@ impl World for Fake {
         self.does(Did::Affinity(cpus.to_vec()))
     }
 
+    fn confine(&mut self, task: Element, cpus: &[u32]) -> Call<Self> {
+        self.does(Did::Confine(task, cpus.to_vec()))
+    }
+
     fn migrate_disable(&mut self) -> Call<Self> {
         self.does(Did::MigrateDisable)
     }
@@ -277,6 +282,7 @@ pub fn plan(program: Vec<Inst>) -> Plan {
             policy: Policy::Other,
             slice_us: 0,
             cpus: Vec::new(),
+            kernel: false,
             footprint_kib: 0,
             locals: 4,
             program,

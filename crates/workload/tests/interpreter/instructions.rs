@@ -160,6 +160,14 @@ fn each_system_call_enters_the_kernel_and_asks_for_its_own_thing() {
             Inst::Affinity { cpus: vec![0, 2] },
             Did::Affinity(vec![0, 2]),
         ),
+        (
+            Inst::Confine {
+                group: 0,
+                index: me(),
+                cpus: vec![3],
+            },
+            Did::Confine(element(0, 1), vec![3]),
+        ),
     ];
     for (inst, did) in system_calls {
         assert_eq!(asked(&inst), [Did::EnterKernel, did], "{inst:?}");

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! CPUs of a task are changed from outside: what the policy hears at that moment, and where the task runs from then on.
+
+use cell::Status;
+use kernel::Options;
+use workload::plan::{Group, Inst, Policy, Value};
+
+use crate::common::{
+    MS, calls, for_ms, free, group, hogs, plan, run_for, sleep_for, switches, time_ns, traced,
+};
+
+/// When the warden, which sleeps on CPU 1, does it.
+const AT_NS: i64 = 2_500_000;
+
+fn warden(cpus: &[u32]) -> Group {
+    let confine = Inst::Confine {
+        group: 0,
+        index: Value::Const(0),
+        cpus: cpus.to_vec(),
+    };
+    let program = vec![sleep_for(AT_NS), confine, sleep_for(1_000 * MS)];
+    Group {
+        cpus: vec![1],
+        ..group("warden", 1, program)
+    }
+}
+
+/// What the policy hears between the warden's wake-up and its next sleep, and the whole trace.
+fn heard(mut groups: Vec<Group>, cpus: &[u32]) -> (String, String) {
+    groups.insert(1, warden(cpus));
+    let plan = plan(groups, for_ms(60));
+    let (outcome, text) = traced(&free(2), plan, "every", Options::default());
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    let happens = |line: &&str| line.contains(']') && time_ns(line) == AT_NS as u64;
+    let now: Vec<&str> = text.lines().filter(happens).collect();
+    let runs = |line: &&str| line.contains("sched_switch") && line.contains("next_comm=warden");
+    let from = now.iter().position(runs).unwrap();
+    let own = now[from..].join("\n");
+    let heard = calls(&own).into_iter().skip_while(|op| *op == "running");
+    // Its own sleep ends it.
+    let mut heard: Vec<&str> = heard.collect();
+    let end = heard.iter().rposition(|op| *op == "stopping").unwrap();
+    heard.truncate(end);
+    (heard.join(" "), text)
+}
+
+fn confined(cpus: &[u32], program: Vec<Inst>) -> Group {
+    Group {
+        cpus: cpus.to_vec(),
+        ..group("kept", 1, program)
+    }
+}
+
+fn after(text: &str, cpu: u32) -> Vec<String> {
+    let later = switches(text, cpu).into_iter();
+    let later = later.filter(|(ns, who)| *ns >= AT_NS as u64 && who.starts_with("kept"));
+    later.map(|(_, who)| who).collect()
+}
+
+#[test]
+fn a_sleeper() {
+    let program = vec![sleep_for(5 * MS), run_for(MS), sleep_for(100 * MS)];
+    let (heard, text) = heard(vec![confined(&[0], program)], &[1]);
+    assert_eq!(heard, "set_cpumask");
+    assert_eq!(after(&text, 0).len(), 0);
+    assert_eq!(after(&text, 1).len(), 1);
+}
+
+#[test]
+fn a_task_that_runs_elsewhere_and_may_stay() {
+    let (heard, text) = heard(vec![confined(&[0], vec![run_for(20 * MS)])], &[0]);
+    assert_eq!(heard, "stopping quiescent set_cpumask runnable running");
+    assert_eq!(after(&text, 1).len(), 0);
+}
+
+#[test]
+fn a_task_that_runs_elsewhere_and_must_go() {
+    let (heard, text) = heard(vec![confined(&[0], vec![run_for(20 * MS)])], &[1]);
+    // The stopper takes it off its CPU.
+    assert_eq!(
+        heard,
+        "stopping quiescent set_cpumask runnable running stopping quiescent runnable enqueue"
+    );
+    assert_eq!(after(&text, 0).len(), 0);
+    assert_eq!(after(&text, 1).len(), 1);
+}
+
+/// One that is ahead of it keeps CPU 0 until its slice of 5 ms ends.
+fn ahead() -> Group {
+    Group {
+        cpus: vec![0],
+        ..hogs(2)
+    }
+}
+
+#[test]
+fn a_task_that_waits_and_may_stay() {
+    let (heard, _) = heard(vec![confined(&[0], vec![run_for(20 * MS)]), ahead()], &[0]);
+    // Nobody runs yet that would be put back: it began first, so that it runs.
+    assert_eq!(heard, "stopping quiescent set_cpumask runnable running");
+    let program = vec![sleep_for(MS), run_for(20 * MS)];
+    let (heard, text) = heard_of_waiting(program, &[0]);
+    assert_eq!(heard, "dequeue quiescent set_cpumask runnable enqueue");
+    assert_eq!(after(&text, 1).len(), 0);
+}
+
+fn heard_of_waiting(program: Vec<Inst>, cpus: &[u32]) -> (String, String) {
+    heard(vec![confined(&[0], program), ahead()], cpus)
+}
+
+#[test]
+fn a_task_that_waits_and_must_go() {
+    let program = vec![sleep_for(MS), run_for(20 * MS)];
+    let (heard, text) = heard_of_waiting(program, &[1]);
+    // It is put back where it was before it is moved: the policy gets it on a CPU outside of its mask.
+    assert_eq!(
+        heard,
+        "dequeue quiescent set_cpumask runnable enqueue dequeue quiescent runnable enqueue"
+    );
+    assert_eq!(after(&text, 0).len(), 0);
+    assert_eq!(after(&text, 1).len(), 1);
+}
+
+#[test]
+fn a_task_with_migration_disabled_goes_at_the_sections_end() {
+    let section = vec![
+        Inst::MigrateDisable,
+        run_for(10 * MS),
+        Inst::MigrateEnable,
+        run_for(10 * MS),
+    ];
+    let (heard, text) = heard(vec![confined(&[0], section)], &[1]);
+    assert_eq!(heard, "stopping quiescent set_cpumask runnable running");
+    let there = switches(&text, 1).into_iter();
+    let mut there = there.filter(|(_, who)| who.starts_with("kept"));
+    assert_eq!(there.next().unwrap().0, 10 * MS as u64);
+}
+
+#[test]
+fn a_real_time_task_that_waits() {
+    let mut late = confined(&[0], vec![sleep_for(MS), run_for(20 * MS)]);
+    late.policy = Policy::Fifo(10);
+    let mut first = ahead();
+    (first.policy, first.count) = (Policy::Fifo(10), 1);
+    let (heard, text) = heard(vec![late, first], &[1]);
+    assert_eq!(heard, "");
+    assert_eq!(after(&text, 1).len(), 1);
+}
+
+#[test]
+fn a_task_that_does_not_live_is_left_alone() {
+    let (heard, _) = heard(vec![confined(&[0], vec![run_for(MS)])], &[1]);
+    assert_eq!(heard, "");
+}
