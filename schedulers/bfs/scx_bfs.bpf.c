@@ -367,6 +367,8 @@ void BPF_STRUCT_OPS(bfs_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	c->level = BFS_IDLE_CPU;
 	c->key = BFS_EMPTY;
+	/* What was handed over to this CPU went elsewhere: two idle CPUs would kick each other for ever. */
+	c->waiting_key = BFS_EMPTY;
 	if (MODERN)
 		preempt_faithless_waker(cpu);
 }

@@ -280,7 +280,7 @@ fn action(dice: &mut Dice, cpus: u32, pace: Pace, actions: &mut Vec<Action>) {
 fn disable_migration(dice: &mut Dice, groups: &mut [Group], pace: Pace) {
     let shortest = if pace == Pace::Long { 2_000 } else { 50 };
     for group in groups {
-        if dice.chance(10) {
+        if dice.chance(20) {
             let us = dice.scale(shortest, 5_000);
             group.actions.push(Action::Kept(us));
         }

@@ -204,6 +204,8 @@ impl Sim<'_> {
         let this = &mut self.cpus[cpu];
         this.curr = IDLE;
         this.idle_since_ns = clock;
+        // The task may be one that it is only about to run.
+        this.kernel_until_ns = this.kernel_until_ns.max(clock);
         this.next_tick_ns = crate::cpu::NEVER;
         self.rescale_siblings(cpu);
         self.release_waiters(cpu);
