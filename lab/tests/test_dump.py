@@ -112,6 +112,12 @@ def test_carriage_returns_change_nothing() -> None:
     assert explanation.facts(stall.of(only(with_returns))) == explanation.facts(told("forgotten"))
 
 
+@pytest.mark.parametrize("name", [*STALLS, "refused", "watchdog"])
+def test_a_journal_with_the_newest_line_first(name: str) -> None:
+    turned = "\n".join(reversed(text(name).splitlines()))
+    assert explanation.facts(stall.of(only(turned))) == explanation.facts(told(name))
+
+
 def test_the_log_the_loader_and_the_dump_tell_of_one_end() -> None:
     log = [line for line in text("kernel-log").splitlines() if "forgets" in line]
     log = ["Nov 24 12:00:00 host kernel: " + re.sub(r"^\[[^]]*\] ", "", line) for line in log]

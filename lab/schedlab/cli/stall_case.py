@@ -99,10 +99,12 @@ class Outcome:
         runs = f"{self.tried} run{'s' if self.tried != 1 else ''}"
         if not self.found:
             others = f"; {self.others} findings end in another way" if self.others else ""
-            print(f"\nno case found in {runs} of {self.policy}: {self.signature}{others}")
+            until = ", when it was interrupted" if self.interrupted else ""
+            print(f"\nno case found in {runs} of {self.policy}{until}: {self.signature}{others}")
             return
         size = self.found["size"]
-        print(f"\na case that ends the same way, found in {runs} of {self.policy}: {self.signature}")
+        how = "made for it, not searched, under" if self.signature.beside == _REALTIME else f"found in {runs} of"
+        print(f"\na case that ends the same way, {how} {self.policy}: {self.signature}")
         cpus, tasks = (f"{size[what]} {what[:-1] if size[what] == 1 else what}" for what in ("cpus", "tasks"))
         print(f"  {cpus.replace('cpu', 'CPU')}, {tasks}; found by {self.found['by']}")
         print(f"  run on, it ends with: {self.found['ends']}")

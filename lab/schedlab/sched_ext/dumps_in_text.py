@@ -22,13 +22,12 @@ _PREFIX = re.compile(
     rf"(?:{_MONTH}(?:\.\d+)?|\d{{4}}-\d\d-\d\d[T ]\S+) \S+ [^\s:]+(?:\[\d+\])?: ?"
     # dmesg: seconds since boot, or -T's date; the task or CPU that said it
     rf"|(?:<\d+>)?\[(?: *\d+\.\d+|[A-Z][a-z]{{2}} {_MONTH} \d{{4}})\](?:\[ *[TC]\d+\])? ?"
-    # ftrace's event sched_ext_dump
-    r"|.{1,64}\d+\.\d+: sched_ext_dump: ?"
     # a quotation
     r"|> ?"
     r")"
 )
 _PREFIXES_AT_MOST = 3
+_EVENT = " sched_ext_dump:"  # of ftrace
 _START = re.compile(r"\] triggered exit kind \d+(?: on CPU \d+)?:\s*$|^\s*Debug dump triggered by ")
 _STATES = re.compile(r"^\s*CPU states\s*$")
 _OPS = re.compile(r"^\s*\S+: (?:root|sub\d+-\d+\b.*)$")
@@ -37,6 +36,7 @@ _DISABLED = re.compile(r'sched_ext: BPF scheduler "([^"]*)" disabled \((.*)\)\s*
 _SAID = re.compile(r"sched_ext: ([^:]+): (.+)$")
 # Ends that are none of the policy's mistakes, and have no dump.
 _IN_ORDER = ("unregistered from", "disabled by sysrq", "BPF scheduler unregistered", "Scheduler unregistered")
+_SUSPECT = re.compile(r"stall|ock|OCK")
 _LOCKUPS = {
     "an RCU stall": re.compile(r"\brcu:? .*\b(?:self-)?detected (?:expedited )?stall|\bRCU CPU stall detected"),
     "a lockup": re.compile(r"\b(?:soft lockup|hard LOCKUP|hard lockup)\b"),
@@ -54,18 +54,29 @@ class Found:
 
 def find(text: str) -> Found:
     lines = [_bare(line) for line in text.splitlines()]
+    found = _find(lines)
+    if "nr_run=" in text and not any(each.cpus for each in found.dumps):
+        # journalctl -r has the newest line first.
+        turned = _find(lines[::-1])
+        if any(each.cpus for each in turned.dumps):
+            return turned
+    return found
+
+
+def _find(lines: list[str]) -> Found:
     starts = _starts(lines)
     inside = {}
     for at, start in enumerate(starts):
         end = starts[at + 1] if at + 1 < len(starts) else len(lines)
         inside[start] = dump.read(_body(lines[start:end]))
-    found = Found(lockups=[what for what, mark in _LOCKUPS.items() if any(map(mark.search, lines))])
+    suspects = [line for line in lines if _SUSPECT.search(line)]
+    found = Found(lockups=[what for what, mark in _LOCKUPS.items() if any(map(mark.search, suspects))])
     for number, line in enumerate(lines):
         if number in inside:
             _take(found.dumps, inside[number])
-        elif told := _DISABLED.search(line):
+        elif "sched_ext: BPF" in line and (told := _DISABLED.search(line)):
             _take(found.dumps, Dump(ops=told[1], reason=told[2], message=_message(lines, number, told[1])))
-        elif told := _EXIT.search(line):
+        elif "EXIT: " in line and (told := _EXIT.search(line)):
             reason, message = dump.reason_of(told[1])
             _take(found.dumps, Dump(reason=reason, message=message))
     return found
@@ -83,7 +94,12 @@ def _message(lines: list[str], at: int, ops: str) -> str:
 
 def _bare(line: str) -> str:
     """Without prefixes, and without what would do something to a terminal."""
-    line = _CONTROL.sub("\ufffd", _COLOUR.sub("", line[:_LONGEST].rstrip("\r")))
+    line = line[:_LONGEST].rstrip("\r")
+    # A journal has millions of lines, of which few need either.
+    if not line.isprintable():
+        line = _CONTROL.sub("\ufffd", _COLOUR.sub("", line))
+    if _EVENT in line:
+        line = line.partition(_EVENT)[2].removeprefix(" ")
     for _ in range(_PREFIXES_AT_MOST):
         line, count = _PREFIX.subn("", line, count=1)
         if not count:
@@ -96,7 +112,7 @@ def _starts(lines: list[str]) -> list[int]:
     starts: list[int] = []
     headed = False  # the last start is a head whose states have not come yet
     for number, line in enumerate(lines):
-        if _START.search(line):
+        if "triggered" in line and _START.search(line):
             named = number > 0 and _OPS.match(lines[number - 1])
             starts.append(number - 1 if named else number)
             headed = True
