@@ -7,6 +7,8 @@ const REASONS: [&str; 3] = ["runnable task stall", "scx_bpf_error", "runtime err
 
 /// Why the kernel threw the scheduler out, if the program says that it did.
 pub fn ejection(said: &str) -> Option<String> {
+    // The rest may still be being written.
+    let said = &said[..said.rfind('\n').map_or(0, |end| end + 1)];
     let exits = said
         .lines()
         .filter_map(|line| line.split_once("EXIT: "))
@@ -47,6 +49,7 @@ mod tests {
     fn other_ends_are_none() {
         assert_eq!(ejection(""), None);
         assert_eq!(ejection("EXIT: unregistered from user space\n"), None);
-        assert_eq!(ejection("b[7] triggered exit kind 64:"), None);
+        assert_eq!(ejection("b[7] triggered exit kind 64:\n"), None);
+        assert_eq!(ejection("EXIT: runnable task stall"), None);
     }
 }
