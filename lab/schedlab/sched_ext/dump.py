@@ -67,7 +67,7 @@ class Task:
 
     @property
     def place(self) -> str:
-        """One of PLACES: where the task waited."""
+        """Where the task waited: in a DSQ by its kind, with the policy, on its way between the two; or it ran."""
         dsq, state = self.dsq, _number(self.fields.get("ops_state/qseq", "").partition("/")[0])
         if self.current:
             return "running"
@@ -78,9 +78,6 @@ class Task:
         return {_QUEUED: "policy", _QUEUEING: "queueing", _DISPATCHING: "dispatching", 0: "none"}.get(
             -1 if state is None else state, "unknown"
         )
-
-
-PLACES = ("running", "global", "local", "bypass", "user", "policy", "queueing", "dispatching", "none", "unknown")
 
 
 @dataclass
