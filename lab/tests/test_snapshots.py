@@ -42,6 +42,7 @@ def check(name: str, result: object, checkout: Path) -> None:
         ("help-calibrate", ["calibrate", "--help"]),
         ("help-check", ["check", "--help"]),
         ("help-compatibility", ["compatibility", "--help"]),
+        ("help-explain", ["explain", "--help"]),
         ("help-study", ["study", "--help"]),
         ("help-decisions", ["decisions", "--help"]),
         ("help-agree", ["agree", "--help"]),
@@ -66,6 +67,12 @@ def check(name: str, result: object, checkout: Path) -> None:
 )
 def test_output(lab: Callable, checkout: Path, name: str, arguments: list[str]) -> None:
     check(name, lab(*arguments), checkout)
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (SNAPSHOTS / "dumps").glob("*.txt")))
+def test_a_dump_in_three_sentences(lab: Callable, checkout: Path, name: str) -> None:
+    (checkout / "dump.txt").write_bytes((SNAPSHOTS / "dumps" / f"{name}.txt").read_bytes())
+    check(f"explain-{name}", lab("explain", "dump.txt"), checkout)
 
 
 def test_a_narrow_terminal_stacks_the_schedulers(lab: Callable, checkout: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.cli.check import show
 from schedlab.places import trial
 from tests.check.conftest import POLICIES, ROOT, check
 
@@ -142,6 +143,19 @@ def test_what_the_kernel_did_is_told() -> None:
     assert stalled.summary == "the kernel threw it out under stress: runnable task stall (a[7] failed to run for 30.1s)"
     assert "stress itself" in trial.outcome_of("vm", said(True, stress=2), []).summary
     assert "does not schedule any more" in trial.outcome_of("vm", said(True, state="disabled"), []).summary
+
+
+def test_the_reason_comes_before_the_dump(capsys: pytest.CaptureFixture[str]) -> None:
+    dump = (ROOT / "lab" / "tests" / "snapshots" / "dumps" / "forgotten.txt").read_text(encoding="utf-8").splitlines()
+    early = trial.outcome_of("vm", said(False), dump)
+    reason = "runnable task stall (sh[134] failed to run for 2.680s)"
+    assert early.summary == f"the kernel threw it out before it scheduled: {reason}"
+    late = trial.outcome_of("vm", said(True, ended=True, state="disabled"), dump)
+    show(late, sys.stdout)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"Linux 7: lost: the kernel threw it out under stress: {reason}"
+    assert lines[1].startswith("  sh[134] could run for 2.680 s and got no CPU: ")
+    assert lines[4:] == dump
 
 
 def conformance(*options: str | Path) -> subprocess.CompletedProcess[str]:

@@ -6,10 +6,10 @@
 //!
 //! [`running`] is a scheduler in the kernel, from opening its object to detaching it; [`constants`] are those of the
 //! kernel that it is told, [`exit`] says why it ended, and [`log`] what libbpf and the verifier said. [`program`] is a
-//! scheduler that another program loads; [`kernel_log`] says why that one ended. [`snapshot`] keeps what such a program
-//! sets up: [`bpf_calls`] shows when, [`held_maps`] and [`kernel_ops`] what. [`sysfs`], [`topology`] and [`kernel`] read
-//! what the system tells about itself; [`elf`], [`stats`] and [`monitor`] read a policy's counters. [`cells`] runs a
-//! shard's cells, and [`cli`] has the command lines.
+//! scheduler that another program loads; [`kernel_log`] and [`told`] say why that one ended. [`snapshot`] keeps what such
+//! a program sets up: [`bpf_calls`] shows when, [`held_maps`] and [`kernel_ops`] what. [`sysfs`], [`topology`] and
+//! [`kernel`] read what the system tells about itself; [`elf`], [`stats`] and [`monitor`] read a policy's counters.
+//! [`cells`] runs a shard's cells, and [`cli`] has the command lines.
 
 pub mod bpf_calls;
 pub mod cells;
@@ -30,4 +30,5 @@ pub mod schedulers;
 pub mod snapshot;
 pub mod stats;
 pub mod sysfs;
+pub mod told;
 pub mod topology;

@@ -19,6 +19,7 @@ use crate::error::{Interrupted, NotHere};
 use crate::kernel_log::KernelLog;
 use crate::running;
 use crate::sysfs::{SCHED_EXT, State};
+use crate::told;
 
 const LOOK: Duration = Duration::from_millis(20);
 /// Verifying and switching every task over takes an emulated machine its time.
@@ -144,9 +145,9 @@ impl Started {
         )
     }
 
-    /// Why the kernel threw the scheduler out, if it did.
+    /// Why the kernel threw the scheduler out, if it did. Where its log may not be read, the program knows.
     pub fn ejection(&mut self) -> Option<String> {
-        self.log.ejection(&self.ops)
+        (self.log.ejection(&self.ops)).or_else(|| told::ejection(&self.text()))
     }
 
     /// How the program ended, if it has.
@@ -194,12 +195,20 @@ impl Started {
         format!("{status}: {}", self.last_lines())
     }
 
-    fn last_lines(&self) -> String {
+    /// All that the program has said.
+    fn text(&self) -> String {
         let length = self.said.metadata().map_or(0, |about| about.len());
         let mut bytes = vec![0; length as usize];
         // The program writes at the file's own position, which stays where it is.
         let _ = self.said.read_exact_at(&mut bytes, 0);
-        let text = String::from_utf8_lossy(&bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    fn last_lines(&self) -> String {
+        let text = self.text();
+        if let Some(why) = told::ejection(&text) {
+            return why;
+        }
         let lines: Vec<&str> = text
             .lines()
             .filter(|line| !line.trim().is_empty())

@@ -9,7 +9,7 @@ commands          the commands in their groups, and how --help looks
 measure_options   options of compare, run, study, report, trace, decisions
 agree_options     options of agree
 workload_options  options of record, snapshot, calibrate
-machine_options   options of check, compatibility, list, doctor, vm, load, status, unload
+machine_options   options of check, explain, compatibility, list, doctor, vm, load, status, unload
 compare           compare, run: a campaign from the request to its files
 outcome           the end of these, and report: from records to files and a summary
 compatibility     compatibility: other people's schedulers, simulated and on a real kernel
@@ -23,6 +23,8 @@ calibrate         calibrate: a workload's real tasks as a profile
 machine_costs     calibrate machine: what things cost on a real machine
 snapshot          snapshot: what a scheduler's program sets up as a file
 check             check: a policy on a real kernel, then in the simulator's swarm
+explain           explain: a debug dump of sched_ext in three sentences
+stall_case        explain --case: a simulated case that ends as the dump does
 listing           list
 this_machine      doctor, load, status, unload
 guest             vm, and the options by which record and calibrate name a guest

@@ -13,6 +13,7 @@ from schedlab import checkout
 from schedlab.catalogue import schedulers
 from schedlab.errors import CHECK_FAILED, InputError, PlaceError
 from schedlab.places import trial
+from schedlab.sched_ext import dumps_in_text, explanation, stall
 
 _RUNNER = "schedlab-sim"
 # Options that are passed on to the simulator unchanged.
@@ -93,7 +94,7 @@ def _try_kernel(runner: Path, policy: str, options: argparse.Namespace) -> trial
         where = "this machine" if place == "host" else "a guest"
         _say(f"built for the kernel; loading it in {where}, {options.stress_s} s of stress")
         outcome = trial.try_out("vm" if place == "auto" else place, built, _tunables(options.set), options.stress_s)
-    _show(outcome, sys.stderr if options.json else sys.stdout)
+    show(outcome, sys.stderr if options.json else sys.stdout)
     return outcome
 
 
@@ -115,12 +116,17 @@ def _tunables(pairs: list[str]) -> dict[str, str]:
     return tunables
 
 
-def _show(outcome: trial.Outcome, out: Any) -> None:
-    if not outcome.good:
-        for line in outcome.log:
-            print(line, file=out)
+def show(outcome: trial.Outcome, out: Any) -> None:
+    """A log of the verifier leads up to what it refused; a dump follows its reason, and what it comes to."""
     word = "good" if outcome.good else ("lost" if outcome.loaded else "refused")
-    print(f"Linux {outcome.kernel}: {word}: {outcome.summary}", file=out, flush=True)
+    told = [f"Linux {outcome.kernel}: {word}: {outcome.summary}"]
+    log = [] if outcome.good else list(outcome.log)
+    found = dumps_in_text.find("\n".join(log))
+    if found.dumps:
+        told += [f"  {each}" for each in explanation.sentences(stall.of(found.dumps[-1]), found.lockups)]
+    for line in [*told, *log] if found.dumps else [*log, *told]:
+        print(line, file=out)
+    out.flush()
 
 
 def _simulate(command: list[str], as_json: bool, outcome: trial.Outcome | None) -> int:

@@ -32,6 +32,7 @@ COMMANDS = {
     },
     "write a scheduler": {
         "check": "try a policy on a real kernel, then on random simulated machines under checkers",
+        "explain": "say in three sentences why the kernel threw a scheduler out, from its debug dump",
         "compatibility": "try other people's schedulers in the simulator, beside a real kernel",
     },
     "find out": {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Options of the commands on policies, this machine and its guests.
 
-They are check, compatibility, list, doctor, vm, load, status and unload.
+They are check, explain, compatibility, list, doctor, vm, load, status and unload.
 """
 
 import argparse
@@ -16,6 +16,7 @@ _GUESTS = ("auto", "vm", "none")
 
 def add_all(commands: argparse._SubParsersAction) -> None:
     _check(commands)
+    _explain(commands)
     _compatibility(commands)
     _list(commands)
     _doctor(commands)
@@ -80,6 +81,32 @@ def _check(commands: argparse._SubParsersAction) -> None:
     out = parser.add_argument_group("results")
     out.add_argument("-C", "--directory", metavar="DIR", help="where a finding goes (default: results/check/NAME)")
     out.add_argument("--json", action="store_true", help="print the result as JSON and nothing else")
+
+
+_EXPLAIN_EPILOG = """\
+DUMP is a file or - for standard input: what the scheduler's program printed, a journal, the
+kernel's log, a trace with the event sched_ext_dump, or a part of these that was pasted.
+
+With --case, random cases are tried in the simulator; one that ends as the dump does is shrunk
+and lies in DIR with the command that runs it again. docs/explain.md has the details.
+
+exit status: 0 explained (with --case: and a case found), 1 no case found, 2 no dump in the
+text or other bad input, 130 interrupted"""
+
+
+def _explain(commands: argparse._SubParsersAction) -> None:
+    usage = "schedlab explain DUMP [options]"
+    parser = add(commands, "explain", "explain.explain", usage=usage, epilog=_EXPLAIN_EPILOG)
+    parser.add_argument("dump", metavar="DUMP", help="a file, or - for standard input")
+    parser.add_argument("--nth", metavar="K", type=int, help="of several dumps in the text (default: the last)")
+    parser.add_argument("--json", action="store_true", help="print all facts as JSON and nothing else")
+    case = parser.add_argument_group("a simulated case that ends the same way")
+    case.add_argument("--case", metavar="POLICY", help="search for one under this policy (as for check)")
+    case.add_argument("-o", "--output", metavar="DIR", help="where it goes (default: results/explain/NAME)")
+    case.add_argument("--set", metavar="K=V", action="append", default=[], help="set a tunable of the policy")
+    case.add_argument("--runs", metavar="N", type=int, help="how many random cases at most (default: 500)")
+    case.add_argument("--seed", metavar="N", type=int, default=1, help="of the first random cases (default: 1)")
+    case.add_argument("-j", "--jobs", metavar="N", type=int, help="cases at once (default: one per CPU)")
 
 
 _COMPATIBILITY_EPILOG = """\

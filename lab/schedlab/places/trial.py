@@ -12,7 +12,7 @@ from typing import Any
 
 from schedlab import checkout
 from schedlab.errors import LabError, PlaceError
-from schedlab.sched_ext import sysfs
+from schedlab.sched_ext import dumps_in_text, sysfs
 
 _SCRIPT = Path(__file__).with_name("stress.sh")
 _BOOT_LIMIT_S = 300.0
@@ -83,9 +83,9 @@ def outcome_of(place: str, found: Mapping[str, Any], log: list[str]) -> Outcome:
 
 
 def _lost(found: Mapping[str, Any], log: list[str]) -> str:
-    ends = [line.split("EXIT: ", 1)[1] for line in log if "EXIT: " in line]
-    if ends:
-        return f"the kernel threw it out under stress: {ends[-1]}"
+    why = _ejection(log)
+    if why:
+        return f"the kernel threw it out under stress: {why}"
     if found["stress"] != 0:
         return f"the stress itself failed with status {found['stress']}"
     return f"it does not schedule any more after the stress (sched_ext is {found['state']})"
@@ -99,7 +99,16 @@ def _summary(log: list[str]) -> list[str]:
             told = [f"cannot load {rest}"]
             told.extend(more for more in log[number + 1 :] if more.startswith("    "))
             return told
+    why = _ejection(log)
+    if why:
+        return [f"the kernel threw it out before it scheduled: {why}"]
     return [line for line in log if line.strip()][-1:]
+
+
+def _ejection(log: list[str]) -> str:
+    """The reason, which the loader prints before a dump that may be long."""
+    ends = dumps_in_text.find("\n".join(log)).dumps
+    return ends[-1].why if ends else ""
 
 
 def _verifier(log: list[str]) -> list[str]:

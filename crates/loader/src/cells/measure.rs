@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! One cell: load its scheduler, run its workload, and see whether it ran under that scheduler all the time.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
 use cell::Status;
@@ -14,6 +14,10 @@ use crate::error::{BadInput, Interrupted, NotHere};
 use crate::program::Started;
 use crate::running::{Options, Running};
 use crate::sysfs::State;
+
+/// A program looks now and then whether its scheduler is still there, and says why it is not.
+const TOLD_WITHIN: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(50);
 
 /// The scheduler that was enabled for a cell.
 enum Enabled {
@@ -46,6 +50,18 @@ impl Enabled {
                 Some(why) => Some((Status::Ejected, why)),
                 None => started.end().map(|how| (Status::Void, how)),
             },
+        }
+    }
+
+    /// The same, where the kernel says already that it is gone.
+    fn end_soon(&mut self) -> Option<(Status, String)> {
+        let deadline = Instant::now() + TOLD_WITHIN;
+        loop {
+            let end = self.end();
+            if end.is_some() || Instant::now() > deadline {
+                return end;
+            }
+            std::thread::sleep(LOOK);
         }
     }
 }
@@ -184,8 +200,11 @@ fn watch(enabled: Option<&mut Enabled>) -> Result<Option<State>> {
 }
 
 /// Why the run was not one under its scheduler from end to end.
-fn disturbance(enabled: Option<&mut Enabled>, before: Option<&State>) -> Option<(Status, String)> {
-    if let Some(end) = enabled.and_then(Enabled::end) {
+fn disturbance(
+    mut enabled: Option<&mut Enabled>,
+    before: Option<&State>,
+) -> Option<(Status, String)> {
+    if let Some(end) = enabled.as_deref_mut().and_then(Enabled::end) {
         return Some(end);
     }
     let before = before?;
@@ -193,6 +212,11 @@ fn disturbance(enabled: Option<&mut Enabled>, before: Option<&State>) -> Option<
     match State::read() {
         Err(error) => void(format!("{error:#}")),
         Ok(after) if after.ops != before.ops || after.enable_seq != before.enable_seq => {
+            if !after.is_enabled()
+                && let Some(end) = enabled.and_then(Enabled::end_soon)
+            {
+                return Some(end);
+            }
             let name = |ops: &str| {
                 if ops.is_empty() {
                     "the kernel's own".to_owned()
