@@ -41,6 +41,8 @@ impl KernelLog {
         let mut bytes = [0; MOST_BYTES];
         while let Some(file) = &mut self.file {
             match file.read(&mut bytes) {
+                // No log at all: some containers have /dev/null there.
+                Ok(0) => break,
                 Ok(count) => {
                     let text = String::from_utf8_lossy(&bytes[..count]);
                     self.lines.extend(parsed(&text));

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import tempfile
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -263,15 +264,30 @@ def _with_tunables(policy: str, tunables: dict[str, str]) -> str:
 
 
 def _pinned(workload: str, name: str, cpus: int) -> set[bool]:
-    """Whether tasks of that name are pinned, at first, by their own act or for a while; on one CPU it is both."""
+    """Whether tasks of that name are pinned: at first, by themselves, from outside or for a while; on one CPU both."""
     tasks = tomllib.loads(workload).get("task", [])
-    held = any(_has_pin(task) for task in tasks if task.get("name") == name)
+    held = any(_has_pin(task) for task in tasks if task.get("name") == name) or any(
+        _is_one(action["cpus"]) for action in _confining(tasks) if action["confine"].partition("[")[0] == name
+    )
     return {held, held or cpus == 1}
 
 
 def _has_pin(value: Any) -> bool:
     if isinstance(value, dict):
-        affinity = value.get("affinity")
-        alone = isinstance(affinity, list) and len(affinity) == 1
-        return alone or "migrate_disable" in value or any(map(_has_pin, value.values()))
+        # What a task does to others is not its own.
+        own = "confine" not in value and any(_is_one(value.get(key)) for key in ("affinity", "cpus"))
+        return own or "migrate_disable" in value or any(map(_has_pin, value.values()))
     return isinstance(value, list) and any(map(_has_pin, value))
+
+
+def _confining(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        if "confine" in value:
+            yield value
+        value = list(value.values())
+    for each in value if isinstance(value, list) else []:
+        yield from _confining(each)
+
+
+def _is_one(cpus: Any) -> bool:
+    return isinstance(cpus, list) and len(cpus) == 1
