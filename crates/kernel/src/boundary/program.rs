@@ -83,11 +83,12 @@ impl Program {
         let (prepared, cpus) = match &object.set_up {
             None => (Prepared::default(), None),
             Some((set_up, cpus)) => {
+                let named = || object.name.clone();
                 if cpus.is_none() {
-                    prepared::set(set_up, &mut image);
+                    prepared::set(set_up, &mut image, release).with_context(named)?;
                 }
                 let prepared = Prepared::of(set_up, &mut image);
-                (prepared.with_context(|| object.name.clone())?, *cpus)
+                (prepared.with_context(named)?, *cpus)
             }
         };
         let image = Arc::new(image);
