@@ -76,7 +76,10 @@ pub const WATCHDOG_MAX_MS: u32 = 30_000;
 pub const ENOENT: i32 = -2;
 pub const EBUSY: i32 = -16;
 pub const EEXIST: i32 = -17;
+pub const EACCES: i32 = -13;
+pub const EFAULT: i32 = -14;
 pub const EINVAL: i32 = -22;
+pub const ERANGE: i32 = -34;
 pub const E2BIG: i32 = -7;
 
 /// Exit codes of the kernel's: the loader is to load the policy anew, because of a CPU.

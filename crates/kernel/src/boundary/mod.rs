@@ -10,8 +10,9 @@
 //! | `access`, `area`, `nofault` | which memory they may touch, and reading any other |
 //! | `price` | what their code costs |
 //! | `maps`, `arena`, `own_masks` | their maps and timers, shared memory, and the CPU sets that they make |
+//! | `iterators` | walks over numbers, bits, tasks and cgroups |
 //! | `objects`, `graph`, `spin_locks`, `object_kfuncs` | objects that they make, trees and lists of them, and what guards these |
-//! | `view` | what they see of tasks and machine through pointers |
+//! | `view`, `cgroup` | what they see of tasks and machine through pointers |
 //! | `world`, `inlines` | what executing code reads without a call |
 //! | `model` | what all of it asks of the model |
 //! | `prepared`, `filled` | what an object's own program set up before that |
@@ -39,6 +40,7 @@ mod access;
 mod area;
 mod arena;
 mod callback;
+mod cgroup;
 mod enq_flags;
 pub mod enumerations;
 pub mod execution;
@@ -47,6 +49,7 @@ mod format;
 mod graph;
 mod helpers;
 mod inlines;
+mod iterators;
 mod kfuncs;
 mod maps;
 pub mod model;
@@ -92,6 +95,7 @@ use area::Area;
 use arena::Arena;
 use enq_flags::EnqFlags;
 use graph::Graph;
+use iterators::CopiedBits;
 use objects::Objects;
 use own_masks::OwnMasks;
 use release::Release;
@@ -152,6 +156,7 @@ pub struct Boundary {
     pub type_bytes: BTreeMap<u32, u32>,
     pub graph: Graph,
     pub spin_locks: SpinLocks,
+    pub copied_bits: CopiedBits,
     /// For policies that ask for random numbers.
     pub random: Stream,
 }
@@ -212,6 +217,7 @@ impl Boundary {
             type_bytes: code.type_bytes.clone(),
             graph: Graph::default(),
             spin_locks: SpinLocks::default(),
+            copied_bits: CopiedBits::default(),
             random: code.random,
         })
     }

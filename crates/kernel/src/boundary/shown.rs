@@ -7,6 +7,7 @@ use std::ffi::{CStr, c_char, c_void};
 
 use bpf::btf::{Builder, TypeId};
 
+use super::cgroup::Cgroup;
 use super::enumerations::{EXIT_KINDS, Enumeration, PREEMPT_REASONS};
 use super::release::Release;
 
@@ -23,10 +24,10 @@ pub struct Types {
     known: BTreeMap<&'static str, TypeId>,
 }
 
-type Describe = fn(&mut Types) -> TypeId;
+pub(super) type Describe = fn(&mut Types) -> TypeId;
 
 /// Of a structure: name, the release that brought it, its place and its type.
-type Member = (&'static str, Release, usize, Describe);
+pub(super) type Member = (&'static str, Release, usize, Describe);
 
 impl Types {
     pub fn of(release: Release) -> Self {
@@ -38,7 +39,7 @@ impl Types {
     }
 
     /// A structure, whose members may point back to it.
-    fn structure<const N: usize>(
+    pub(super) fn structure<const N: usize>(
         &mut self,
         name: &'static str,
         bytes: usize,
@@ -260,16 +261,6 @@ shown! {
         cgroup: *mut Cgroup,
     }
 
-    /// Every task is in the one cgroup that there is, the root.
-    "cgroup": Cgroup {
-        level: i32,
-        kn: *mut KernfsNode,
-    }
-
-    "kernfs_node": KernfsNode {
-        id: u64,
-    }
-
     "scx_cgroup_init_args": CgroupInitArgs {
         weight: u32,
         617 bw_period_us: u64,
@@ -363,6 +354,18 @@ shown! {
 
     "bpf_iter_num": NumIter {
         opaque: [u64; 1],
+    }
+
+    "bpf_iter_bits": BitsIter {
+        opaque: [u64; 2],
+    }
+
+    "bpf_iter_task": TaskIter {
+        opaque: [u64; 3],
+    }
+
+    "bpf_iter_css": CssIter {
+        opaque: [u64; 3],
     }
 
     /// Arguments of `__scx_bpf_dsq_insert_vtime`, which are more than registers.
