@@ -337,6 +337,7 @@ mod tests {
 
     /// What a policy written against scx's headers can see of the model is declared in those that it gets from us.
     #[test]
+    #[cfg_attr(miri, ignore = "it reads files and runs a compiler")]
     fn what_the_model_shows_is_in_the_headers() {
         let types = headers("vmlinux");
         let names = headers("scx") + &headers("bpf_arena_common.bpf.h");
