@@ -38,6 +38,8 @@ pub const ENQ_INTERNAL: u64 = 0xff << 56;
 /// Internal: by virtual time.
 pub const ENQ_PRIQ: u64 = 1 << 57;
 
+/// A walk over a queue from its end.
+pub const DSQ_ITER_REV: u64 = 1 << 16;
 /// What is taken out of a queue and enqueued again: whatever is there.
 pub const REENQ_ANY: u64 = 1;
 

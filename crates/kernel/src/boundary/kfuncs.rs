@@ -26,7 +26,9 @@ use super::shown::{
     NumIter, OwnCpuMask, RbNode, RbRoot, ResSpinLock, Rq, SelectCpuAndArgs, TaskIter, TaskStruct,
 };
 use super::world::World;
-use crate::consts::{CPUPERF_ONE, DSQ_LOCAL, EACCES, EINVAL, ENOENT, ENQ_PRIQ, REENQ_ANY};
+use crate::consts::{
+    CPUPERF_ONE, DSQ_ITER_REV, DSQ_LOCAL, EACCES, EINVAL, ENOENT, ENQ_PRIQ, REENQ_ANY,
+};
 use crate::end::Ejection;
 use crate::ids::{CpuId, TaskId};
 use crate::mask;
@@ -398,10 +400,10 @@ unsafe fn walk_new<K: Kernel>(host: *mut Host, it: *mut DsqIter, id: u64, flags:
     // SAFETY: called by the policy; the iterator is a variable of it that nobody else refers to.
     let (kernel, words) = unsafe { (back::<K>(host), &mut (*it).opaque) };
     *words = [0; 6];
-    if flags != 0 {
+    if flags & !DSQ_ITER_REV != 0 {
         return EINVAL;
     }
-    match kernel.walk(id) {
+    match kernel.walk(id, flags != 0) {
         None => ENOENT,
         Some(walk) => {
             walk.write(words);

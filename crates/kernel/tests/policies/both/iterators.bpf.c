@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Walks over numbers, bits, tasks and cgroups. Says itself when a walk is not what it should be. */
+/* Walks over numbers, bits, tasks, cgroups and queues. Says itself when a walk is not what it should be. */
 #include "expect.h"
 
 #define EACCES 13
 #define EFAULT 14
 #define SHARED 0
+#define SCX_DSQ_ITER_REV (1 << 16)
 #define MOST_LOOPS (8 << 20) /* BPF_MAX_LOOPS */
 
 enum { ALL_PROCS, ALL_THREADS, PROC_THREADS };
@@ -54,7 +55,10 @@ struct bpf_cpumask *bpf_cpumask_create(void) __ksym;
 void bpf_cpumask_release(struct bpf_cpumask *cpumask) __ksym;
 int bpf_cpumask_populate(struct cpumask *cpumask, void *src, u64 src__sz) __ksym;
 
+STAT(reversals, "walks backwards over two tasks or more");
+
 static u32 walks;
+static u64 clock; /* of insertions: tasks wait in the order in which they came */
 
 /* One more, but no more than a few: the verifier follows every number that a walk may count to. */
 static u32 more(u32 count, u32 most)
@@ -222,13 +226,52 @@ static void about_groups(struct cgroup *group)
 	EXPECT(groups(group, SELF_ONLY, &said, &first, &last) == 0 && said == -EINVAL);
 }
 
+/* Another CPU may take a task meanwhile and bring it back: it is later then than what had been inserted before. */
+static void queue(u64 flags)
+{
+	bool backwards = flags & SCX_DSQ_ITER_REV;
+	u64 limit = clock, last = backwards ? ~0ULL : 0;
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+	u32 count = 0;
+
+	EXPECT(!bpf_iter_scx_dsq_new(&it, SHARED, flags));
+	while ((p = bpf_iter_scx_dsq_next(&it))) {
+		u64 key = p->scx.dsq_vtime;
+
+		if (key > limit)
+			continue;
+		EXPECT(backwards ? key < last : key > last);
+		last = key;
+		count = more(count, 2);
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	if (backwards && count > 1)
+		STAT_INC(reversals);
+}
+
+static void mistaken_queue(u64 id, u64 flags, int error)
+{
+	struct bpf_iter_scx_dsq it;
+
+	EXPECT(bpf_iter_scx_dsq_new(&it, id, flags) == error);
+	EXPECT(!bpf_iter_scx_dsq_next(&it));
+	bpf_iter_scx_dsq_destroy(&it);
+}
+
 void BPF_STRUCT_OPS(iterators_enqueue, struct task_struct *p, u64 enq_flags)
 {
-	scx_bpf_dsq_insert(p, SHARED, SCX_SLICE_DFL, enq_flags);
+	u64 now = __sync_fetch_and_add(&clock, 1) + 1;
+
+	scx_bpf_dsq_insert_vtime(p, SHARED, SCX_SLICE_DFL, now, enq_flags);
 }
 
 void BPF_STRUCT_OPS(iterators_dispatch, s32 cpu, struct task_struct *prev)
 {
+	queue(0);
+	queue(SCX_DSQ_ITER_REV);
+	mistaken_queue(SHARED, 1, -EINVAL);
+	mistaken_queue(77, 0, -ENOENT);
 	scx_bpf_dsq_move_to_local(SHARED);
 }
 
