@@ -8,7 +8,7 @@ use bpf::btf::TypeId;
 use super::area::Area;
 use super::release::Release;
 use super::shared::Shared;
-use super::shown::{Describe, Shown, Types};
+use super::types::{Describe, Shown, Types};
 
 /// The root's number, by which the kernel's file system of cgroups knows it.
 pub const ROOT_CGROUP: u64 = 1;

@@ -3,7 +3,7 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `shown` | the structures that policies see, with their BTF |
+//! | `shown`, `types` | the structures that policies see, with their BTF |
 //! | `enumerations` | the constants that they see |
 //! | `callback` | the members of `struct sched_ext_ops` |
 //! | `outside`, `register`, `helpers`, `kfuncs`, `format` | what policies may call |
@@ -68,6 +68,7 @@ pub mod requests;
 mod shared;
 pub mod shown;
 mod spin_locks;
+mod types;
 mod view;
 mod world;
 

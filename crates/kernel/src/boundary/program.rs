@@ -20,8 +20,9 @@ use super::refused::Refused;
 use super::release::Release;
 use super::shown::{
     AtomicInt, CgroupInitArgs, CpuAcquireArgs, CpuMask, CpuReleaseArgs, EventStats, ExitInfo,
-    ExitTaskArgs, InitTaskArgs, PerfEventValue, Shown, Types,
+    ExitTaskArgs, InitTaskArgs, PerfEventValue,
 };
+use super::types::{Shown, Types};
 use super::{Code, Filled, Ops, enumerations, helpers, inlines, kfuncs, maps};
 
 /// What policies may call that see this release: as an image names it, and by its name.

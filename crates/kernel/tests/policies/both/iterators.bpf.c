@@ -109,7 +109,7 @@ static u64 bits(const u64 *words, u32 count, int *said)
 
 static void about_bits(void)
 {
-	u64 one = 1ULL << 63 | 1 << 5, three[3] = {2, 0, 1ULL << 40}, none = 0;
+	u64 one = 1ULL << 63 | 1 << 5, three[3] = { 2, 0, 1ULL << 40 }, none = 0;
 	int said;
 
 	EXPECT(bits(&one, 1, &said) == 5063 && said == 0);
@@ -125,7 +125,7 @@ static void about_bits(void)
 static void about_masks(void)
 {
 	struct bpf_cpumask *set = bpf_cpumask_create();
-	u64 words[16] = {1};
+	u64 words[16] = { 1 };
 
 	if (!set)
 		return;
