@@ -10,6 +10,7 @@ use super::cgroup::SubsysState;
 use super::model::Kernel;
 use super::nofault;
 use super::outside::back;
+use super::release::Release;
 use super::shown::{BitsIter, CssIter, NumIter, TaskIter, TaskStruct};
 use super::world::MOST_LOOPS;
 use crate::consts::{E2BIG, EFAULT, EINVAL};
@@ -205,19 +206,28 @@ pub unsafe fn task_next<K: Kernel>(host: *mut Host, it: *mut TaskIter) -> Task {
 }
 
 /// `BPF_CGROUP_ITER_DESCENDANTS_PRE` to `BPF_CGROUP_ITER_ANCESTORS_UP`, all the same of the only cgroup: itself.
-const CSS_ORDERS: std::ops::RangeInclusive<u32> = 2..=4;
+const WITH_ITSELF: std::ops::RangeInclusive<u32> = 2..=4;
+/// `BPF_CGROUP_ITER_CHILDREN`, of which there are none, and the release that has it.
+const CHILDREN: (u32, Release) = (5, Release::of(700));
 
 /// # Safety
-/// The iterator is a variable of the policy.
-pub unsafe fn css_new(it: *mut CssIter, start: *mut SubsysState, flags: u32) -> i32 {
-    let is_known = CSS_ORDERS.contains(&flags);
-    let first = if is_known {
+/// `host` is that of the code that called the kfunc, the iterator a variable of it.
+pub unsafe fn css_new<K: Kernel>(
+    host: *mut Host,
+    it: *mut CssIter,
+    start: *mut SubsysState,
+    flags: u32,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    let release = unsafe { back::<K>(host) }.boundary().release;
+    let first = if WITH_ITSELF.contains(&flags) {
         start.expose_provenance()
     } else {
         0
     };
     // SAFETY: the caller's promise.
     unsafe { (*it).opaque = [first as u64, 0, u64::from(flags)] };
+    let is_known = first != 0 || flags == CHILDREN.0 && CHILDREN.1 <= release;
     if is_known { 0 } else { EINVAL }
 }
 

@@ -188,7 +188,7 @@ kfuncs! {
     612 [~15] bpf_iter_task_next(it: *mut TaskIter) -> Task = |host| task_next::<K>(host, it);
     612 [~3] bpf_iter_task_destroy(it: *mut TaskIter) = |host| ();
     612 [~10] bpf_iter_css_new(it: *mut CssIter, start: *mut SubsysState, flags: u32) -> i32 =
-        |host| css_new(it, start, flags);
+        |host| css_new::<K>(host, it, start, flags);
     612 [~20] bpf_iter_css_next(it: *mut CssIter) -> *mut SubsysState = |host| css_next(it);
     612 [~3] bpf_iter_css_destroy(it: *mut CssIter) = |host| ();
 

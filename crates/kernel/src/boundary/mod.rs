@@ -136,6 +136,8 @@ pub struct Boundary {
     checked: bool,
     pub ops: Ops,
     pub enq_flags: EnqFlags,
+    /// Whose interface the policy sees.
+    pub release: Release,
     /// The callback under way and its first argument.
     pub underway: Option<(Callback, u64)>,
     /// What the model counts for policies that ask.
@@ -201,6 +203,7 @@ impl Boundary {
             checked: code.checked,
             ops: code.ops,
             enq_flags: EnqFlags::of(code.release),
+            release: code.release,
             underway: None,
             events: EventStats::default(),
             world,

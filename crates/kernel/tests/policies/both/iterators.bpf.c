@@ -9,7 +9,7 @@
 #define MOST_LOOPS (8 << 20) /* BPF_MAX_LOOPS */
 
 enum { ALL_PROCS, ALL_THREADS, PROC_THREADS };
-enum { SELF_ONLY = 1, DESCENDANTS_PRE, DESCENDANTS_POST, ANCESTORS_UP };
+enum { SELF_ONLY = 1, DESCENDANTS_PRE, DESCENDANTS_POST, ANCESTORS_UP, CHILDREN };
 
 struct cgroup;
 struct cgroup_subsys_state {
@@ -223,6 +223,9 @@ static void about_groups(struct cgroup *group)
 	EXPECT(said == 0 && last == level);
 	EXPECT(groups(group, ANCESTORS_UP, &said, &first, &last) == (u32)level + 1);
 	EXPECT(said == 0 && first == level && last == 0);
+	first = level + 1;
+	groups(group, CHILDREN, &said, &first, &last);
+	EXPECT(said == 0 && first == level + 1);
 	EXPECT(groups(group, SELF_ONLY, &said, &first, &last) == 0 && said == -EINVAL);
 }
 
