@@ -47,6 +47,7 @@ def test_the_compilers_words_come_as_they_are(tmp_path: Path) -> None:
         ([SOUND, "--each", "slice_us"], "schedlab-sim: --each slice_us: expected the name of a choice"),
         ([SOUND, "--replay", "no.toml"], "schedlab-sim: no.toml: "),
         ([SOUND, "--api", "5.4"], "schedlab-sim: invalid value '5.4' for '--api <RELEASE>': expected one of 6.12, "),
+        ([SOUND, "--rodata", "no.toml"], "schedlab-sim: no.toml: expected a readable file of values"),
         ([SOUND, "--runs", "0"], "schedlab-sim: invalid value '0' for '--runs <RUNS>'"),
     ],
     ids=lambda value: None if isinstance(value, list) else value[:40],
@@ -88,6 +89,30 @@ def test_a_finding_keeps_the_release_whose_interface_the_policy_saw(tmp_path: Pa
     assert "there is no scx_bpf_now" in finding["what"]
     assert 'api = "6.12"' in Path(finding["case"]).read_text(encoding="utf-8")
     assert "there is no scx_bpf_now" in check(policy, "--replay", finding["case"]).finding["what"]
+
+
+def test_values_of_a_file_are_not_drawn_and_are_kept_with_a_finding(tmp_path: Path) -> None:
+    policy = changed(
+        tmp_path,
+        "s32 cpu = scx_bpf_task_cpu(p);",
+        """s32 cpu = scx_bpf_task_cpu(p);
+	if (slice_us != 1234)
+		scx_bpf_error("the slice was not set");""",
+    )
+    values = tmp_path / "mine.toml"
+    values.write_text("slice_us = 1234\n", encoding="utf-8")
+    given = [policy, "--runs", "5", "--rodata", values, "-C", tmp_path / "out"]
+    assert check(*given).status == 0
+    twice = check(*given, "-o", "slice_us=1234")
+    assert (twice.status, twice.stderr) == (2, "schedlab-sim: -o slice_us: --rodata sets it already\n")
+    values.write_text("slice_us = 1235\n", encoding="utf-8")
+    finding = check(*given).finding
+    values.unlink()
+    assert "the slice was not set" in check(policy, "--replay", finding["case"]).finding["what"]
+    values.write_text("\nslice = 1\n", encoding="utf-8")
+    unknown = check(*given)
+    near = "slice: the object has no global constant or variable slice: did you mean slice_us?"
+    assert (unknown.status, unknown.stderr) == (2, f"schedlab-sim: {values}:2: {near}\n")
 
 
 def test_every_choice_gets_its_own_swarm(tmp_path: Path) -> None:
@@ -194,7 +219,7 @@ def test_the_kernels_own_tests_are_told_one_a_line(tmp_path: Path) -> None:
     [
         (["no/such"], "schedlab-sim: no/such: expected a kernel tree, which has tools/testing/selftests/sched_ext"),
         ([OWN_TESTS, "bfs"], "schedlab: --conformance takes a kernel tree and no policy"),
-        ([OWN_TESTS, "-o", "a=1"], "schedlab: --conformance: -o, --each, --replay and --api are for a policy of"),
+        ([OWN_TESTS, "-o", "a=1"], "schedlab: --conformance: -o, --each, --replay, --api and --rodata are for"),
     ],
 )
 def test_bad_input_of_conformance_is_one_line(options: list, message: str) -> None:

@@ -3,6 +3,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,19 @@ def test_a_sound_policy_survives() -> None:
     assert checked.data["kernel"]["loaded"]
     assert checked.data["kernel"]["kept"]
     assert "sound_" in checked.data["kernel"]["summary"]
+
+
+def test_values_of_a_file_are_set_in_both_worlds(tmp_path: Path) -> None:
+    # It ends where they are not.
+    objects = ROOT / "tests" / "objects"
+    valued = [objects / "scx_valued.bpf.c", "--kernel", "vm", "--stress-s", "2", "--runs", "3", "-C", tmp_path]
+    checked = check(*valued, "--rodata", objects / "values.toml")
+    assert checked.status == 0, checked
+    assert checked.data["kernel"]["kept"]
+    checked = check(*valued)
+    assert checked.status == 1, checked
+    assert not checked.data["kernel"]["kept"]
+    assert "values were not set" in checked.data["finding"]["what"]
 
 
 def test_a_refusal_is_shown_and_told() -> None:

@@ -34,7 +34,10 @@ def test_the_kernel_agrees(said: Said, name: str):
     assert (event["exit"], event["ran"], event["state"]) == (0, 0, "disabled"), event["said"]
 
 
-@pytest.mark.parametrize(("name", "first", "count"), [("released", "releases", 3), ("requeues", "reenqueues", 2)])
+@pytest.mark.parametrize(
+    ("name", "first", "count"),
+    [("released", "releases", 3), ("requeues", "reenqueues", 2), ("iterators", "reversals", 1)],
+)
 def test_what_it_counts_happened(said: Said, name: str, first: str, count: int):
     shown = said.event("fixture", fixture=name)["said"].split("|")
     counted = [line.split() for line in shown if line.startswith(f"{first} ")]

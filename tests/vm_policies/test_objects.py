@@ -29,11 +29,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     taken.write_bytes(subprocess.run(made, check=True, capture_output=True).stdout)
     found["set"] = folder / "placed.bpf.json"
     subprocess.run([sim, "object", taken, found["set"]], check=True)
-    flagged = folder / "flagged.bpf.c"
-    text = (OBJECTS / "scx_valued.bpf.c").read_text(encoding="utf-8")
-    flagged.write_text(text.replace('.name = "valued"', '.flags = 1 << 16, .name = "flagged"'), encoding="utf-8")
-    found["flagged"] = folder / "flagged.bpf.o"
-    subprocess.run([sim, "object", flagged, found["flagged"]], check=True)
+    flags = folder / "flags.toml"
+    flags.write_text("valued_ops.flags = 0x10000\n", encoding="utf-8")
+    made = [sim, "set-up", found["valued"], "--rodata", flags]
+    found["flagged"] = folder / "flagged.bpf.json"
+    found["flagged"].write_bytes(subprocess.run(made, check=True, capture_output=True).stdout)
     return found
 
 
@@ -69,7 +69,9 @@ def test_a_users_values_are_in_the_object_before_it_is_loaded(said: Said):
     assert found["status"] == "ok", found["reason"]
 
 
-def test_both_worlds_name_flags_that_a_kernel_does_not_know(said: Said, built: dict[str, Path]):
+def test_both_worlds_take_flags_out_of_a_file_and_name_those_that_a_kernel_does_not_know(
+    said: Said, built: dict[str, Path]
+):
     expected = "flags of struct sched_ext_ops: 0x10000, which"
     found = record(said, "flagged")
     assert found["status"] == "failed"

@@ -387,7 +387,7 @@ program = [{ wait = "go[0]" }, { confine = "kept", cpus = [0] }, { post = "go[1]
         sections,
         "throughput = \"steps\"\npromises = [\"throughput_per_s\"]",
     );
-    assert_eq!(counted(&outcome.unwrap()), 10.0);
+    assert_eq!(counted(&outcome.unwrap()) as i64, 10);
 }
 
 #[test]

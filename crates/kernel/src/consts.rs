@@ -38,6 +38,8 @@ pub const ENQ_INTERNAL: u64 = 0xff << 56;
 /// Internal: by virtual time.
 pub const ENQ_PRIQ: u64 = 1 << 57;
 
+/// A walk over a queue from its end.
+pub const DSQ_ITER_REV: u64 = 1 << 16;
 /// What is taken out of a queue and enqueued again: whatever is there.
 pub const REENQ_ANY: u64 = 1;
 
@@ -76,7 +78,10 @@ pub const WATCHDOG_MAX_MS: u32 = 30_000;
 pub const ENOENT: i32 = -2;
 pub const EBUSY: i32 = -16;
 pub const EEXIST: i32 = -17;
+pub const EACCES: i32 = -13;
+pub const EFAULT: i32 = -14;
 pub const EINVAL: i32 = -22;
+pub const ERANGE: i32 = -34;
 pub const E2BIG: i32 = -7;
 
 /// Exit codes of the kernel's: the loader is to load the policy anew, because of a CPU.

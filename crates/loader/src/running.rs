@@ -187,7 +187,8 @@ fn refused(scheduler: &Scheduler, error: &libbpf_rs::Error) -> anyhow::Error {
 
 /// Before the policy is told anything, as in the simulator.
 fn set_values(object: &mut OpenObject, scheduler: &Scheduler) -> Result<()> {
-    for (section, bytes) in scheduler.values.iter().flatten() {
+    let data = scheduler.values.iter().flat_map(|values| &values.data);
+    for (section, bytes) in data {
         let mut map = object
             .maps_mut()
             .find(|map| map.name().to_string_lossy().ends_with(section.as_str()))
@@ -286,7 +287,7 @@ fn recorded(object: &Object, layout: &Layout) -> Result<Option<Place>> {
     }))
 }
 
-/// Name, watchdog and hotplug sequence go into the policy's `sched_ext_ops`; returns the name, and the policy's flags.
+/// A user's values, name, watchdog and hotplug sequence go into the policy's `sched_ext_ops`; returns the name, and the policy's flags.
 fn set_ops(
     object: &mut OpenObject,
     scheduler: &Scheduler,
@@ -309,6 +310,9 @@ fn set_ops(
             _ => Err(anyhow!("struct sched_ext_ops has no field '{name}'")),
         }
     };
+    let set = scheduler.values.iter().flat_map(|values| &values.members);
+    let set = set.map(|(name, bytes)| Ok((field(name)?, &bytes.0)));
+    let set = set.collect::<Result<Vec<_>>>()?;
     let fields = [
         field("name")?,
         field("timeout_ms")?,
@@ -324,6 +328,12 @@ fn set_ops(
     let data = map
         .initial_value_mut()
         .context("the policy's sched_ext_ops cannot be set")?;
+    for (at, bytes) in set {
+        let place = data.get_mut(at..at + bytes.len());
+        place
+            .context("a value outside of the policy's sched_ext_ops")?
+            .copy_from_slice(bytes);
+    }
     let [name_at, timeout_at, dump_at, hotplug_at, flags_at] = fields;
     let mut flags = [0; 8];
     flags.copy_from_slice(&data[flags_at..flags_at + 8]);

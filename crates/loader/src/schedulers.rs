@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The schedulers built into this program: one BPF object for every folder of `schedulers/`; and objects beside it.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
-use policy::set_up::Bytes;
-use policy::{Manifest, Snapshot};
+use anyhow::{Context, Result, bail, ensure};
+use policy::{Manifest, SetUp, Snapshot, values};
 
 /// A policy, built for the kernel.
 pub struct Scheduler {
@@ -16,8 +14,8 @@ pub struct Scheduler {
     /// First 16 hex digits of SHA-256 over its sources (`docs/records.md`).
     pub digest: &'static str,
     pub elf: &'static [u8],
-    /// What a user sets its sections of global data to.
-    pub values: Option<BTreeMap<String, Bytes>>,
+    /// What a user sets its global data and its `struct sched_ext_ops` to.
+    pub values: Option<SetUp>,
 }
 
 /// libelf reads the headers in place.
@@ -74,6 +72,22 @@ impl Scheduler {
         })))
     }
 
+    /// The same with the values of a file: `NAME = VALUE`, as TOML.
+    pub fn with_values(&self, file: &Path) -> Result<&'static Self> {
+        ensure!(
+            self.values.is_none(),
+            "--rodata {}: {} has values of a file already",
+            file.display(),
+            self.name
+        );
+        let values = values::of_file(self.elf, file)?;
+        // It is needed as long as the program runs.
+        Ok(Box::leak(Box::new(Self {
+            values: Some(values),
+            ..*self
+        })))
+    }
+
     /// By name, or by the path of an object.
     pub fn named(name: &str) -> Result<&'static Self> {
         if is_object(name) {
@@ -106,6 +120,10 @@ pub fn is_object(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use policy::set_up::Bytes;
+
     use super::*;
 
     #[test]
@@ -187,7 +205,20 @@ mod tests {
         };
         let theirs = snapshot(None).unwrap();
         assert_eq!((theirs.name, theirs.elf), ("theirs", vtime.elf));
-        assert_eq!(theirs.values.as_ref().unwrap()[".data"].0, [7]);
+        let values = dir.join("values.toml");
+        std::fs::write(&values, "rr_interval_us = 7\nbfs_ops.timeout_ms = 9\n").unwrap();
+        let error = format!("{:#}", theirs.with_values(&values).err().unwrap());
+        assert!(
+            error.ends_with("theirs has values of a file already"),
+            "{error}"
+        );
+        let bfs = Scheduler::find("bfs").unwrap();
+        let set = bfs.with_values(&values).unwrap();
+        assert_eq!((set.name, set.elf), ("bfs", bfs.elf));
+        let set = set.values.as_ref().unwrap();
+        assert_eq!(set.members["timeout_ms"].0, [9, 0, 0, 0]);
+        assert!(set.data.contains_key(".rodata"));
+        assert_eq!(theirs.values.as_ref().unwrap().data[".data"].0, [7]);
         let error = format!("{:#}", snapshot(Some(4)).err().unwrap());
         assert!(
             error.contains("a snapshot of a program runs in the simulator alone"),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A scheduler as its own program set it up, in one file: `NAME.bpf.json` (`docs/compatibility.md`).
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -53,15 +52,15 @@ impl Snapshot {
         Ok(read)
     }
 
-    /// Contents of sections of global data, where these are all of it: a user's values. What a program set up is an
-    /// error, as the kernel gets it from the program alone.
-    pub fn values(&self) -> Result<&BTreeMap<String, Bytes>> {
+    /// A user's values, where these are all of it. What a program set up is an error, as the kernel gets it from the
+    /// program alone.
+    pub fn values(&self) -> Result<&SetUp> {
         ensure!(
             self.cpus.is_none(),
             "a snapshot of a program runs in the simulator alone, on a machine of as many CPUs as it was taken on; \
              elsewhere, name its program or object"
         );
-        Ok(&self.set_up.data)
+        Ok(&self.set_up)
     }
 }
 

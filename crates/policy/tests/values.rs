@@ -72,6 +72,15 @@ strict = true
 }
 
 #[test]
+fn members_of_the_scheduler_s_structure_are_values_too() {
+    let text = "t_ops = { timeout_ms = 7_000, flags = 2 }\n";
+    let set_up = values::read(&object(), text, "mine.toml").unwrap();
+    assert!(set_up.data.is_empty());
+    assert_eq!(set_up.members["timeout_ms"].0, 7_000_u32.to_le_bytes());
+    assert_eq!(set_up.members["flags"].0, 2_u64.to_le_bytes());
+}
+
+#[test]
 fn mistakes_are_one_line_with_file_and_key() {
     let elf = object();
     let largest = i64::MAX;
@@ -114,6 +123,23 @@ fn mistakes_are_one_line_with_file_and_key() {
             "1: limits.lest: unknown key, did you mean least?".to_owned(),
         ),
         ("last = 1", "1: last: a pointer cannot be set".to_owned()),
+        (
+            "t_ops.timeout = 1",
+            "1: t_ops.timeout: the structure has no member timeout: did you mean timeout_ms?"
+                .to_owned(),
+        ),
+        (
+            "t_ops.enqueue = 1",
+            "1: t_ops.enqueue: a pointer cannot be set".to_owned(),
+        ),
+        (
+            "t_ops.name = \"mine\"",
+            "1: t_ops.name: name is set by whoever loads the object".to_owned(),
+        ),
+        (
+            "t_ops = 1",
+            "1: t_ops: expected a table, found 1".to_owned(),
+        ),
     ] {
         let error = values::read(&elf, text, "mine.toml")
             .unwrap_err()

@@ -14,6 +14,8 @@ use machine::Machine;
 use workload::Workload;
 use workload::plan::Plan;
 
+use crate::crash;
+
 /// Where a cell's three parts lie.
 #[derive(Clone, Debug)]
 pub struct Sources {
@@ -113,15 +115,23 @@ pub fn run(
     let workload = cache.workload(&sources.workload)?;
     let plan = plan(&workload, &machine, cell)?;
     let program = cache.policy(&sources.scheduler, cell)?;
-    let arguments = options.arguments() + &cache.arguments();
-    let outcome = simulate(
-        &machine,
-        plan,
-        &program,
-        &cell.scheduler,
-        &cell.tunables,
-        options,
-    )?;
+    let arguments = options.arguments();
+    let checked = reproduce(cell, sources, &format!("{arguments} --execute paranoid"));
+    let arguments = arguments + &cache.arguments();
+    let crashed = format!(
+        "schedlab-sim: {}: its code touched memory that is not its own, which ends this process; where: {checked}\n",
+        cell.scheduler
+    );
+    let outcome = crash::saying(&crashed, || {
+        simulate(
+            &machine,
+            plan,
+            &program,
+            &cell.scheduler,
+            &cell.tunables,
+            options,
+        )
+    })?;
     let provenance = Provenance {
         place: cell.place.clone(),
         engine: engine(),

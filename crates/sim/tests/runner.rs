@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The binary: shards, records, exit codes, and lines that reproduce.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -270,6 +271,51 @@ fn the_help_names_every_guard() {
     let output = sim().args(["cell", "--help"]).output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
     assert!(help.contains("none, throttle, share or server"), "{help}");
+}
+
+/// A policy that writes where nothing is, and divides by nothing, which BPF allows.
+const WILD: &str = r#"#include <scx.h>
+u64 nothing;
+void BPF_STRUCT_OPS(wild_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	u64 *stray = (u64 *)((u64)p + (1ULL << 45));
+
+	nothing = p->pid / nothing;
+	*stray = 1;
+	scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
+}
+SCX_OPS_DEFINE(wild_ops, .enqueue = (void *)wild_enqueue, .name = "wild");
+"#;
+
+#[test]
+fn a_crash_names_the_scheduler_and_the_command_that_finds_the_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let policy = dir.path().join("wild.bpf.c");
+    std::fs::write(&policy, WILD).unwrap();
+    std::fs::write(dir.path().join("turns.toml"), WORKLOAD).unwrap();
+    let output = sim()
+        .args(["cell", "--load", "9", "--scheduler"])
+        .arg(&policy)
+        .arg("--workload")
+        .arg(dir.path().join("turns.toml"))
+        .arg("--machine")
+        .arg(machine())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.signal(), Some(libc::SIGSEGV));
+    let said = String::from_utf8(output.stderr).unwrap();
+    let (what, line) = said.split_once("where: schedlab-sim ").unwrap();
+    assert!(
+        what.starts_with("schedlab-sim: wild: its code touched memory that is not its own"),
+        "{what}"
+    );
+    let found = sim().args(line.trim().split(' ')).output().unwrap();
+    let found = String::from_utf8(found.stdout).unwrap();
+    let place = format!(
+        "wild: wild_enqueue ({}:8): an access of 8 bytes",
+        policy.display()
+    );
+    assert!(found.contains(&place), "{found}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, bail};
 use kernel::Release;
+use policy::Object;
 
 use crate::job::{Job, Verdict};
 
@@ -17,6 +18,19 @@ pub struct Built {
     pub name: String,
     pub object: PathBuf,
     pub release: Release,
+    /// A file of values that are set in the object first.
+    pub values: Option<PathBuf>,
+}
+
+impl Built {
+    /// As it is to be linked.
+    pub fn open(&self) -> Result<Object> {
+        let mut object = Object::open(&self.name, &self.object)?;
+        if let Some(file) = &self.values {
+            object.set_up = Some((policy::values::of_file(&object.elf, file)?, None));
+        }
+        Ok(object)
+    }
 }
 
 pub struct Runner {
@@ -76,6 +90,7 @@ fn start(built: &Built) -> Result<Running> {
         .arg(&built.name)
         .arg(&built.object)
         .arg(built.release.to_string())
+        .args(&built.values)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

@@ -15,6 +15,8 @@ use crate::child::{Built, Runner};
 use crate::job::{Job, Limits, Verdict};
 use crate::meaning::{self, Trace};
 
+/// Beside the case, where values were set.
+const VALUES: &str = "values.toml";
 /// Lines of the trace that are kept.
 const KEPT: usize = 2_000;
 
@@ -61,6 +63,13 @@ pub fn tell(built: &Built, job: &Job, dir: &Path) -> Result<Told> {
     })
 }
 
+/// A case to run again.
+pub struct Case {
+    pub job: Job,
+    pub release: Release,
+    pub values: Option<PathBuf>,
+}
+
 /// Writes what runs it again; returns the file that `--replay` takes.
 pub fn write(job: &Job, told: &Told, built: &Built, policy: &str, dir: &Path) -> Result<PathBuf> {
     let file = dir.join("case.toml");
@@ -79,6 +88,13 @@ pub fn write(job: &Job, told: &Told, built: &Built, policy: &str, dir: &Path) ->
     );
     let _ = writeln!(text, "hotplug = {}", literal(&job.hotplug));
     let _ = writeln!(text, "api = {}", literal(&built.release.to_string()));
+    if let Some(values) = &built.values {
+        let _ = writeln!(text, "rodata = {}", literal(VALUES));
+        let copy = dir.join(VALUES);
+        // It may be the file itself, of an earlier finding.
+        let set = std::fs::read(values).with_context(|| values.display().to_string())?;
+        std::fs::write(&copy, set).with_context(|| copy.display().to_string())?;
+    }
     text.push_str("\n[tunables]\n");
     for (name, value) in &job.tunables {
         let _ = writeln!(text, "{name} = {}", literal(value));
@@ -104,8 +120,8 @@ pub fn write(job: &Job, told: &Told, built: &Built, policy: &str, dir: &Path) ->
     Ok(file)
 }
 
-/// A case that was written, or made by hand, and the release that it is for. The error names file, line and key.
-pub fn read(file: &Path) -> Result<(Job, Release)> {
+/// A case that was written, or made by hand. The error names file, line and key.
+pub fn read(file: &Path) -> Result<Case> {
     let text = input::read(file, "a case of schedlab check")?;
     let root = Node::parse(&text, &file.display().to_string())?;
     let table = root.table()?;
@@ -144,9 +160,17 @@ pub fn read(file: &Path) -> Result<(Job, Release)> {
         None => Release::default(),
         Some(node) => (node.text()?.parse()).map_err(|error: String| node.error(&error))?,
     };
+    let values = match table.optional("rodata") {
+        None => None,
+        Some(_) => Some(beside("rodata")?),
+    };
     limits.finish()?;
     table.finish()?;
-    Ok((job, release))
+    Ok(Case {
+        job,
+        release,
+        values,
+    })
 }
 
 fn literal(text: &str) -> String {
@@ -190,15 +214,19 @@ mod tests {
             name: "p".into(),
             object: "p.bpf.o".into(),
             release: "6.12".parse().unwrap(),
+            values: Some(dir.path().join("mine.toml")),
         };
+        std::fs::write(dir.path().join("mine.toml"), "x = 1\n").unwrap();
         let file = write(&job, &told, &built, "p.bpf.c", dir.path()).unwrap();
-        let (again, release) = read(&file).unwrap();
-        assert_eq!(format!("{again:?}"), format!("{job:?}"));
-        assert_eq!(release, built.release);
+        let again = read(&file).unwrap();
+        assert_eq!(format!("{:?}", again.job), format!("{job:?}"));
+        assert_eq!(again.release, built.release);
+        let values = std::fs::read_to_string(again.values.unwrap()).unwrap();
+        assert_eq!(values, "x = 1\n");
         let text = std::fs::read_to_string(&file).unwrap();
         let said_of = |from: &str, to: &str| {
             std::fs::write(&file, text.replace(from, to)).unwrap();
-            read(&file).unwrap_err().to_string()
+            read(&file).err().unwrap().to_string()
         };
         let error = said_of("seed", "sead");
         assert!(error.contains("seed: expected this key"), "{error}");

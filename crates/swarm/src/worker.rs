@@ -3,23 +3,22 @@
 
 use std::fs::File;
 use std::io::{BufRead, Write};
-use std::path::Path;
 
 use anyhow::{Context, Result};
-use kernel::{Execution, Options, Program, Release};
+use kernel::{Execution, Options, Program};
 use machine::Machine;
-use policy::Object;
 use workload::Workload;
 
+use crate::child::Built;
 use crate::job::{Job, MAX_EVENTS, Verdict};
 
 /// Reads jobs from standard input, a line each, and answers with a line each.
-pub fn run(name: &str, object: &Path, release: Release) -> Result<()> {
+pub fn run(built: &Built) -> Result<()> {
     isolate();
-    let program = kernel::link(&Object::open(name, object)?, Execution::Paranoid, release)?;
+    let program = kernel::link(&built.open()?, Execution::Paranoid, built.release)?;
     for line in std::io::stdin().lock().lines() {
         let job: Job = serde_json::from_str(&line?).context("a job")?;
-        let verdict = one(name, &program, &job)?;
+        let verdict = one(&built.name, &program, &job)?;
         let mut out = std::io::stdout().lock();
         writeln!(out, "{}", serde_json::to_string(&verdict)?)?;
         out.flush()?;

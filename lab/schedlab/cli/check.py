@@ -29,6 +29,7 @@ _PASSED_ON = (
     "share_ms",
     "pause_us",
     "api",
+    "rodata",
 )
 
 
@@ -59,8 +60,8 @@ def _conformance(runner: Path, options: argparse.Namespace) -> int:
     """The simulator is judged, by the kernel's own policies: none is given."""
     if options.policy is not None:
         raise InputError("--conformance takes a kernel tree and no policy")
-    if options.set or options.each or options.replay or options.api:
-        raise InputError("--conformance: -o, --each, --replay and --api are for a policy of one's own")
+    if options.set or options.each or options.replay or options.api or options.rodata:
+        raise InputError("--conformance: -o, --each, --replay, --api and --rodata are for a policy of one's own")
     command = [str(runner), "conformance", options.conformance]
     return _simulate([*command, "--json"] if options.json else command, False, None)
 
@@ -93,7 +94,9 @@ def _try_kernel(runner: Path, policy: str, options: argparse.Namespace) -> trial
             return None
         where = "this machine" if place == "host" else "a guest"
         _say(f"built for the kernel; loading it in {where}, {options.stress_s} s of stress")
-        outcome = trial.try_out("vm" if place == "auto" else place, built, _tunables(options.set), options.stress_s)
+        values = Path(options.rodata) if options.rodata else None
+        where = "vm" if place == "auto" else place
+        outcome = trial.try_out(where, built, _tunables(options.set), values, options.stress_s)
     show(outcome, sys.stderr if options.json else sys.stdout)
     return outcome
 

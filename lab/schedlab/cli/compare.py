@@ -133,7 +133,7 @@ def default_directory(asked: Request) -> Path:
         [(arm.label, str(arm.scheduler.origin)) for arm in asked.arms],
         [(str(w.path), asked.loads_of(w), sorted(asked.params[w.name].items())) for w in asked.workloads],
         [(m.name, str(m.path)) for m in asked.machines],
-        [asked.record_place, asked.seed_base],
+        [asked.record_place, asked.seed_base, *([asked.api] if asked.api else [])],
     ]
     digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:8]
     names = "-".join(dict.fromkeys(arm.scheduler.name for arm in asked.arms))

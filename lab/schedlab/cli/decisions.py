@@ -44,7 +44,7 @@ def decisions(options: argparse.Namespace) -> int:
     if options.control:
         right = from_kernel.side(traces[1], groups, "the kernel again")
     else:
-        right = _simulated(options.scheduler, cell, machine, groups)
+        right = _simulated(options.scheduler, cell, machine, groups, options.api)
     comparison = difference.compare(left, right)
     if not 1 <= options.nth <= max(1, len(comparison.differences)):
         raise InputError(f"--nth {options.nth}: expected 1 to {max(1, len(comparison.differences))}")
@@ -115,7 +115,7 @@ def _run(options: argparse.Namespace, cell: Cell, runs: int) -> list[list[str]]:
     return lines
 
 
-def _simulated(scheduler: str, cell: Cell, machine: Machine, groups: set[str]) -> Side:
+def _simulated(scheduler: str, cell: Cell, machine: Machine, groups: set[str], api: str | None) -> Side:
     arm = _arm(scheduler, "sim")
     assert arm.scheduler.path
     assert machine.path
@@ -129,6 +129,7 @@ def _simulated(scheduler: str, cell: Cell, machine: Machine, groups: set[str]) -
         params=cell.params,
         built_in=arm.built_in,
         exact_costs=True,
+        api=api,
     )
     with simulated.lines(what) as lines:
         return from_simulator.side(simulated.events(lines), groups)

@@ -55,6 +55,12 @@ def _check(commands: argparse._SubParsersAction) -> None:
     amount.add_argument("--time-s", metavar="S", type=int, help="as many as fit into so many seconds")
     what.add_argument("-j", "--jobs", metavar="N", type=int, help="cases at once (default: one per CPU)")
     add_api(what)
+    what.add_argument(
+        "--rodata",
+        metavar="FILE.toml",
+        help="set the policy's constants, variables and members of its sched_ext_ops first, in the simulator and on "
+        "the kernel: NAME = VALUE",
+    )
     what.add_argument("--replay", metavar="FILE", help="run this case.toml again, and nothing else")
     what.add_argument(
         "--conformance",

@@ -280,6 +280,7 @@ def _decisions(commands: argparse._SubParsersAction) -> None:
         metavar="TIER",
         help="of the guest: exact (default), virtual, emulated",
     )
+    add_api(where)
     where.add_argument(
         "--keys",
         action="store_true",

@@ -15,6 +15,7 @@ from schedlab.errors import LabError, PlaceError
 from schedlab.sched_ext import dumps_in_text, sysfs
 
 _SCRIPT = Path(__file__).with_name("stress.sh")
+_VALUES = "/check/values.toml"  # in the guest
 _BOOT_LIMIT_S = 300.0
 _CPUS = 2
 # The line that the script prints for this program; all others are for people.
@@ -55,12 +56,14 @@ def why_not(place: str) -> str:
     return ""
 
 
-def try_out(place: str, policy: Path, tunables: Mapping[str, str], stress_s: int) -> Outcome:
-    """Load the object, stress the machine, look whether it still schedules, unload it."""
+def try_out(place: str, policy: Path, tunables: Mapping[str, str], values: Path | None, stress_s: int) -> Outcome:
+    """Load the object with tunables and a file of values, stress the machine, look whether it still schedules, unload
+    it.
+    """
     options = [f"--{name.replace('_', '-')}={value}" for name, value in tunables.items()]
     lines: list[str] = []
     trial = _here if place == "host" else _in_a_guest
-    status = trial(policy, options, stress_s, lines)
+    status = trial(policy, options, values, stress_s, lines)
     found = next((line.removeprefix(_MARK) for line in lines if line.startswith(_MARK)), None)
     if found is None:
         last = next((line for line in reversed(lines) if line.strip()), "it said nothing")
@@ -119,7 +122,7 @@ def _verifier(log: list[str]) -> list[str]:
     return log[begin + 1 : end]
 
 
-def _in_a_guest(policy: Path, options: list[str], stress_s: int, lines: list[str]) -> int:
+def _in_a_guest(policy: Path, options: list[str], values: Path | None, stress_s: int, lines: list[str]) -> int:
     from schedlab import vm
 
     files = {
@@ -127,6 +130,9 @@ def _in_a_guest(policy: Path, options: list[str], stress_s: int, lines: list[str
         "/bin/schedlab-host": checkout.need_binary("schedlab-host"),
         f"/check/{policy.name}": policy,
     }
+    if values:
+        options = [*options, f"--rodata={_VALUES}"]
+        files[_VALUES] = values
     stress = shutil.which("stress-ng")
     if stress:
         files["/bin/stress-ng"] = Path(stress)
@@ -141,14 +147,15 @@ def _in_a_guest(policy: Path, options: list[str], stress_s: int, lines: list[str
     return result.exit_code
 
 
-def _here(policy: Path, options: list[str], stress_s: int, lines: list[str]) -> int:
+def _here(policy: Path, options: list[str], values: Path | None, stress_s: int, lines: list[str]) -> int:
     state = sysfs.read()
     if state.enabled:
         raise PlaceError(f"{state.ops or 'a scheduler'} is running: stop it first")
     folder = str(checkout.need_binary("schedlab-host").parent)
     environment = {**os.environ, "PATH": f"{folder}:{os.environ.get('PATH', '')}"}
     # Somebody may be using this machine, so none of its CPUs goes offline.
-    command = ["sh", str(_SCRIPT), str(stress_s), "no-hotplug", str(policy), *options]
+    given = [f"--rodata={values}"] if values else []
+    command = ["sh", str(_SCRIPT), str(stress_s), "no-hotplug", str(policy), *options, *given]
     both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     result = subprocess.run(command, **both, text=True, errors="replace", env=environment, check=False)
     lines.extend(result.stdout.splitlines())

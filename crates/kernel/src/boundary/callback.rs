@@ -5,7 +5,7 @@ use bpf::btf::TypeId;
 use bpf::image::{Image, MemberValue, StructOps};
 
 use super::release::Release;
-use super::shown::{Shown, Types};
+use super::types::{Shown, Types};
 
 macro_rules! callbacks {
     ($($name:literal = $callback:ident,)*) => {

@@ -17,7 +17,6 @@ use crate::consts::{E2BIG, EINVAL, ENOENT};
 type Task = *mut TaskStruct;
 type Memory = *mut c_void;
 
-const EFAULT: i64 = -14;
 const EAGAIN: i64 = -11;
 /// `BPF_LOCAL_STORAGE_GET_F_CREATE`.
 const CREATE: u64 = 1;
@@ -258,10 +257,10 @@ unsafe fn for_each<K: Kernel>(
 ///
 /// # Safety
 /// `dst` is memory of the policy of so many bytes.
-unsafe fn unread(dst: Memory, size: u32) -> i64 {
+unsafe fn unread(dst: Memory, size: u32, from: Memory) -> i64 {
     // SAFETY: the caller's promise.
     unsafe { std::ptr::write_bytes(dst.cast::<u8>(), 0, size as usize) };
-    EFAULT
+    i64::from(nofault::error(from.addr() as u64))
 }
 
 /// # Safety
@@ -270,7 +269,7 @@ unsafe fn read(dst: Memory, size: u32, from: Memory) -> i64 {
     let found = nofault::read(from.addr() as u64, size as usize);
     if found.len() < size as usize {
         // SAFETY: the caller's promise.
-        return unsafe { unread(dst, size) };
+        return unsafe { unread(dst, size, from) };
     }
     // SAFETY: the caller's promise.
     unsafe { std::ptr::copy_nonoverlapping(found.as_ptr(), dst.cast::<u8>(), found.len()) };
@@ -290,7 +289,7 @@ unsafe fn read_text(dst: Memory, size: u32, from: Memory) -> i64 {
     let end = read.iter().position(|byte| *byte == 0);
     if end.is_none() && read.len() < most {
         // SAFETY: the caller's promise.
-        return unsafe { unread(dst, size) };
+        return unsafe { unread(dst, size, from) };
     }
     let text = &read[..end.unwrap_or(most)];
     let at = dst.cast::<u8>();

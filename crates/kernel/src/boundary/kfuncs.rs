@@ -9,7 +9,11 @@ use std::ffi::{c_char, c_void};
 use bpf::host::Host;
 
 use super::callback::Locks;
+use super::cgroup::{Cgroup, ROOT_CGROUP, SubsysState};
 use super::graph::{End, Side};
+use super::iterators::{
+    bits_destroy, bits_new, bits_next, css_new, css_next, num_new, num_next, task_new, task_next,
+};
 use super::model::{HAS_SLICE, HAS_VTIME, Kernel, Walk};
 use super::object_kfuncs::{
     EDEADLK, acquire, address, at, beneath, create, create_per_cpu, pointer_to, pop, push, release,
@@ -18,12 +22,13 @@ use super::object_kfuncs::{
 use super::outside::{back, kfuncs, numbers_at, printed};
 use super::register::{Less, Register};
 use super::shown::{
-    Cgroup, CpuMask, DsqIter, EventStats, ExitKind, InsertVtimeArgs, ListHead, ListNode, NumIter,
-    OwnCpuMask, RbNode, RbRoot, ResSpinLock, Rq, SelectCpuAndArgs, TaskStruct,
+    BitsIter, CpuMask, CssIter, DsqIter, EventStats, ExitKind, InsertVtimeArgs, ListHead, ListNode,
+    NumIter, OwnCpuMask, RbNode, RbRoot, ResSpinLock, Rq, SelectCpuAndArgs, TaskIter, TaskStruct,
 };
-use super::view::ROOT_CGROUP;
-use super::world::{MOST_LOOPS, World};
-use crate::consts::{CPUPERF_ONE, DSQ_LOCAL, E2BIG, EINVAL, ENOENT, ENQ_PRIQ, REENQ_ANY};
+use super::world::World;
+use crate::consts::{
+    CPUPERF_ONE, DSQ_ITER_REV, DSQ_LOCAL, EACCES, EINVAL, ENOENT, ENQ_PRIQ, REENQ_ANY,
+};
 use crate::end::Ejection;
 use crate::ids::{CpuId, TaskId};
 use crate::mask;
@@ -171,17 +176,21 @@ kfuncs! {
     612 [68] bpf_cpumask_any_and_distribute(src1: Mask, src2: Mask) -> u32 =
         |host| first(host, &mask::and(&(*src1).clone(), &(*src2).clone()));
 
-    612 [14] bpf_iter_num_new(it: *mut NumIter, start: i32, end: i32) -> i32 = |host| {
-        let counts = start < end && i64::from(end) - i64::from(start) <= i64::from(MOST_LOOPS);
-        (*it).opaque[0] = if counts { numbers(start.wrapping_sub(1), end) } else { 0 };
-        match (start > end, i64::from(end) - i64::from(start) > i64::from(MOST_LOOPS)) {
-            (true, _) => EINVAL,
-            (_, true) => E2BIG,
-            _ => 0,
-        }
-    };
-    612 [10] bpf_iter_num_next(it: *mut NumIter) -> *mut i32 = |host| number_next(it);
+    612 [14] bpf_iter_num_new(it: *mut NumIter, start: i32, end: i32) -> i32 = |host| num_new(it, start, end);
+    612 [10] bpf_iter_num_next(it: *mut NumIter) -> *mut i32 = |host| num_next(it);
     612 [4] bpf_iter_num_destroy(it: *mut NumIter) = |host| (*it).opaque[0] = 0;
+    612 [~40] bpf_iter_bits_new(it: *mut BitsIter, words: *const u64, nr_words: u32) -> i32 =
+        |host| bits_new::<K>(host, it, words, nr_words);
+    612 [~15] bpf_iter_bits_next(it: *mut BitsIter) -> *mut i32 = |host| bits_next::<K>(host, it);
+    612 [~10] bpf_iter_bits_destroy(it: *mut BitsIter) = |host| bits_destroy::<K>(host, it);
+    612 [~10] bpf_iter_task_new(it: *mut TaskIter, task: Task, flags: u32) -> i32 =
+        |host| task_new::<K>(host, it, task, flags);
+    612 [~15] bpf_iter_task_next(it: *mut TaskIter) -> Task = |host| task_next::<K>(host, it);
+    612 [~3] bpf_iter_task_destroy(it: *mut TaskIter) = |host| ();
+    612 [~10] bpf_iter_css_new(it: *mut CssIter, start: *mut SubsysState, flags: u32) -> i32 =
+        |host| css_new::<K>(host, it, start, flags);
+    612 [~20] bpf_iter_css_next(it: *mut CssIter) -> *mut SubsysState = |host| css_next(it);
+    612 [~3] bpf_iter_css_destroy(it: *mut CssIter) = |host| ();
 
     612 [~120] bpf_cpumask_create() -> *mut OwnCpuMask = |host| back::<K>(host).boundary().own_masks.create();
     612 [~10] bpf_cpumask_acquire(cpumask: *mut OwnCpuMask) -> *mut OwnCpuMask =
@@ -204,6 +213,21 @@ kfuncs! {
     612 [~15] bpf_cpumask_copy(dst: *mut OwnCpuMask, src: Mask) = |host| {
         let copied = (*src).clone();
         (*dst).cpumask = copied;
+    };
+    // Sets of the policy's own hold possible CPUs only.
+    615 [~20] bpf_cpumask_populate(cpumask: *mut CpuMask, src: Memory, bytes: u64) -> i32 = |host| {
+        let possible = all(host);
+        let words = (*host.cast::<World>()).nr_cpu_ids.div_ceil(64) as usize;
+        if (bytes as usize) < 8 * words {
+            EACCES
+        } else {
+            let mut read = mask::EMPTY;
+            for (at, word) in read.bits.iter_mut().take(words).enumerate() {
+                *word = src.cast::<u64>().add(at).read_unaligned();
+            }
+            *cpumask = mask::and(&read, &possible);
+            0
+        }
     };
     612 [~24] bpf_cpumask_and(dst: *mut OwnCpuMask, src1: Mask, src2: Mask) -> bool = |host| {
         let both = mask::and(&(*src1).clone(), &(*src2).clone());
@@ -362,33 +386,6 @@ kfuncs! {
     614 [~5] bpf_local_irq_restore(flags: *mut u64) = |host| ();
 }
 
-/// The state of a `bpf_iter_num`: the number given last, and the end.
-fn numbers(current: i32, end: i32) -> u64 {
-    u64::from(current.cast_unsigned()) | u64::from(end.cast_unsigned()) << 32
-}
-
-/// # Safety
-/// The iterator is a variable of the policy.
-unsafe fn number_next(it: *mut NumIter) -> *mut i32 {
-    // SAFETY: the caller's promise.
-    let state = unsafe { &raw mut (*it).opaque[0] };
-    // SAFETY: as above.
-    let (current, end) = unsafe { ((*state as i32).wrapping_add(1), (*state >> 32) as i32) };
-    // SAFETY: as above.
-    unsafe {
-        *state = if current < end {
-            numbers(current, end)
-        } else {
-            0
-        }
-    };
-    if current < end {
-        state.cast()
-    } else {
-        std::ptr::null_mut()
-    }
-}
-
 unsafe fn insert<K: Kernel>(host: *mut Host, p: Task, mut verdict: Verdict) {
     // SAFETY: called by the policy; see `back`.
     let kernel = unsafe { back::<K>(host) };
@@ -403,10 +400,10 @@ unsafe fn walk_new<K: Kernel>(host: *mut Host, it: *mut DsqIter, id: u64, flags:
     // SAFETY: called by the policy; the iterator is a variable of it that nobody else refers to.
     let (kernel, words) = unsafe { (back::<K>(host), &mut (*it).opaque) };
     *words = [0; 6];
-    if flags != 0 {
+    if flags & !DSQ_ITER_REV != 0 {
         return EINVAL;
     }
-    match kernel.walk(id) {
+    match kernel.walk(id, flags != 0) {
         None => ENOENT,
         Some(walk) => {
             walk.write(words);

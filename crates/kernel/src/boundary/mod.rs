@@ -3,15 +3,16 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `shown` | the structures that policies see, with their BTF |
+//! | `shown`, `types` | the structures that policies see, with their BTF |
 //! | `enumerations` | the constants that they see |
 //! | `callback` | the members of `struct sched_ext_ops` |
 //! | `outside`, `register`, `helpers`, `kfuncs`, `format` | what policies may call |
 //! | `access`, `area`, `nofault` | which memory they may touch, and reading any other |
 //! | `price` | what their code costs |
 //! | `maps`, `arena`, `own_masks` | their maps and timers, shared memory, and the CPU sets that they make |
+//! | `iterators` | walks over numbers, bits, tasks and cgroups |
 //! | `objects`, `graph`, `spin_locks`, `object_kfuncs` | objects that they make, trees and lists of them, and what guards these |
-//! | `view` | what they see of tasks and machine through pointers |
+//! | `view`, `cgroup` | what they see of tasks and machine through pointers |
 //! | `world`, `inlines` | what executing code reads without a call |
 //! | `model` | what all of it asks of the model |
 //! | `prepared`, `filled` | what an object's own program set up before that |
@@ -39,6 +40,7 @@ mod access;
 mod area;
 mod arena;
 mod callback;
+mod cgroup;
 mod enq_flags;
 pub mod enumerations;
 pub mod execution;
@@ -47,6 +49,7 @@ mod format;
 mod graph;
 mod helpers;
 mod inlines;
+mod iterators;
 mod kfuncs;
 mod maps;
 pub mod model;
@@ -65,6 +68,7 @@ pub mod requests;
 mod shared;
 pub mod shown;
 mod spin_locks;
+mod types;
 mod view;
 mod world;
 
@@ -92,6 +96,7 @@ use area::Area;
 use arena::Arena;
 use enq_flags::EnqFlags;
 use graph::Graph;
+use iterators::CopiedBits;
 use objects::Objects;
 use own_masks::OwnMasks;
 use release::Release;
@@ -131,6 +136,8 @@ pub struct Boundary {
     checked: bool,
     pub ops: Ops,
     pub enq_flags: EnqFlags,
+    /// Whose interface the policy sees.
+    pub release: Release,
     /// The callback under way and its first argument.
     pub underway: Option<(Callback, u64)>,
     /// What the model counts for policies that ask.
@@ -152,6 +159,7 @@ pub struct Boundary {
     pub type_bytes: BTreeMap<u32, u32>,
     pub graph: Graph,
     pub spin_locks: SpinLocks,
+    pub copied_bits: CopiedBits,
     /// For policies that ask for random numbers.
     pub random: Stream,
 }
@@ -195,6 +203,7 @@ impl Boundary {
             checked: code.checked,
             ops: code.ops,
             enq_flags: EnqFlags::of(code.release),
+            release: code.release,
             underway: None,
             events: EventStats::default(),
             world,
@@ -212,6 +221,7 @@ impl Boundary {
             type_bytes: code.type_bytes.clone(),
             graph: Graph::default(),
             spin_locks: SpinLocks::default(),
+            copied_bits: CopiedBits::default(),
             random: code.random,
         })
     }

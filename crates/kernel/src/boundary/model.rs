@@ -38,7 +38,7 @@ pub trait Kernel: Sized {
     fn insert(&mut self, task: TaskId, verdict: Verdict);
     fn move_to_local(&mut self, dsq_id: u64) -> bool;
     fn nr_queued(&self, dsq_id: u64) -> i32;
-    fn walk(&self, dsq_id: u64) -> Option<Walk>;
+    fn walk(&self, dsq_id: u64, is_reversed: bool) -> Option<Walk>;
     fn walk_on(&self, walk: &mut Walk) -> Option<TaskId>;
     /// `None`: the task or the walk does not exist.
     fn move_walked(&mut self, what: Option<(TaskId, Walk)>, dsq_id: u64, enq_flags: u64) -> bool;
@@ -99,12 +99,15 @@ pub struct Walk {
     pub at: Option<(u32, u64, i64)>,
     pub slice_ns: Option<u64>,
     pub vtime: Option<u64>,
+    /// From the last task to the first.
+    pub is_reversed: bool,
 }
 
 // [queue + 1 | flags << 32, insertion limit | index << 32, key, order, slice, vtime].
 const STARTED: u64 = 1 << 32;
 pub const HAS_SLICE: u64 = 1 << 33;
 pub const HAS_VTIME: u64 = 1 << 34;
+const REVERSED: u64 = 1 << 35;
 
 impl Walk {
     pub fn read(words: &[u64; 6]) -> Option<Self> {
@@ -118,12 +121,16 @@ impl Walk {
             }),
             slice_ns: (flags & HAS_SLICE != 0).then_some(words[4]),
             vtime: (flags & HAS_VTIME != 0).then_some(words[5]),
+            is_reversed: flags & REVERSED != 0,
         })
     }
 
     /// Write down where the walk is.
     pub fn write(&self, words: &mut [u64; 6]) {
         words[0] = words[0] & !u64::from(u32::MAX) | u64::from(self.dsq.0 + 1);
+        if self.is_reversed {
+            words[0] |= REVERSED;
+        }
         words[1] = u64::from(self.limit);
         if let Some((index, key, order)) = self.at {
             words[0] |= STARTED;

@@ -10,7 +10,7 @@ use super::format::printf;
 use super::model::Kernel;
 use super::nofault;
 use super::release::Release;
-use super::shown::Types;
+use super::types::Types;
 use super::world::World;
 
 /// A kfunc of the model.
@@ -134,10 +134,10 @@ macro_rules! kfuncs {
                         $body
                     ),
                     describe: |types| {
-                        let result = <kfuncs!(@ $($result)?) as $crate::boundary::shown::Shown>::describe(types);
+                        let result = <kfuncs!(@ $($result)?) as $crate::boundary::types::Shown>::describe(types);
                         let arguments = [$((
                             stringify!($argument),
-                            <$type as $crate::boundary::shown::Shown>::describe(types),
+                            <$type as $crate::boundary::types::Shown>::describe(types),
                         ),)*];
                         types.btf.prototype(result, &arguments)
                     },

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 use bpf::Preset;
-use bpf::image::Image;
+use bpf::image::{Image, MemberValue};
 use policy::set_up::Bytes;
 use policy::{Object, SetUp};
 
@@ -68,12 +68,22 @@ pub fn preset(object: &Object, set_up: &SetUp, release: Release) -> Result<Prese
 }
 
 /// A user's values, which the policy is told of the machine beside.
-pub fn set(set_up: &SetUp, image: &mut Image) {
+pub fn set(set_up: &SetUp, image: &mut Image, release: Release) -> Result<()> {
     for section in &mut image.data {
         if let Some(bytes) = set_up.data.get(&section.name) {
             section.bytes.clone_from(&bytes.0);
         }
     }
+    for (name, bytes) in &set_up.members {
+        let tables = image.struct_ops.iter_mut();
+        let mut members = tables.flat_map(|table| &mut table.members);
+        let member = members.find(|member| member.name == *name);
+        let member = member.with_context(|| {
+            format!("struct sched_ext_ops has no {name} in the model of {release}")
+        })?;
+        member.value = MemberValue::Bytes(bytes.0.clone());
+    }
+    Ok(())
 }
 
 impl Prepared {

@@ -20,8 +20,9 @@ use super::refused::Refused;
 use super::release::Release;
 use super::shown::{
     AtomicInt, CgroupInitArgs, CpuAcquireArgs, CpuMask, CpuReleaseArgs, EventStats, ExitInfo,
-    ExitTaskArgs, InitTaskArgs, PerfEventValue, Shown, Types,
+    ExitTaskArgs, InitTaskArgs, PerfEventValue,
 };
+use super::types::{Shown, Types};
 use super::{Code, Filled, Ops, enumerations, helpers, inlines, kfuncs, maps};
 
 /// What policies may call that see this release: as an image names it, and by its name.
@@ -83,11 +84,12 @@ impl Program {
         let (prepared, cpus) = match &object.set_up {
             None => (Prepared::default(), None),
             Some((set_up, cpus)) => {
+                let named = || object.name.clone();
                 if cpus.is_none() {
-                    prepared::set(set_up, &mut image);
+                    prepared::set(set_up, &mut image, release).with_context(named)?;
                 }
                 let prepared = Prepared::of(set_up, &mut image);
-                (prepared.with_context(|| object.name.clone())?, *cpus)
+                (prepared.with_context(named)?, *cpus)
             }
         };
         let image = Arc::new(image);
@@ -336,6 +338,7 @@ mod tests {
 
     /// What a policy written against scx's headers can see of the model is declared in those that it gets from us.
     #[test]
+    #[cfg_attr(miri, ignore = "it reads files and runs a compiler")]
     fn what_the_model_shows_is_in_the_headers() {
         let types = headers("vmlinux");
         let names = headers("scx") + &headers("bpf_arena_common.bpf.h");

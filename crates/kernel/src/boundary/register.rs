@@ -3,7 +3,8 @@
 
 use bpf::btf::TypeId;
 
-use super::shown::{RbNode, Shown, Types};
+use super::shown::RbNode;
+use super::types::{Shown, Types};
 
 /// A value as a register holds it.
 pub trait Register: Shown {

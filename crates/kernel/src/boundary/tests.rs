@@ -105,13 +105,14 @@ impl Kernel for Toy {
         self.queue.len() as i32
     }
 
-    fn walk(&self, _dsq_id: u64) -> Option<Walk> {
+    fn walk(&self, _dsq_id: u64, is_reversed: bool) -> Option<Walk> {
         Some(Walk {
             dsq: DsqIndex(0),
             limit: 0,
             at: None,
             slice_ns: None,
             vtime: None,
+            is_reversed,
         })
     }
 

@@ -5,9 +5,10 @@ use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
 
 use super::area::Area;
+use super::cgroup::{Cgroup, Root};
 use super::register::Register;
 use super::shared::Shared;
-use super::shown::{Cgroup, CpuMask, KernfsNode, Rq, SchedEntity, SchedExtEntity, TaskStruct};
+use super::shown::{CpuMask, Rq, SchedEntity, SchedExtEntity, TaskStruct};
 use crate::consts::{PF_IDLE, SLICE_DFL, TASK_INTERRUPTIBLE, TASK_RUNNING};
 use crate::ids::{CpuId, IDLE, Id, PerTask, TaskId};
 use crate::mask;
@@ -32,31 +33,6 @@ impl Masks {
     }
 }
 
-/// The root's number, by which the kernel's file system of cgroups knows it.
-pub const ROOT_CGROUP: u64 = 1;
-
-/// The root cgroup and its node.
-struct Root {
-    cgroup: Cgroup,
-    node: KernfsNode,
-}
-
-impl Root {
-    fn new() -> Shared<Self> {
-        let mut root = Shared::new(Self {
-            cgroup: Cgroup {
-                level: 0,
-                kn: std::ptr::null_mut(),
-            },
-            node: KernfsNode { id: ROOT_CGROUP },
-        });
-        // SAFETY: only the address is taken.
-        let node = unsafe { &raw mut (*root.pointer()).node };
-        root.cgroup.kn = node;
-        root
-    }
-}
-
 /// Every task's `task_struct`, in place for the whole run, and after them those of the idle task and of init.
 pub struct View {
     structs: Shared<[TaskStruct]>,
@@ -68,7 +44,7 @@ pub struct View {
     rqs: Shared<[Rq]>,
     /// What was told of idle CPUs by nodes, as of the last question: all of them, and those of idle cores.
     nodes: Vec<[Shared<CpuMask>; 2]>,
-    root: Shared<Root>,
+    root: Root,
 }
 
 impl View {
@@ -151,6 +127,24 @@ impl View {
         self.pointer(task).register()
     }
 
+    /// The idle task, init and then the others, in the order of their PIDs; null beyond.
+    pub fn in_order(&self, place: usize) -> *mut TaskStruct {
+        match place {
+            0 => self.nth(self.tasks),
+            1 => self.init_pointer(),
+            other if other - 2 < self.tasks => self.nth(other - 2),
+            _ => std::ptr::null_mut(),
+        }
+    }
+
+    /// The same backwards.
+    pub fn place_of(&self, pointer: *const TaskStruct) -> usize {
+        self.task_of(pointer).map_or(
+            usize::from(pointer.cast_mut() == self.init_pointer()),
+            |task| task.index() + 2,
+        )
+    }
+
     /// The `init` task: parent of tasks that nobody forked.
     pub fn init_pointer(&self) -> *mut TaskStruct {
         self.nth(self.tasks + 1)
@@ -177,7 +171,7 @@ impl View {
     pub fn shows(&self, address: u64, bytes: u64) -> bool {
         let masks = Area::of(self.masks.pointer(), size_of::<Masks>());
         let rqs = Area::of(self.rqs.pointer(), size_of_val(&*self.rqs));
-        let root = Area::of(self.root.pointer(), size_of::<Root>());
+        let root = self.root.area();
         let own = |mask: &Shared<CpuMask>| Area::of(mask.pointer(), size_of::<CpuMask>());
         let mut confined = self
             .affinity
@@ -300,8 +294,7 @@ impl View {
     }
 
     pub fn cgroup(&self) -> *mut Cgroup {
-        // SAFETY: only the address is taken.
-        unsafe { &raw mut (*self.root.pointer()).cgroup }
+        self.root.cgroup()
     }
 
     /// A task's storage in the map that was asked last, which the policy finds without asking again.

@@ -142,7 +142,7 @@ impl Dsq {
     }
 
     /// The first entry not before this place.
-    fn search(&self, key: u64, order: i64) -> usize {
+    pub fn search(&self, key: u64, order: i64) -> usize {
         self.entries
             .partition_point(|entry| entry.before(key, order))
     }

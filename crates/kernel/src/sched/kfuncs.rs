@@ -155,7 +155,7 @@ impl Kernel for Sim<'_> {
         dsq.map_or(ENOENT, |dsq| self.dsqs[dsq].len() as i32)
     }
 
-    fn walk(&self, id: u64) -> Option<Walk> {
+    fn walk(&self, id: u64, is_reversed: bool) -> Option<Walk> {
         let dsq = self.dsqs.find(id)?;
         Some(Walk {
             dsq,
@@ -163,24 +163,31 @@ impl Kernel for Sim<'_> {
             at: None,
             slice_ns: None,
             vtime: None,
+            is_reversed,
         })
     }
 
     fn walk_on(&self, walk: &mut Walk) -> Option<TaskId> {
         let dsq = &self.dsqs[walk.dsq];
-        let mut index = match walk.at {
-            None => 0,
-            Some((index, key, order)) => dsq.after(Key { key, order }, index as usize),
+        // What came in after the walk began is not part of it.
+        let limit = walk.limit;
+        let belongs = |index: &usize| {
+            let seq = dsq.entries[*index].seq;
+            seq.wrapping_sub(limit).cast_signed() <= 0
         };
-        while let Some(entry) = dsq.entries.get(index) {
-            // What came in after the walk began is not part of it.
-            if entry.seq.wrapping_sub(walk.limit).cast_signed() <= 0 {
-                walk.at = Some((index as u32, entry.key, entry.order));
-                return Some(entry.task);
-            }
-            index += 1;
-        }
-        None
+        let (all, at) = (dsq.entries.len(), walk.at);
+        let index = if walk.is_reversed {
+            let end = at.map_or(all, |(_, key, order)| dsq.search(key, order));
+            (0..end).rev().find(belongs)
+        } else {
+            let begin = at.map_or(0, |(index, key, order)| {
+                dsq.after(Key { key, order }, index as usize)
+            });
+            (begin..all).find(belongs)
+        }?;
+        let entry = &dsq.entries[index];
+        walk.at = Some((index as u32, entry.key, entry.order));
+        Some(entry.task)
     }
 
     fn move_walked(&mut self, what: Option<(TaskId, Walk)>, dsq_id: u64, enq_flags: u64) -> bool {

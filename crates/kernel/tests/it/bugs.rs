@@ -175,6 +175,59 @@ fn an_access_that_the_verifier_would_refuse_is_a_fault_with_file_and_line() {
 }
 
 #[test]
+fn a_fault_names_scheduler_callback_file_and_line_in_every_execution() {
+    let file = policy_path("slips");
+    let source = std::fs::read_to_string(&file).unwrap();
+    let line_of = |text: &str| {
+        let found = source.lines().position(|line| line.contains(text));
+        found.unwrap() + 1
+    };
+    for execution in Execution::ALL {
+        let program = kernel::load(&file, execution, Release::default()).unwrap();
+        let run = |how: &str| {
+            let options = Options {
+                max_callback_operations: 100_000,
+                ..Options::default()
+            };
+            kernel::simulate(
+                &free(1),
+                plan(vec![hogs(2)], for_ms(100)),
+                &program,
+                "slips",
+                &BTreeMap::from([("how".to_owned(), how.to_owned())]),
+                options,
+            )
+            .unwrap()
+        };
+        for (how, text, by, what) in [
+            (
+                "null",
+                "*value = 7;",
+                "fault",
+                "an access of 8 bytes at 0x0, which is NULL with an offset",
+            ),
+            (
+                "loop",
+                "while (round)",
+                "endless loop",
+                "more than 100000 operations executed: an endless loop?",
+            ),
+        ] {
+            let outcome = run(how);
+            assert_eq!((outcome.status, outcome.by), (Status::Failed, by));
+            let place = format!(
+                "slips: slips_enqueue ({}:{})",
+                file.display(),
+                line_of(text)
+            );
+            assert_eq!(outcome.reason, format!("{place}: {what}"), "{execution}");
+        }
+        // In BPF x / 0 is 0 and x % 0 is x, and a member of a kernel object that is NULL reads as 0.
+        assert_eq!(run("divide").status, Status::Ok, "{execution}");
+    }
+}
+
+#[test]
 fn a_spin_lock_is_taken_once_and_given_back() {
     for execution in Execution::ALL {
         let program = kernel::load(&policy_path("locks"), execution, Release::default()).unwrap();

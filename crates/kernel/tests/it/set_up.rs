@@ -9,7 +9,7 @@ use kernel::{Change, Execution, Hotplug, Options, Outcome, Release};
 use policy::set_up::{Bytes, Entry, Map, Run};
 use policy::{Object, SetUp};
 
-use crate::common::{MS, costly, for_ms, plan, sleepers};
+use crate::common::{MS, costly, for_ms, plan, policy_path, sleepers};
 
 const CPUS: u32 = 2;
 const MAGIC: u32 = 4711;
@@ -212,4 +212,22 @@ fn values_of_a_user_s_own_are_enough_for_some() {
         once(&object, 1).unwrap().reason,
         "scx_bpf_error (maps were not filled)"
     );
+}
+
+#[test]
+fn members_of_the_scheduler_s_structure_are_set_before_it_is_loaded() {
+    let mut object = Object::load(&policy_path("fifo")).unwrap();
+    let mut link = |text: &str, release: &str| {
+        let values = policy::values::read(&object.elf, text, "mine.toml").unwrap();
+        object.set_up = Some((values, None));
+        let linked = kernel::link(&object, Execution::Interpreted, release.parse().unwrap());
+        linked.map(|_| ()).map_err(|error| format!("{error:#}"))
+    };
+    assert_eq!(link("fifo_ops.timeout_ms = 5_000", "7.2"), Ok(()));
+    let unknown = "flags of struct sched_ext_ops: 0x20, which the model of 6.14 has not";
+    assert_eq!(
+        link("fifo_ops.flags = 32", "6.14"),
+        Err(format!("fifo: {unknown}"))
+    );
+    assert_eq!(link("fifo_ops.flags = 32", "6.15"), Ok(()));
 }

@@ -7,14 +7,15 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use cell::{Arm, Cell, DEFAULT, Digests, Record, Status, assignments};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use executor::tasks::Calibration;
 use serde_json::json;
 use workload::Workload;
 
-use crate::cells::{self, Job};
+use super::options;
+use crate::cells::{self, Job, Under};
 use crate::error::bad_input;
 use crate::kernel::{AutogroupOff, Kernel};
 use crate::running;
@@ -123,6 +124,7 @@ pub fn exec_command() -> Command {
                 .value_name("NAME[:TUNABLE=VALUE[+…]]")
                 .help("Load this scheduler for the run, or start the program that does: ./scx_mine:options='-v'; `default` insists on the kernel's own [default: whatever runs]"),
         )
+        .arg(options::rodata().requires("scheduler"))
         .arg(Arg::new("modelled").long("modelled").action(ArgAction::SetTrue).help("Run the tasks of a workload that has an application, as the simulator does"))
         .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the record as JSON"))
 }
@@ -189,7 +191,23 @@ fn job(matches: &ArgMatches, cpus: u32) -> Result<Job> {
     let (workload, load, params) = chosen(matches, cpus)?;
     let named = matches.get_one::<String>("scheduler");
     let arm: Arm = named.map_or(DEFAULT, String::as_str).parse()?;
-    let under = cells::under(&arm.scheduler, &arm.tunables)?;
+    let under = match cells::under(&arm.scheduler, &arm.tunables)? {
+        Under::Policy {
+            scheduler,
+            settings,
+        } => Under::Policy {
+            scheduler: options::with_values(scheduler, matches)?,
+            settings,
+        },
+        other => {
+            ensure!(
+                !matches.contains_id("rodata"),
+                "--rodata: expected a policy or its object, found {}",
+                arm.scheduler
+            );
+            other
+        }
+    };
     let seed = *matches.get_one::<u64>("seed").expect("has a default");
     let plan = workload.plan(load, &params, cpus, seed)?;
     let modelled = matches.get_flag("modelled");

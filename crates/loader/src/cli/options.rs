@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A scheduler's options: one for every tunable that its manifest names, and those that every scheduler has.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use policy::{Manifest, Tunable};
 
-use crate::error::BadInput;
+use crate::error::{BadInput, bad_input};
 use crate::running::Options;
 use crate::schedulers::Scheduler;
 
@@ -32,6 +34,7 @@ pub fn command(scheduler: &Scheduler, manifest: &Manifest, name: &'static str) -
             .value_name("BYTES")
             .value_parser(value_parser!(u32))
             .help("Length of the kernel's state dump when the scheduler fails [kernel's default: 32768]"),
+        rodata(),
         Arg::new("verbose").short('v').long("verbose").action(ArgAction::SetTrue).help("Print all that libbpf and the verifier say"),
         Arg::new("man").long("man").action(ArgAction::SetTrue).hide(true).help("Print the manual page"),
     ];
@@ -44,6 +47,26 @@ pub fn command(scheduler: &Scheduler, manifest: &Manifest, name: &'static str) -
         .args(common)
         .next_help_heading(TUNABLES)
         .args(manifest.tunables.iter().map(option))
+}
+
+/// Values of a user's own.
+pub fn rodata() -> Arg {
+    Arg::new("rodata")
+        .long("rodata")
+        .value_name("FILE.toml")
+        .value_parser(value_parser!(PathBuf))
+        .help("Set the scheduler's constants, variables and members of its sched_ext_ops first: NAME = VALUE, as TOML")
+}
+
+/// The scheduler with them, where there are any.
+pub fn with_values(
+    scheduler: &'static Scheduler,
+    matches: &ArgMatches,
+) -> Result<&'static Scheduler> {
+    match matches.get_one::<PathBuf>("rodata") {
+        Some(file) => scheduler.with_values(file).map_err(bad_input),
+        None => Ok(scheduler),
+    }
 }
 
 /// `rr_interval_us` becomes `--rr-interval-us`.

@@ -38,7 +38,11 @@ pub fn program(name: &str) -> &'static str {
     Box::leak(format!("scx_{name}").into_boxed_str())
 }
 
-pub fn run(scheduler: &Scheduler, manifest: &Manifest, matches: &ArgMatches) -> Result<ExitCode> {
+pub fn run(
+    scheduler: &'static Scheduler,
+    manifest: &Manifest,
+    matches: &ArgMatches,
+) -> Result<ExitCode> {
     if matches.get_flag("man") {
         man::print(options::command(
             scheduler,
@@ -58,6 +62,7 @@ pub fn run(scheduler: &Scheduler, manifest: &Manifest, matches: &ArgMatches) -> 
         monitor::follow(scheduler, Duration::from_secs_f64(seconds))?;
         return Ok(ExitCode::SUCCESS);
     }
+    let scheduler = options::with_values(scheduler, matches)?;
     let options = options::read(scheduler, manifest, matches)?;
     let stats = matches
         .get_one::<f64>("stats")

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use kernel::{Execution, Release};
-use policy::{CompileError, Manifest, Object, Snapshot, Source};
+use policy::{CompileError, Manifest, Snapshot, Source};
 use serde_json::json;
 
 use cell::{assignments, quoted};
@@ -49,11 +49,14 @@ pub struct CheckArgs {
     /// Which release of the kernel the policy sees: 6.12 to 7.2 (default: 7.2)
     #[arg(long, value_name = "RELEASE")]
     api: Option<Release>,
+    /// Set the policy's constants, variables and members of its `sched_ext_ops` first: NAME = VALUE, as TOML
+    #[arg(long, value_name = "FILE.toml")]
+    rodata: Option<PathBuf>,
     /// Where a finding goes [default: results/check/NAME]
     #[arg(long, short = 'C', value_name = "DIR")]
     directory: Option<PathBuf>,
     /// Run this case again, and nothing else
-    #[arg(long, value_name = "CASE.toml", conflicts_with_all = ["set", "each", "seed", "runs", "time_s", "api"])]
+    #[arg(long, value_name = "CASE.toml", conflicts_with_all = ["set", "each", "seed", "runs", "time_s", "api", "rodata"])]
     replay: Option<PathBuf>,
     /// A CPU may stand idle so long beside a task that waits and may use it
     #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000))]
@@ -86,12 +89,13 @@ pub struct ObjectArgs {
     set: Vec<String>,
 }
 
-/// A policy's name and its object, and whose interface it sees.
+/// A policy's name and its object, whose interface it sees, and a file of values.
 #[derive(Args)]
 pub struct WorkerArgs {
     name: String,
     object: PathBuf,
     release: Release,
+    values: Option<PathBuf>,
 }
 
 const RUNS: u64 = 500;
@@ -102,7 +106,12 @@ const FOUND: u8 = 1;
 
 /// The child that runs a policy's cases.
 pub fn worker(args: &WorkerArgs) -> Result<u8> {
-    swarm::worker::run(&args.name, &args.object, args.release)?;
+    swarm::worker::run(&Built {
+        name: args.name.clone(),
+        object: args.object.clone(),
+        release: args.release,
+        values: args.values.clone(),
+    })?;
     Ok(0)
 }
 
@@ -133,28 +142,40 @@ pub fn run(args: &CheckArgs) -> Result<u8> {
         return Ok(BAD_INPUT);
     };
     let case = args.replay.as_deref().map(finding::read).transpose()?;
-    let release = match &case {
-        Some((_, release)) => *release,
-        None => args.api.unwrap_or_default(),
+    let (release, values) = match &case {
+        Some(case) => (case.release, case.values.clone()),
+        None => (args.api.unwrap_or_default(), args.rodata.clone()),
     };
-    let built = Object::open(&source.name, &object)?;
-    // What the model has not is said here, before a case would.
-    kernel::link(&built, Execution::Paranoid, release)?;
-    let manifest = built.manifest;
     let built = Built {
         name: source.name.clone(),
         object,
         release,
+        values,
     };
+    let opened = built.open()?;
+    // What the model has not is said here, before a case would.
+    kernel::link(&opened, Execution::Paranoid, release)?;
+    let mut manifest = opened.manifest;
     signals::catch();
     let dir = args
         .directory
         .clone()
         .unwrap_or_else(|| Path::new("results/check").join(&source.name));
-    if let (Some(file), Some((job, _))) = (&args.replay, &case) {
-        return replay(args, &built, &manifest, file, job);
+    if let (Some(file), Some(case)) = (&args.replay, &case) {
+        return replay(args, &built, &manifest, file, &case.job);
     }
     let fixed = assignments("-o", &args.set)?;
+    if let Some(file) = &built.values {
+        let set = policy::values::names(file)?;
+        let twice = fixed.keys().find(|name| set.contains(*name));
+        if let Some(name) = twice {
+            bail!("-o {name}: --rodata sets it already");
+        }
+        // What the file sets is not drawn.
+        manifest
+            .tunables
+            .retain(|tunable| !set.contains(&tunable.name));
+    }
     for (name, value) in &fixed {
         manifest.setting(&source.name, name, value)?;
     }

@@ -14,7 +14,7 @@ use policy::{Object, Source, values};
 pub struct SetUpArgs {
     /// A policy, its object, or a program that holds one
     policy: PathBuf,
-    /// Values of its global constants and variables: NAME = VALUE, as TOML
+    /// Values of its constants, variables and members of its `sched_ext_ops`: NAME = VALUE, as TOML
     #[arg(long, value_name = "FILE.toml")]
     rodata: PathBuf,
 }
@@ -25,7 +25,6 @@ const ABSENT: &str = "all that the scheduler's own program does, but for the val
 pub fn run(args: &SetUpArgs) -> Result<u8> {
     let source = Source::find(&args.policy)?;
     let object = Object::load(&args.policy)?;
-    let text = input::read(&args.rodata, "a readable file of values")?;
     let name = args.policy.file_name().unwrap_or_default();
     let snapshot = Snapshot {
         format: FORMAT,
@@ -38,7 +37,7 @@ pub fn run(args: &SetUpArgs) -> Result<u8> {
         kernel: String::new(),
         cpus: None,
         absent: vec![ABSENT.to_owned()],
-        set_up: values::read(&object.elf, &text, &args.rodata.display().to_string())?,
+        set_up: values::of_file(&object.elf, &args.rodata)?,
         object: Bytes(object.elf),
     };
     let line = serde_json::to_string(&snapshot)? + "\n";

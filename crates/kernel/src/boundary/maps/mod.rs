@@ -24,7 +24,7 @@ use bpf::image;
 use super::area::Area;
 use super::filled::{self, Filled};
 use super::shared::Shared;
-use super::shown::{Shown, Types};
+use super::types::{Shown, Types};
 use crate::consts::{E2BIG, EEXIST, EINVAL, ENOENT};
 use crate::ids::{Id, TaskId};
 use hash::NO_EXIST;

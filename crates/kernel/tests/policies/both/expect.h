@@ -13,3 +13,6 @@
 #define ENOENT 2
 #define E2BIG 7
 #define EAGAIN 11
+#define ERANGE 34
+
+#define NOWHERE ((void *)0xdead000000000000ULL) /* no address at all: not canonical */

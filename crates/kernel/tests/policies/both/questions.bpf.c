@@ -62,18 +62,16 @@ static void about_current(void)
 	EXPECT(bpf_strncmp(few, sizeof(few), "sci") < 0 && !bpf_strncmp(few, 2, "sci"));
 }
 
-#define NOWHERE ((void *)0xdead000000000000ULL) /* no address at all: not canonical */
-
 static void about_memory(void)
 {
 	u64 there = 5, copied = 0;
 	char few[4] = "abc";
 
 	EXPECT(!bpf_probe_read_kernel(&copied, sizeof(copied), &there) && copied == 5);
-	EXPECT(bpf_probe_read_kernel(&copied, sizeof(copied), NULL) < 0 && copied == 0);
+	EXPECT(bpf_probe_read_kernel(&copied, sizeof(copied), NULL) == -ERANGE && copied == 0);
 	copied = 7;
-	EXPECT(bpf_probe_read_kernel(&copied, sizeof(copied), NOWHERE) < 0 && copied == 0);
-	EXPECT(bpf_probe_read_kernel_str(few, sizeof(few), NOWHERE) < 0 && !few[0]);
+	EXPECT(bpf_probe_read_kernel(&copied, sizeof(copied), NOWHERE) == -ERANGE && copied == 0);
+	EXPECT(bpf_probe_read_kernel_str(few, sizeof(few), NOWHERE) == -ERANGE && !few[0]);
 }
 
 static long step(u32 index, u64 *sum)
