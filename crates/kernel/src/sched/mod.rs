@@ -10,6 +10,7 @@
 //! | `rt`, `rt_budget`, `lockup` | `kernel/sched/rt.c`, throttling, the lockup detector |
 //! | `progress` | nothing: how fast tasks work, which on a machine happens by itself |
 //! | `lifecycle`, `attributes` | fork and exit; `sched_setattr`, `sched_setaffinity` |
+//! | `interleave` | nothing: an operation is broken off, and another CPU's comes in between |
 //! | `hotplug`, `watchdog` | CPUs that go and come; the stall detector and the policy's end |
 
 mod attributes;
@@ -18,6 +19,7 @@ mod ext;
 mod hotplug;
 mod idle;
 mod insert;
+mod interleave;
 mod kfuncs;
 mod kick;
 mod lifecycle;

@@ -14,6 +14,7 @@ mod executions;
 mod higher_class;
 mod hotplug;
 mod housekeeping;
+mod interleave;
 mod nodes;
 mod queues;
 mod releases;
