@@ -9,6 +9,7 @@ use workload::draw::Stream;
 use workload::plan::Draw;
 
 use crate::case::{Action, Case, Group, Kind, Shape};
+use crate::interleaving::Interleaving;
 
 /// Longer slices than this are longer waits by declaration: no finding.
 const LONGEST_US: i128 = 20_000;
@@ -112,6 +113,7 @@ pub fn case(
     disable_migration(&mut kernel, &mut groups, pace);
     let hotplug = with_grace_periods(&mut kernel, hotplug);
     Case {
+        interleaving: Interleaving::Off,
         machine,
         groups,
         hotplug,

@@ -54,6 +54,11 @@ def _check(commands: argparse._SubParsersAction) -> None:
     amount.add_argument("--time-s", metavar="S", type=int, help="as many as fit into so many seconds")
     what.add_argument("-j", "--jobs", metavar="N", type=int, help="cases at once (default: one per CPU)")
     add_api(what)
+    what.add_argument(
+        "--interleave",
+        action="store_true",
+        help="break operations off between two calls of the policy's, so that those of other CPUs come in between",
+    )
     what.add_argument("--replay", metavar="FILE", help="run this case.toml again, and nothing else")
     what.add_argument(
         "--conformance",
