@@ -12,6 +12,7 @@
 //! | `sim` | who owns what |
 //! | `observe` | trace, metrics and checkers, told what happens |
 //! | `boundary` | calls into the policy and back, and the memory both touch |
+//! | `interleave` | where operations are broken off, and what they keep locked meanwhile |
 //! | `cpu`, `task`, `queue`, `hardware`, `clock` | state, each with what concerns only itself |
 //! | `options`, `hotplug`, `end`, `consts`, `mask`, `ids` | terms that all others share |
 //!
@@ -32,6 +33,7 @@ mod end;
 mod hardware;
 pub mod hotplug;
 mod ids;
+mod interleave;
 mod mask;
 mod observe;
 mod options;
@@ -50,6 +52,7 @@ pub use boundary::refused::Refused;
 pub use boundary::release::Release;
 pub use hotplug::{Change, Hotplug};
 pub use ids::TaskId;
+pub use interleave::{Interleave, NOT_POSSIBLE, Switch, Taken};
 pub use machine::RtGuard;
 pub use observe::Bounds;
 pub use options::{INTERRUPTED, Options, ProgramRun};

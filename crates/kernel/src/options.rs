@@ -8,6 +8,7 @@ use machine::RtGuard;
 
 use crate::boundary::Run;
 use crate::hotplug::Hotplug;
+use crate::interleave::Interleave;
 use crate::observe::Bounds;
 
 /// The reason of a run that was broken off.
@@ -32,6 +33,8 @@ pub struct Options {
     /// Instead of the machine's own.
     pub rt_guard: Option<RtGuard>,
     pub hotplug: Vec<Hotplug>,
+    /// Operations may be broken off at the policy's calls, and others come in between.
+    pub interleave: Option<Interleave>,
     /// CPUs that are offline when the policy is loaded.
     pub offline: Vec<u32>,
     /// Nobody loads a policy anew that CPU hotplug makes restart: its run ends.

@@ -9,6 +9,7 @@ use cell::Status;
 use crate::cpu::Cpu;
 use crate::end::Exit;
 use crate::ids::IDLE;
+use crate::interleave::Taken;
 use crate::observe::{Complaint, Happened};
 use crate::sim::Sim;
 
@@ -26,6 +27,8 @@ pub struct Outcome {
     /// What checkers noticed that is not an error by itself.
     pub remarks: Vec<String>,
     pub switches: u64,
+    /// Operations that were broken off, and for what.
+    pub interleaved: Vec<Taken>,
     /// The policy's block of global data as the run left it.
     pub data: Vec<u8>,
 }
@@ -101,6 +104,10 @@ impl Sim<'_> {
             events: self.clock.handled(),
             remarks: self.remarks(),
             switches: self.observers.switches(),
+            interleaved: self
+                .interleaving
+                .take()
+                .map_or_else(Vec::new, |interleaving| interleaving.taken),
             data: self.boundary.data(),
         }
     }

@@ -26,6 +26,7 @@ impl Sim<'_> {
     /// From the start signal to the workload's end, or to the policy's.
     pub fn run(&mut self) -> Outcome {
         self.boot();
+        self.undivided -= 1;
         let mut look_at = 0;
         while !self.end.broken_off() && !self.end.over {
             let Some(due) = self.clock.next() else {
@@ -70,7 +71,7 @@ impl Sim<'_> {
     }
 
     #[inline(always)]
-    fn handle(&mut self, due: Due) {
+    pub(crate) fn handle(&mut self, due: Due) {
         match due.event {
             Event::Cpu(cpu) => {
                 let this = &mut self.cpus[cpu];

@@ -12,6 +12,7 @@
 //! | `queues`, `futexes`, `disk` | what programs talk through and sleep on |
 //! | `runner` | the task that starts the others, on machines that have one |
 //! | `observers` | trace, metrics and checkers, which are told what happens and touch nothing |
+//! | `interleaving`, `broken_off`, `undivided` | where operations may be broken off, and what they keep meanwhile |
 //! | `end` | whether and why it is over |
 //!
 //! What they do together stands in `sched` and `world`, which reach all of them through [`Sim`].
@@ -30,6 +31,7 @@ use crate::cpu::Cpu;
 use crate::end::{Ejection, End, Exit};
 use crate::hardware::Hardware;
 use crate::ids::{PerCpu, PerTask, TaskId};
+use crate::interleave::{BrokenOff, Interleaving};
 use crate::observe::{Happened, Looks, Observers, Stamp};
 use crate::options::{LaterRun, Limits, Options};
 use crate::queue::Dsqs;
@@ -55,6 +57,10 @@ pub struct Sim<'a> {
     pub(crate) disk: Disk,
     pub(crate) runner: Option<Runner>,
     pub(crate) observers: Observers,
+    pub(crate) interleaving: Option<Box<Interleaving>>,
+    pub(crate) broken_off: BrokenOff,
+    /// So much of what is under way must not be broken off.
+    pub(crate) undivided: u32,
     pub(crate) end: End,
 }
 
@@ -108,8 +114,11 @@ impl<'a> Sim<'a> {
         });
         let runs = runs.collect::<Result<Vec<_>>>()?;
         let random = plan.stream(u32::MAX, 0);
-        let mut boundary =
-            Boundary::new::<Self>(loaded.program.code(&loaded.data, random), cpus, tasks.len())?;
+        let mut boundary = {
+            let divided = options.interleave.is_some();
+            let code = loaded.program.code(&loaded.data, random, divided);
+            Boundary::new::<Self>(code, cpus, tasks.len())?
+        };
         if options.max_callback_operations > 0 {
             boundary.limit_operations(options.max_callback_operations);
         }
@@ -126,6 +135,12 @@ impl<'a> Sim<'a> {
             disk: Disk::default(),
             runner,
             observers,
+            interleaving: options
+                .interleave
+                .map(|interleave| Box::new(Interleaving::new(interleave))),
+            broken_off: BrokenOff::default(),
+            // Until the start signal.
+            undivided: 1,
             end: End::default(),
             machine: hardware,
             plan,

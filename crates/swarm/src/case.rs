@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 
 use kernel::Hotplug;
 
+use crate::interleaving::Interleaving;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     pub machine: Shape,
     pub groups: Vec<Group>,
     pub hotplug: Vec<Hotplug>,
+    pub interleaving: Interleaving,
     /// Beside those that the user fixed.
     pub tunables: BTreeMap<String, String>,
     pub duration_ms: u64,
@@ -145,8 +148,8 @@ impl Case {
     /// In a few words.
     pub fn summary(&self) -> String {
         let count = |n: usize, what: &str| {
-            let s = if n == 1 { "" } else { "s" };
-            format!("{n} {what}{s}")
+            let es = if what.ends_with("ch") { "es" } else { "s" };
+            format!("{n} {what}{}", if n == 1 { "" } else { es })
         };
         let mut parts = vec![
             count(self.machine.cpus() as usize, "CPU"),
@@ -156,6 +159,9 @@ impl Case {
         ];
         if !self.hotplug.is_empty() {
             parts.push(format!("hotplug {}", self.hotplug_script()));
+        }
+        if let Interleaving::Listed(switches) = &self.interleaving {
+            parts.push(count(switches.len(), "switch"));
         }
         for (name, value) in &self.tunables {
             parts.push(format!("{name}={value}"));

@@ -4,14 +4,16 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use anyhow::{Context, Result};
 use input::Node;
-use kernel::Release;
+use kernel::{Release, Switch};
 use machine::Machine;
 use workload::Workload;
 
 use crate::child::{Built, Runner};
+use crate::interleaving::{Interleaving, Made};
 use crate::job::{Job, Limits, Verdict};
 use crate::meaning::{self, Trace};
 
@@ -95,6 +97,13 @@ pub fn write(job: &Job, told: &Told, built: &Built, policy: &str, dir: &Path) ->
         let set = std::fs::read(values).with_context(|| values.display().to_string())?;
         std::fs::write(&copy, set).with_context(|| copy.display().to_string())?;
     }
+    if job.interleaving != Interleaving::Off {
+        text.push_str("switches = [\n");
+        for Made { switch, what } in &told.verdict.switches {
+            let _ = writeln!(text, "    {}, # {what}", literal(switch));
+        }
+        text.push_str("]\n");
+    }
     text.push_str("\n[tunables]\n");
     for (name, value) in &job.tunables {
         let _ = writeln!(text, "{name} = {}", literal(value));
@@ -147,6 +156,10 @@ pub fn read(file: &Path) -> Result<Case> {
         workload: std::fs::read_to_string(workload)?,
         seed: table.required("seed")?.integer(0..=i64::MAX)? as u64,
         hotplug: table.text_or("hotplug", "")?.to_string(),
+        interleaving: match table.optional("switches") {
+            None => Interleaving::Off,
+            Some(node) => Interleaving::Listed(switches(node)?),
+        },
         tunables,
         limits: Limits {
             idle_ms: number("idle_ms")?,
@@ -173,6 +186,15 @@ pub fn read(file: &Path) -> Result<Case> {
     })
 }
 
+fn switches(list: &Node) -> Result<Vec<String>> {
+    let switch = |node: &Node| -> Result<String> {
+        let text = node.text()?;
+        Switch::from_str(text).map_err(|error| node.error(error))?;
+        Ok(text.to_owned())
+    };
+    list.list()?.iter().map(switch).collect()
+}
+
 fn literal(text: &str) -> String {
     // JSON's strings are TOML's.
     serde_json::Value::from(text).to_string()
@@ -196,6 +218,7 @@ mod tests {
             workload: crate::files::workload(&case),
             seed: 9,
             hotplug: "10ms:-1,20ms:+1".into(),
+            interleaving: Interleaving::Listed(vec!["17.3 cpu 1".into()]),
             tunables: BTreeMap::from([("rules".to_string(), "424".to_string())]),
             limits: Limits {
                 idle_ms: 1,
@@ -206,7 +229,13 @@ mod tests {
             trace: None,
         };
         let told = Told {
-            verdict: Verdict::default(),
+            verdict: Verdict {
+                switches: vec![Made {
+                    switch: "17.3 cpu 1".into(),
+                    what: "CPU 0 as ops.tick() returns: CPU 1 has its tick".into(),
+                }],
+                ..Verdict::default()
+            },
             reason: "\"quoted\"\nand broken".into(),
             last: Vec::new(),
         };
@@ -230,6 +259,11 @@ mod tests {
         };
         let error = said_of("seed", "sead");
         assert!(error.contains("seed: expected this key"), "{error}");
+        let error = said_of("17.3 cpu 1", "17.3 disk 1");
+        assert!(
+            error.contains("expected a switch such as \"4711.3 cpu 2\""),
+            "{error}"
+        );
         let error = said_of("6.12", "5.4");
         assert!(error.contains("api: expected one of 6.12, "), "{error}");
     }

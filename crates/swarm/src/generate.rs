@@ -9,6 +9,7 @@ use workload::draw::Stream;
 use workload::plan::Draw;
 
 use crate::case::{Action, Case, Group, Kind, Shape, Warden};
+use crate::interleaving::Interleaving;
 
 /// Longer slices than this are longer waits by declaration: no finding.
 const LONGEST_US: i128 = 20_000;
@@ -120,6 +121,7 @@ pub fn case(
     }
     watch(&mut outside, &mut groups, cpus, pace);
     Case {
+        interleaving: Interleaving::Off,
         machine,
         groups,
         hotplug,

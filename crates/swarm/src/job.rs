@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use kernel::Bounds;
 use serde::{Deserialize, Serialize};
 
+use crate::interleaving::{Interleaving, Made};
+
 /// One run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
@@ -13,6 +15,7 @@ pub struct Job {
     pub workload: String,
     pub seed: u64,
     pub hotplug: String,
+    pub interleaving: Interleaving,
     pub tunables: BTreeMap<String, String>,
     pub limits: Limits,
     /// Where every decision is written down.
@@ -61,6 +64,8 @@ pub struct Verdict {
     /// The run was cut short after so many events that it would have taken too long.
     pub cut: bool,
     pub hash: u64,
+    /// Operations that were broken off, and for what.
+    pub switches: Vec<Made>,
 }
 
 impl Verdict {

@@ -3,17 +3,20 @@
 //!
 //! `generate` draws a [`case::Case`] from a seed, `files` writes it as the machine and workload it means, `job` is what
 //! a child is told. A policy may loop or crash, so it runs in a child process: `child` talks to it, `worker` is that
-//! process. `swarm` runs cases until one is found, `shrink` makes that one smaller, `finding` keeps it as files, and
-//! `meaning` says in words what was violated.
+//! process, and `interleaving` says where it breaks operations off. `swarm` runs cases until one is found, `shrink`
+//! makes that one smaller and `simplify` has it tried, `finding` keeps it as files, and `meaning` says in words what was
+//! violated.
 
 pub mod case;
 pub mod child;
 mod files;
 pub mod finding;
 mod generate;
+pub mod interleaving;
 pub mod job;
 pub mod meaning;
 pub mod shrink;
+pub mod simplify;
 mod swarm;
 pub mod worker;
 

@@ -6,18 +6,20 @@
 //! shrinks to the same one everywhere.
 
 use crate::case::{Action, Case, Kind};
+use crate::interleaving::Interleaving;
 
 type Pass = fn(&Case) -> Vec<Case>;
 
-const PASSES: [Pass; 9] = [
-    duration, groups, tunables, hotplug, counts, attributes, actions, machine, numbers,
+const PASSES: [Pass; 10] = [
+    switches, duration, groups, tunables, hotplug, counts, attributes, actions, machine, numbers,
 ];
 
-/// `shows`: whether a case still does. Returns the smallest case, and how many were tried.
+/// `shows`: the case, if it still does; its switches may be others where the flag says so. Returns the smallest case,
+/// and how many were tried.
 pub fn shrink(
     mut case: Case,
     attempts: u32,
-    mut shows: impl FnMut(&Case) -> anyhow::Result<bool>,
+    mut shows: impl FnMut(&Case, bool) -> anyhow::Result<Option<Case>>,
 ) -> anyhow::Result<(Case, u32)> {
     let mut tried = 0;
     loop {
@@ -25,12 +27,15 @@ pub fn shrink(
         for pass in PASSES {
             'again: loop {
                 for simpler in pass(&case) {
-                    if tried == attempts {
-                        return Ok((case, tried));
+                    // With the attempts at an end there is still to see which switches it takes.
+                    if tried >= attempts && simpler.interleaving == case.interleaving {
+                        break;
                     }
                     tried += 1;
-                    if shows(&simpler)? {
-                        case = simpler;
+                    // Another machine or workload has other operations, with other points.
+                    let others = simpler.interleaving == case.interleaving;
+                    if let Some(shown) = shows(&simpler, others)? {
+                        case = shown;
                         continue 'again;
                     }
                 }
@@ -47,6 +52,20 @@ fn changed(case: &Case, change: impl FnOnce(&mut Case)) -> Option<Case> {
     let mut other = case.clone();
     change(&mut other);
     (other != *case).then_some(other)
+}
+
+/// None at all, then fewer.
+fn switches(case: &Case) -> Vec<Case> {
+    let none = std::iter::once(Vec::new());
+    none.chain(shorter(case.interleaving.listed(), 1))
+        .filter_map(|fewer| {
+            changed(case, |case| {
+                if !case.interleaving.listed().is_empty() {
+                    case.interleaving = Interleaving::Listed(fewer);
+                }
+            })
+        })
+        .collect()
 }
 
 fn duration(case: &Case) -> Vec<Case> {
@@ -305,11 +324,33 @@ mod tests {
         let case = cases()
             .find(|case| shows(case) && case.groups.len() > 2)
             .unwrap();
-        let (small, tried) = shrink(case, 2_000, |case| Ok(shows(case))).unwrap();
+        let (small, tried) =
+            shrink(case, 2_000, |case, _| Ok(shows(case).then(|| case.clone()))).unwrap();
         assert!(tried < 2_000);
         assert_eq!((small.tasks(), small.actions()), (1, 0));
         assert_eq!(small.machine.cpus(), 2);
         assert_eq!((small.duration_ms, small.hotplug.len()), (1, 0));
+    }
+
+    #[test]
+    fn only_the_switches_that_matter_are_left() {
+        let mut case = cases().next().unwrap();
+        let all: Vec<String> = (0..8).map(|point| format!("9.{point} cpu 1")).collect();
+        case.interleaving = Interleaving::Listed(all.clone());
+        let shows = |case: &Case| {
+            [2, 5]
+                .iter()
+                .all(|at| case.interleaving.listed().contains(&all[*at]))
+        };
+        // Also where no attempts are left for anything else.
+        for attempts in [0, 2_000] {
+            let show = |case: &Case, _| Ok(shows(case).then(|| case.clone()));
+            let (small, _) = shrink(case.clone(), attempts, show).unwrap();
+            assert_eq!(
+                small.interleaving.listed(),
+                [all[2].clone(), all[5].clone()]
+            );
+        }
     }
 
     #[test]
@@ -330,7 +371,7 @@ mod tests {
     #[test]
     fn attempts_are_bounded() {
         let case = cases().next().unwrap();
-        let (same, tried) = shrink(case.clone(), 10, |_| Ok(false)).unwrap();
+        let (same, tried) = shrink(case.clone(), 10, |_, _| Ok(None)).unwrap();
         assert_eq!((same, tried), (case, 10));
     }
 }

@@ -12,6 +12,7 @@ use policy::Manifest;
 
 use crate::case::Case;
 use crate::child::{Built, Runner};
+use crate::interleaving::Interleaving;
 use crate::job::{Job, Limits, Verdict};
 use crate::{files, generate};
 
@@ -26,6 +27,8 @@ pub struct Swarm<'a> {
     pub runs: u64,
     pub time: Option<Duration>,
     pub jobs: usize,
+    /// Operations are broken off, and others come in between.
+    pub interleave: bool,
 }
 
 #[derive(Default)]
@@ -48,10 +51,22 @@ impl Swarm<'_> {
             workload: files::workload(case),
             seed: case.seed,
             hotplug: case.hotplug_script(),
+            interleaving: case.interleaving.clone(),
             tunables,
             limits: self.limits,
             trace: None,
         }
+    }
+
+    fn case(&self, run: u64) -> Case {
+        let mut case = generate::case(self.seed, run, self.pause_us, self.manifest, self.fixed);
+        if self.interleave {
+            case.interleaving = Interleaving::Drawn {
+                seed: case.seed,
+                most: u32::MAX,
+            };
+        }
+        case
     }
 
     pub fn run(&self) -> Result<Outcome> {
@@ -70,7 +85,7 @@ impl Swarm<'_> {
                 if run >= end.load(Ordering::Relaxed) {
                     break;
                 }
-                let case = generate::case(self.seed, run, self.pause_us, self.manifest, self.fixed);
+                let case = self.case(run);
                 let verdict = runner.run(&self.job(&case))?;
                 events.fetch_add(verdict.events, Ordering::Relaxed);
                 if verdict.found() {

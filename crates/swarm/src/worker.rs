@@ -10,6 +10,7 @@ use machine::Machine;
 use workload::Workload;
 
 use crate::child::Built;
+use crate::interleaving::{self, Made};
 use crate::job::{Job, MAX_EVENTS, Verdict};
 
 /// Reads jobs from standard input, a line each, and answers with a line each.
@@ -44,12 +45,34 @@ fn one(name: &str, program: &Program, job: &Job) -> Result<Verdict> {
     let machine = Machine::from_toml(&job.machine, "machine.toml")?;
     let workload = Workload::from_toml(&job.workload, "workload.toml")?;
     let load = workload.least_load(machine.cpus() as u32)?;
-    let plan = workload.plan(
-        load,
-        &std::collections::BTreeMap::new(),
-        machine.cpus() as u32,
-        job.seed,
-    )?;
+    let outcome = interleaving::run(&job.interleaving, |interleave| {
+        let params = std::collections::BTreeMap::new();
+        let plan = workload.plan(load, &params, machine.cpus() as u32, job.seed)?;
+        let options = Options {
+            interleave,
+            ..options(job, &machine)?
+        };
+        kernel::simulate(&machine, plan, program, name, &job.tunables, options)
+    })?;
+    let Some(outcome) = outcome else {
+        return Ok(Verdict {
+            cut: true,
+            ..Verdict::default()
+        });
+    };
+    let cut = outcome.by == "limit";
+    let by = if cut { "" } else { outcome.by };
+    Ok(Verdict {
+        by: by.to_string(),
+        reason: if cut { String::new() } else { outcome.reason },
+        events: outcome.events,
+        cut,
+        hash: outcome.trace_hash,
+        switches: outcome.interleaved.into_iter().map(Made::from).collect(),
+    })
+}
+
+fn options(job: &Job, machine: &Machine) -> Result<Options> {
     let mut options = Options {
         strict: true,
         bounds: job.limits.bounds(),
@@ -62,14 +85,5 @@ fn one(name: &str, program: &Program, job: &Job) -> Result<Verdict> {
     if let Some(path) = &job.trace {
         options.trace = Some(Box::new(File::create(path).with_context(|| path.clone())?));
     }
-    let outcome = kernel::simulate(&machine, plan, program, name, &job.tunables, options)?;
-    let cut = outcome.by == "limit";
-    let by = if cut { "" } else { outcome.by };
-    Ok(Verdict {
-        by: by.to_string(),
-        reason: if cut { String::new() } else { outcome.reason },
-        events: outcome.events,
-        cut,
-        hash: outcome.trace_hash,
-    })
+    Ok(options)
 }

@@ -50,6 +50,8 @@ def check(options: argparse.Namespace) -> int:
         value = getattr(options, name)
         if value is not None:
             command += [f"--{name.replace('_', '-')}", str(value)]
+    if options.interleave:
+        command.append("--interleave")
     status = _simulate(command, options.json, outcome)
     if outcome and not outcome.good:
         return status or CHECK_FAILED

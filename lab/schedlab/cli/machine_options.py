@@ -61,6 +61,11 @@ def _check(commands: argparse._SubParsersAction) -> None:
         help="set the policy's constants, variables and members of its sched_ext_ops first, in the simulator and on "
         "the kernel: NAME = VALUE",
     )
+    what.add_argument(
+        "--interleave",
+        action="store_true",
+        help="break operations off between two calls of the policy's, so that those of other CPUs come in between",
+    )
     what.add_argument("--replay", metavar="FILE", help="run this case.toml again, and nothing else")
     what.add_argument(
         "--conformance",

@@ -55,6 +55,18 @@ callbacks! {
     "cgroup_exit" = CgroupExit,
 }
 
+/// A callback under way, and its first argument.
+#[derive(Clone, Copy)]
+pub struct Underway {
+    pub callback: Callback,
+    pub first: u64,
+    /// A kfunc of another callback led to it.
+    pub within: bool,
+}
+
+/// What a callback does last, as `Kernel::seam` is told it.
+pub const RETURN: &str = "return";
+
 /// Whose run queue the kernel has locked while it calls a callback.
 pub enum Locks {
     Nothing,

@@ -11,6 +11,7 @@ use super::nofault;
 use super::outside::{back, call_back, helpers, numbers_at, printed, text};
 use super::register::Register;
 use super::shown::{TaskStruct, Timer};
+use super::spin_locks::Attempt;
 use super::world::{MOST_LOOPS, World};
 use crate::consts::{E2BIG, EINVAL, ENOENT};
 
@@ -61,11 +62,19 @@ helpers! {
         |host| back::<K>(host).boundary().maps.next(map, value.cast(), true);
     93 [~20] bpf_spin_lock(lock: Memory) -> i64 = |host| {
         let taken = back::<K>(host).boundary().spin_locks.take(lock.addr() as u64);
-        held_right(host, taken)
+        match taken {
+            Attempt::Taken => {}
+            Attempt::HeldAlready => (*host).refuse(FaultKind::Lock, 0, 0),
+            Attempt::HeldByOther => back::<K>(host).cannot_wait(),
+        }
+        0
     };
     94 [~10] bpf_spin_unlock(lock: Memory) -> i64 = |host| {
         let given_back = back::<K>(host).boundary().spin_locks.give_back(lock.addr() as u64);
-        held_right(host, given_back)
+        if !given_back {
+            (*host).refuse(FaultKind::Lock, 0, 0);
+        }
+        0
     };
     // Of the kernel's memory or of user space's: whatever the address is.
     45 [~60] bpf_probe_read_str(dst: Memory, size: u32, from: Memory) -> i64 = |host| read_text(dst, size, from);
@@ -168,16 +177,6 @@ unsafe fn copy_of<K: Kernel>(host: *mut Host, variable: Memory, cpu: u32) -> Mem
     let objects = &unsafe { back::<K>(host) }.boundary().objects;
     let copy = objects.copy_of(variable.addr() as u64, cpu);
     std::ptr::with_exposed_provenance_mut(copy as usize)
-}
-
-/// # Safety
-/// `host` is that of the code that called the helper.
-unsafe fn held_right(host: *mut Host, right: bool) -> i64 {
-    if !right {
-        // SAFETY: the caller's promise.
-        unsafe { (*host).refuse(FaultKind::Lock, 0, 0) };
-    }
-    0
 }
 
 /// `BPF_RB_NO_WAKEUP` and `BPF_RB_FORCE_WAKEUP`: there is nobody to wake.

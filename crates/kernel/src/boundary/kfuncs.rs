@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_void};
 
 use bpf::host::Host;
 
-use super::callback::Locks;
+use super::callback::{Locks, Underway};
 use super::cgroup::{Cgroup, ROOT_CGROUP, SubsysState};
 use super::graph::{End, Side};
 use super::iterators::{
@@ -16,8 +16,8 @@ use super::iterators::{
 };
 use super::model::{HAS_SLICE, HAS_VTIME, Kernel, Walk};
 use super::object_kfuncs::{
-    EDEADLK, acquire, address, at, beneath, create, create_per_cpu, pointer_to, pop, push, release,
-    res_unlock, tree_add,
+    acquire, address, at, beneath, create, create_per_cpu, pointer_to, pop, push, release,
+    res_lock, res_unlock, tree_add,
 };
 use super::outside::{back, kfuncs, numbers_at, printed};
 use super::register::{Less, Register};
@@ -366,15 +366,9 @@ kfuncs! {
     612 [~20] bpf_list_pop_back(head: *mut ListHead) -> *mut ListNode = |host| pop::<K>(host, head, End::Back);
     616 [~10] bpf_list_front(head: *mut ListHead) -> *mut ListNode = |host| at::<K, _, _>(host, head, End::Front);
     616 [~10] bpf_list_back(head: *mut ListHead) -> *mut ListNode = |host| at::<K, _, _>(host, head, End::Back);
-    615 [~30] bpf_res_spin_lock(lock: *mut ResSpinLock) -> i32 = |host| {
-        let taken = back::<K>(host).boundary().spin_locks.take(address(lock));
-        if taken { 0 } else { EDEADLK }
-    };
+    615 [~30] bpf_res_spin_lock(lock: *mut ResSpinLock) -> i32 = |host| res_lock::<K>(host, lock);
     615 [~15] bpf_res_spin_unlock(lock: *mut ResSpinLock) = |host| res_unlock::<K>(host, lock);
-    615 [~35] bpf_res_spin_lock_irqsave(lock: *mut ResSpinLock, flags: *mut u64) -> i32 = |host| {
-        let taken = back::<K>(host).boundary().spin_locks.take(address(lock));
-        if taken { 0 } else { EDEADLK }
-    };
+    615 [~35] bpf_res_spin_lock_irqsave(lock: *mut ResSpinLock, flags: *mut u64) -> i32 = |host| res_lock::<K>(host, lock);
     615 [~20] bpf_res_spin_unlock_irqrestore(lock: *mut ResSpinLock, flags: *mut u64) = |host| res_unlock::<K>(host, lock);
 
     // One CPU runs policy code at a time, and nothing is freed under it.
@@ -512,7 +506,9 @@ unsafe fn locked_rq<K: Kernel>(host: *mut Host) -> *mut Rq {
     // SAFETY: called by the policy; see `back`.
     let kernel = unsafe { back::<K>(host) };
     let cpu = match kernel.boundary().underway {
-        Some((callback, first)) => match callback.locks() {
+        Some(Underway {
+            callback, first, ..
+        }) => match callback.locks() {
             Locks::Nothing => None,
             Locks::Cpu => Some(CpuId(first as u32)),
             Locks::CpuOfTask => {

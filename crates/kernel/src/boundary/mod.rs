@@ -19,6 +19,7 @@
 //! | `program` | a policy's object, linked against all of it and translated |
 //! | `execution` | how its code is executed |
 //! | `release`, `enq_flags` | whose interface it is, and flags that have other bits there |
+//! | `suspended` | what is put aside while another operation comes in between |
 //! | `refused` | why an object cannot be linked |
 //!
 //! The model enters the policy with [`call`]; the policy comes back through the table of helpers and kfuncs,
@@ -68,6 +69,7 @@ pub mod requests;
 mod shared;
 pub mod shown;
 mod spin_locks;
+mod suspended;
 mod types;
 mod view;
 mod world;
@@ -80,7 +82,7 @@ use bpf::host::{Call, FaultKind, Host};
 use bpf::image::{self, Image};
 use workload::draw::Stream;
 
-pub use callback::{Callback, Ops};
+pub use callback::{Callback, Locks, Ops, RETURN, Underway};
 pub use filled::Filled;
 pub use maps::{Maps, TimerCall};
 pub use model::{Kernel, Moment, Walk};
@@ -125,6 +127,8 @@ pub struct Code<'a> {
     pub calls: Vec<Call>,
     /// Every access is checked.
     pub checked: bool,
+    /// Operations may be broken off at calls and where callbacks return.
+    pub divided: bool,
     pub random: Stream,
     /// Attached to what executes the code; the boundary fills in the rest.
     pub host: Host,
@@ -134,12 +138,13 @@ pub struct Boundary {
     /// What callbacks under way may touch beside what lasts: kept where accesses are checked.
     lent: Vec<Area>,
     checked: bool,
+    divided: bool,
     pub ops: Ops,
     pub enq_flags: EnqFlags,
     /// Whose interface the policy sees.
     pub release: Release,
     /// The callback under way and its first argument.
-    pub underway: Option<(Callback, u64)>,
+    pub underway: Option<Underway>,
     /// What the model counts for policies that ask.
     pub events: EventStats,
     world: Shared<World>,
@@ -201,6 +206,7 @@ impl Boundary {
         Ok(Self {
             lent: Vec::new(),
             checked: code.checked,
+            divided: code.divided,
             ops: code.ops,
             enq_flags: EnqFlags::of(code.release),
             release: code.release,
@@ -307,8 +313,17 @@ pub fn call<K: Kernel, const N: usize>(
     let boundary = kernel.boundary();
     let context = boundary.lend(&raw mut arguments);
     let first = arguments.first().copied().unwrap_or(0);
-    let around = boundary.underway.replace((callback, first));
+    let around = boundary.underway;
+    boundary.underway = Some(Underway {
+        callback,
+        first,
+        within: around.is_some(),
+    });
+    let divided = boundary.divided;
     let result = run(kernel, function, [context, 0, 0, 0, 0]);
+    if divided {
+        kernel.seam(RETURN);
+    }
     let boundary = kernel.boundary();
     boundary.underway = around;
     boundary.take_back();

@@ -24,6 +24,10 @@ pub trait Kernel: Sized {
     fn moment(&self) -> Moment;
     /// A callback is about to be called.
     fn calls(&mut self, callback: Callback);
+    /// The policy is about to call this, or to return: the operation under way may be broken off.
+    fn seam(&mut self, call: &'static str);
+    /// What comes in between wants a lock of an operation that is broken off, and would wait for ever.
+    fn cannot_wait(&mut self);
     /// A callback of the policy has done so much.
     fn charge_policy(&mut self, work: Work);
     /// The policy is thrown out for what the kernel does not allow.

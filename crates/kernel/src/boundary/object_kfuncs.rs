@@ -10,12 +10,13 @@ use super::model::Kernel;
 use super::outside::{back, call_back};
 use super::register::Less;
 use super::shown::{ListHead, ListNode, RbNode, RbRoot, ResSpinLock};
+use super::spin_locks::Attempt;
 use super::world::World;
 use crate::consts::EINVAL;
 
 type Memory = *mut c_void;
 
-pub const EDEADLK: i32 = -35;
+const EDEADLK: i32 = -35;
 
 pub fn address<T>(at: *const T) -> u64 {
     at.addr() as u64
@@ -160,6 +161,19 @@ pub unsafe fn beneath<K: Kernel>(
     // SAFETY: called by the policy; see `back`.
     let graph = &unsafe { back::<K>(host) }.boundary().graph;
     pointer_to(graph.beneath(address(root), address(node), side))
+}
+
+pub unsafe fn res_lock<K: Kernel>(host: *mut Host, lock: *mut ResSpinLock) -> i32 {
+    // SAFETY: called by the policy; see `back`.
+    let kernel = unsafe { back::<K>(host) };
+    match kernel.boundary().spin_locks.take(address(lock)) {
+        Attempt::Taken => 0,
+        Attempt::HeldAlready => EDEADLK,
+        Attempt::HeldByOther => {
+            kernel.cannot_wait();
+            EDEADLK
+        }
+    }
 }
 
 pub unsafe fn res_unlock<K: Kernel>(host: *mut Host, lock: *mut ResSpinLock) {

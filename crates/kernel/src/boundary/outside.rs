@@ -20,7 +20,7 @@ pub struct Kfunc {
     pub since: Release,
     pub until: Option<Release>,
     pub price: u64,
-    pub call: Call,
+    pub calls: Calls,
     pub describe: fn(&mut Types) -> TypeId,
 }
 
@@ -35,7 +35,21 @@ pub struct Helper {
     pub number: u32,
     pub name: &'static str,
     pub price: u64,
-    pub call: Call,
+    pub calls: Calls,
+}
+
+/// The two forms of a helper or kfunc.
+#[derive(Clone, Copy)]
+pub struct Calls {
+    pub plain: Call,
+    /// The operation may be broken off before it.
+    pub divided: Call,
+}
+
+impl Calls {
+    pub fn of(self, divided: bool) -> Call {
+        if divided { self.divided } else { self.plain }
+    }
 }
 
 /// The world around the code that runs: what a helper or kfunc is called with.
@@ -61,6 +75,19 @@ pub(super) unsafe fn call_back(host: *mut Host, callback: u64, registers: [u64; 
     }
 }
 
+/// Code is about to call a helper or kfunc of this name: here its operation may be broken off.
+///
+/// # Safety
+/// As for [`back`].
+pub(super) unsafe fn seam<K: Kernel>(host: *mut Host, name: &'static str) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if (*host).fault == 0 {
+            back::<K>(host).seam(name);
+        }
+    }
+}
+
 /// Code asked for a helper or kfunc of this price.
 #[inline]
 pub(super) unsafe fn pay(host: *mut Host, price: u64) {
@@ -80,7 +107,7 @@ macro_rules! price {
 
 /// A call, from registers to arguments and back. `$host` is the pointer to the host.
 macro_rules! outside {
-    ($host:ident, $price:expr, ($($argument:ident: $type:ty),*), $result:ty, $body:expr) => {{
+    ($host:ident, $name:expr, $price:expr, ($($argument:ident: $type:ty),*), $result:ty, $body:expr) => {{
         #[allow(unused_variables, unused_mut, reason = "not every call has all five arguments")]
         #[allow(
             unsafe_op_in_unsafe_fn,
@@ -105,7 +132,24 @@ macro_rules! outside {
             let result: $result = $body;
             $crate::boundary::register::Register::register(result)
         }
-        call::<K> as bpf::host::Call
+        unsafe extern "C" fn divided<K: $crate::boundary::model::Kernel>(
+            host: *mut bpf::host::Host,
+            first: u64,
+            second: u64,
+            third: u64,
+            fourth: u64,
+            fifth: u64,
+        ) -> u64 {
+            // SAFETY: called as the function that it calls.
+            unsafe {
+                $crate::boundary::outside::seam::<K>(host, $name);
+                call::<K>(host, first, second, third, fourth, fifth)
+            }
+        }
+        $crate::boundary::outside::Calls {
+            plain: call::<K>,
+            divided: divided::<K>,
+        }
     }};
 }
 
@@ -126,8 +170,9 @@ macro_rules! kfuncs {
                     since: $crate::boundary::release::Release::of($since),
                     until,
                     price: $crate::boundary::outside::price!($($price)*),
-                    call: $crate::boundary::outside::outside!(
+                    calls: $crate::boundary::outside::outside!(
                         $host,
+                        stringify!($name),
                         $crate::boundary::outside::price!($($price)*),
                         ($($argument: $type),*),
                         kfuncs!(@ $($result)?),
@@ -158,8 +203,9 @@ macro_rules! helpers {
                     number: $number,
                     name: stringify!($name),
                     price: $crate::boundary::outside::price!($($price)*),
-                    call: $crate::boundary::outside::outside!(
+                    calls: $crate::boundary::outside::outside!(
                         $host,
+                        stringify!($name),
                         $crate::boundary::outside::price!($($price)*),
                         ($($argument: $type),*),
                         $result,

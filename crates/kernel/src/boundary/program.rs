@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use bpf::btf::Btf;
-use bpf::host::{Call, Host};
+use bpf::host::Host;
 use bpf::image::{Image, Outside};
 use bpf::{Environment, Executor, Interpreter, Native, link, link_preset};
 use policy::{Manifest, Object, Setting, TopologyGlobals};
@@ -14,7 +14,7 @@ use workload::draw::Stream;
 
 use super::execution::Execution;
 use super::model::Kernel;
-use super::outside::{Helper, Kfunc};
+use super::outside::{Calls, Helper, Kfunc};
 use super::prepared::{self, Prepared, Run, preset};
 use super::refused::Refused;
 use super::release::Release;
@@ -48,7 +48,7 @@ pub struct Program {
     /// So many CPUs its own program has set it up for; none of one that schedlab tells of the machine.
     cpus: Option<u32>,
     /// Helpers and kfuncs, in the order of the image's.
-    calls: Vec<Call>,
+    calls: Vec<Calls>,
     executor: Executor,
 }
 
@@ -106,7 +106,7 @@ impl Program {
             Outside::Helper(number) => helper(&helpers, *number),
             Outside::Kfunc(name) => kfunc(&kfuncs, name, release),
         });
-        let (calls, prices): (Vec<Call>, Vec<u64>) = offered.unzip();
+        let (calls, prices): (Vec<Calls>, Vec<u64>) = offered.unzip();
         let executor = if execution == Execution::Interpreted {
             Executor::Interpreter(Interpreter::new(Arc::clone(&image))?)
         } else {
@@ -228,8 +228,8 @@ impl Program {
         Some(start..start + global.bytes as usize)
     }
 
-    /// For a model of the type that this was linked for.
-    pub(crate) fn code<'a>(&'a self, data: &'a [u8], random: Stream) -> Code<'a> {
+    /// For a model of the type that this was linked for; `divided`: operations may be broken off at its calls.
+    pub(crate) fn code<'a>(&'a self, data: &'a [u8], random: Stream, divided: bool) -> Code<'a> {
         let mut code = Code {
             ops: self.ops.clone(),
             maps: &self.image.maps,
@@ -238,7 +238,8 @@ impl Program {
             filled: self.filled(),
             type_bytes: &self.image.type_bytes,
             release: self.release,
-            calls: self.calls.clone(),
+            calls: self.calls.iter().map(|calls| calls.of(divided)).collect(),
+            divided,
             checked: self.execution != Execution::Translated,
             random,
             host: Host::default(),
@@ -266,18 +267,18 @@ fn config() -> BTreeMap<String, String> {
     )
 }
 
-fn helper(helpers: &[Helper], number: u32) -> (Call, u64) {
+fn helper(helpers: &[Helper], number: u32) -> (Calls, u64) {
     let found = helpers.iter().find(|helper| helper.number == number);
     let found = found.expect("the linker knows what there is");
-    (found.call, found.price)
+    (found.calls, found.price)
 }
 
-fn kfunc(kfuncs: &[Kfunc], name: &str, release: Release) -> (Call, u64) {
+fn kfunc(kfuncs: &[Kfunc], name: &str, release: Release) -> (Calls, u64) {
     let found = kfuncs
         .iter()
         .find(|kfunc| kfunc.name == name && kfunc.is_in(release));
     let found = found.expect("the linker knows what there is");
-    (found.call, found.price)
+    (found.calls, found.price)
 }
 
 /// The model's BTF, as a kernel of this release would show it.

@@ -38,6 +38,16 @@ pub struct Kick {
     pub wait: bool,
 }
 
+impl Kick {
+    /// The CPU is kicked once for both.
+    pub fn join(&mut self, other: Self) {
+        self.always |= other.always;
+        self.if_idle |= other.if_idle;
+        self.preempt |= other.preempt;
+        self.wait |= other.wait;
+    }
+}
+
 #[derive(Default)]
 pub struct Requests {
     pub context: Context,

@@ -57,6 +57,12 @@ impl Kernel for Toy {
         self.asked.push(callback.name().to_string());
     }
 
+    fn seam(&mut self, _call: &'static str) {}
+
+    fn cannot_wait(&mut self) {
+        self.asked.push("cannot wait".to_string());
+    }
+
     fn charge_policy(&mut self, work: Work) {
         self.work.instructions += work.instructions;
         self.work.outside += work.outside;
@@ -254,14 +260,16 @@ fn table() -> Vec<Call> {
             .iter()
             .find(|helper| helper.number == *number)
             .unwrap()
-            .call
+            .calls
+            .divided
     };
     let of_kfunc = |name: &&str| {
         kfuncs
             .iter()
             .find(|kfunc| kfunc.name == *name)
             .unwrap()
-            .call
+            .calls
+            .divided
     };
     let helpers = HELPERS.iter().map(of_helper);
     helpers.chain(KFUNCS.iter().map(of_kfunc)).collect()
@@ -489,6 +497,7 @@ fn toy() -> Toy {
         release: Release::LAST,
         calls: table(),
         checked: false,
+        divided: true,
         random: Stream::new(1, 0, 0),
         host,
     };

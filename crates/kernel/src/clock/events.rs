@@ -121,6 +121,16 @@ impl Events {
         self.seq
     }
 
+    /// What was taken comes back in its place.
+    pub fn put_back(&mut self, due: Due) {
+        let low = due.seq << SUBJECT_BITS | due.event.packed();
+        let key = u128::from(due.at_ns) << 64 | u128::from(low);
+        if self.open {
+            self.close();
+        }
+        self.push(key);
+    }
+
     fn push(&mut self, key: u128) {
         if self.len == self.heap.len() {
             let more = if self.len == 0 { 1 } else { 4 };

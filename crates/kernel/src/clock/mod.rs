@@ -23,9 +23,22 @@ pub struct Clock {
     pub at_ns: u64,
     pub rq_ns: u64,
     pub in_interrupt: bool,
+    /// A task is in a system call.
+    pub in_program: bool,
     handled: u64,
     /// How many were handled when time last moved on.
     handled_before: u64,
+    /// An event came in between that was not the next: those before it are late.
+    was_interleaved: bool,
+}
+
+/// Where an operation was when it was broken off.
+pub struct Operation {
+    pub cpu: CpuId,
+    at_ns: u64,
+    rq_ns: u64,
+    in_interrupt: bool,
+    in_program: bool,
 }
 
 impl Clock {
@@ -39,7 +52,10 @@ impl Clock {
     #[inline]
     pub fn next(&mut self) -> Option<Due> {
         let due = self.events.pop()?;
-        debug_assert!(due.at_ns >= self.now_ns, "time runs forwards");
+        debug_assert!(
+            self.was_interleaved || due.at_ns >= self.now_ns,
+            "time runs forwards"
+        );
         self.handled += 1;
         if due.at_ns > self.now_ns {
             self.now_ns = due.at_ns;
@@ -55,6 +71,47 @@ impl Clock {
 
     pub fn at_the_same_time(&self) -> u64 {
         self.handled - self.handled_before
+    }
+
+    /// The next events, at most so many, that are due by then. They are the taker's to handle or to put back.
+    pub fn take_soon(&mut self, until_ns: u64, most: usize) -> Vec<Due> {
+        let mut soon = Vec::new();
+        while soon.len() < most
+            && let Some(due) = self.events.pop()
+        {
+            if due.at_ns > until_ns {
+                self.events.put_back(due);
+                break;
+            }
+            soon.push(due);
+        }
+        soon
+    }
+
+    pub fn put_back(&mut self, due: Due) {
+        self.events.put_back(due);
+    }
+
+    /// The operation under way is broken off for something that is due then.
+    pub fn suspend(&mut self, due_ns: u64) -> Operation {
+        self.was_interleaved = true;
+        self.now_ns = self.now_ns.max(due_ns);
+        Operation {
+            cpu: self.cpu,
+            at_ns: self.at_ns.max(due_ns),
+            rq_ns: self.rq_ns,
+            in_interrupt: std::mem::take(&mut self.in_interrupt),
+            in_program: std::mem::take(&mut self.in_program),
+        }
+    }
+
+    /// It goes on, behind what came in between.
+    pub fn resume(&mut self, operation: &Operation) {
+        self.cpu = operation.cpu;
+        self.at_ns = self.at_ns.max(operation.at_ns);
+        self.rq_ns = operation.rq_ns;
+        self.in_interrupt = operation.in_interrupt;
+        self.in_program = operation.in_program;
     }
 
     #[inline]

@@ -169,6 +169,10 @@ impl Sim<'_> {
 
     /// The stopper moves a task off a CPU it may no longer use.
     fn migrate_current(&mut self, cpu: CpuId, id: TaskId) {
+        self.as_a_whole(|sim| sim.move_current(cpu, id));
+    }
+
+    fn move_current(&mut self, cpu: CpuId, id: TaskId) {
         self.charge(self.machine.costs.switch_ns);
         self.update_curr(cpu);
         let clock = self.clock.rq_ns;

@@ -44,8 +44,14 @@ impl Sim<'_> {
             this.need_resched = true;
         }
         let id = this.curr;
-        if !this.need_resched && self.clock.at_ns == now_ns && self.tasks[id].work == 0 {
+        if !this.need_resched
+            && self.clock.at_ns == now_ns
+            && self.tasks[id].work == 0
+            && (self.broken_off.is_empty() || !self.broken_off.in_program())
+        {
+            self.clock.in_program = true;
             self.run_program(cpu, id);
+            self.clock.in_program = false;
         }
         self.end_op();
     }

@@ -240,6 +240,10 @@ impl Sim<'_> {
 
     /// What waits in a queue goes back to the policy; how many tasks that are.
     pub(crate) fn reenqueue(&mut self, queue: Place) -> u32 {
+        self.as_a_whole(|sim| sim.put_all_back(queue))
+    }
+
+    fn put_all_back(&mut self, queue: Place) -> u32 {
         let entries = match queue {
             Place::Local(cpu) => &self.cpus[cpu].local.entries,
             Place::Dsq(dsq) => &self.dsqs[dsq].entries,

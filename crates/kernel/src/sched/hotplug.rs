@@ -59,13 +59,9 @@ impl Sim<'_> {
         if change != Change::Online && !self.cpus.ids().any(|other| stays(&other)) {
             return self.fail("the last CPU cannot go offline".to_string());
         }
-        // The hotplug thread works on a CPU that stays.
-        let from = mask::iter(&self.boundary.view.masks.online)
-            .find(|other| *other != cpu)
-            .unwrap_or_default();
-        self.interrupt(from);
+        self.interrupt(self.hotplug_thread(cpu));
         if change == Change::Offline && presence == Presence::Active {
-            self.let_go(cpu, Presence::Going);
+            self.as_a_whole(|sim| sim.let_go(cpu, Presence::Going));
             self.look_again(index);
             return self.end_op();
         }
@@ -78,15 +74,15 @@ impl Sim<'_> {
             // The policy does not hear of it, or has heard.
             Change::Offline | Change::Inactive => Some(0),
         };
-        match change {
-            Change::Online => self.bring_up(cpu),
-            Change::Offline if self.keeps_tasks(cpu) => {
-                self.cpus[cpu].presence = Presence::Leaving;
-                self.look_again(index);
+        self.as_a_whole(|sim| match change {
+            Change::Online => sim.bring_up(cpu),
+            Change::Offline if sim.keeps_tasks(cpu) => {
+                sim.cpus[cpu].presence = Presence::Leaving;
+                sim.look_again(index);
             }
-            Change::Offline => self.take_down(cpu),
-            Change::Inactive => self.let_go(cpu, Presence::Inactive),
-        }
+            Change::Offline => sim.take_down(cpu),
+            Change::Inactive => sim.let_go(cpu, Presence::Inactive),
+        });
         if told.is_none() {
             let restart = Ejection {
                 kind: ExitKind::UNREG_KERN,
@@ -96,10 +92,17 @@ impl Sim<'_> {
             if self.limits.ends_at_restart {
                 self.throw_out(restart);
             } else {
-                self.restart_policy(&restart);
+                self.as_a_whole(|sim| sim.restart_policy(&restart));
             }
         }
         self.end_op();
+    }
+
+    /// Another CPU that stays, where the change is carried out.
+    pub(super) fn hotplug_thread(&self, cpu: CpuId) -> CpuId {
+        mask::iter(&self.boundary.view.masks.online)
+            .find(|other| *other != cpu)
+            .unwrap_or_default()
     }
 
     /// What the kernel's `balance_hotplug_wait()` waits for: tasks that must stay, and what waits with the policy.
@@ -169,6 +172,7 @@ impl Sim<'_> {
         for id in moving {
             let target = self.fallback_cpu(id);
             self.tasks[id].cpu = target;
+            self.needs_rq(target);
             match self.tasks[id].class {
                 Class::Rt => self.enqueue_rt(target, id, false),
                 Class::Ext => {

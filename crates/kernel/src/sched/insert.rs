@@ -79,6 +79,9 @@ impl Sim<'_> {
     fn carry_out_inserts(&mut self, cpu: CpuId) {
         let mut buffer = std::mem::take(&mut self.boundary.requests.inserts);
         for entry in &buffer {
+            if self.is_kept(entry.task) {
+                continue;
+            }
             let task = &self.tasks[entry.task];
             // Only what the policy still holds, from the same hand-over.
             if task.place == Place::Policy && task.qseq == entry.qseq {

@@ -91,6 +91,16 @@ impl Kernel for Sim<'_> {
         self.tell(self.clock.at_ns, Happened::Called { op });
     }
 
+    #[cold]
+    fn seam(&mut self, call: &'static str) {
+        self.point(call);
+    }
+
+    #[cold]
+    fn cannot_wait(&mut self) {
+        self.not_possible();
+    }
+
     #[inline]
     fn charge_policy(&mut self, work: Work) {
         let native = if self.machine.built_in {

@@ -35,8 +35,20 @@ impl Sim<'_> {
         // The CPU carries them out in an interrupt of its own (`kick_cpus_irq_workfn`).
         self.charge(self.machine.costs.kick_ns);
         let mut pending = std::mem::take(&mut self.boundary.requests.kicks);
+        let mut left = Vec::new();
         for (cpu, kick) in pending.drain(..) {
             if !self.cpus[cpu].online() {
+                continue;
+            }
+            // The interrupt that kicks waits for the lock; whoever has it lets it go on.
+            if !self.broken_off.is_empty() && self.broken_off.locks(cpu) {
+                left.push((
+                    cpu,
+                    Kick {
+                        wait: false,
+                        ..kick
+                    },
+                ));
                 continue;
             }
             self.tell(self.clock.at_ns, Happened::Kicked { cpu });
@@ -47,6 +59,7 @@ impl Sim<'_> {
                 self.resched(cpu);
             }
         }
+        pending.append(&mut left);
         self.boundary.requests.kicks = pending;
     }
 

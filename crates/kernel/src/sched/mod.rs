@@ -10,6 +10,7 @@
 //! | `rt`, `rt_budget`, `lockup` | `kernel/sched/rt.c`, throttling, the lockup detector |
 //! | `progress` | nothing: how fast tasks work, which on a machine happens by itself |
 //! | `lifecycle`, `attributes`, `confine` | fork and exit; `sched_setattr`, `sched_setaffinity` of a task itself and of another |
+//! | `interleave` | nothing: an operation is broken off, and another CPU's comes in between |
 //! | `hotplug`, `watchdog` | CPUs that go and come; the stall detector and the policy's end |
 
 pub mod attributes;
@@ -19,6 +20,7 @@ mod ext;
 mod hotplug;
 mod idle;
 mod insert;
+mod interleave;
 mod kfuncs;
 mod kick;
 mod lifecycle;

@@ -74,6 +74,7 @@ impl Sim<'_> {
     /// Take and release a run queue's lock.
     #[inline]
     pub(crate) fn lock_rq(&mut self, cpu: CpuId) {
+        self.needs_rq(cpu);
         let topology = &self.machine.topology;
         let target = &mut self.cpus[cpu];
         let len = target.local.len();

@@ -242,6 +242,7 @@ impl Sim<'_> {
 
     fn move_rt(&mut self, id: TaskId, from: CpuId, to: CpuId) {
         let prio = self.tasks[id].rt_prio;
+        self.needs_rq(from);
         self.lock_rq(to);
         self.cpus[from].rt.remove(id, prio);
         self.tell(self.clock.at_ns, Happened::Unqueued { task: id });

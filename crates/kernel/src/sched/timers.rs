@@ -3,6 +3,7 @@
 
 use crate::boundary::call_timer;
 use crate::clock::events::Event;
+use crate::ids::CpuId;
 use crate::mask;
 use crate::sim::Sim;
 
@@ -22,13 +23,18 @@ impl Sim<'_> {
         let Some(call) = call else {
             return;
         };
-        let cpu = if self.cpus[cpu].online() {
-            cpu
-        } else {
-            mask::first(&self.boundary.view.masks.online).unwrap_or_default()
-        };
+        let cpu = self.online_or_first(cpu);
         self.interrupt(cpu);
         call_timer(self, call);
         self.end_op();
+    }
+
+    /// Where a timer goes off whose CPU has gone.
+    pub(super) fn online_or_first(&self, cpu: CpuId) -> CpuId {
+        if self.cpus[cpu].online() {
+            cpu
+        } else {
+            mask::first(&self.boundary.view.masks.online).unwrap_or_default()
+        }
     }
 }

@@ -15,7 +15,7 @@ use crate::task::{Class, State, Verdict, Wait};
 impl Sim<'_> {
     /// Wake a blocked task, from the CPU of the present operation.
     pub(crate) fn wake(&mut self, id: TaskId, sync: bool) {
-        if self.tasks[id].state != State::Blocked {
+        if self.tasks[id].state != State::Blocked || self.cannot_be_woken(id) {
             return;
         }
         let waits_since_ns = self.clock.at_ns;

@@ -81,7 +81,7 @@ impl Sim<'_> {
     }
 
     /// Where a task's interrupts go: its last CPU, unless that has gone.
-    fn timer_cpu(&self, id: TaskId) -> CpuId {
+    pub(crate) fn timer_cpu(&self, id: TaskId) -> CpuId {
         let task = &self.tasks[id];
         let cpu = if task.last_cpu == NO_CPU {
             task.cpu

@@ -15,11 +15,10 @@ use serde_json::json;
 
 use cell::{assignments, quoted};
 use signals::INTERRUPTED;
-use swarm::case::Case;
-use swarm::child::{Built, Runner};
+use swarm::child::Built;
 use swarm::finding::{self, Told};
-use swarm::job::{Job, Limits, Verdict};
-use swarm::{Swarm, meaning, shrink};
+use swarm::job::{Job, Limits};
+use swarm::{Swarm, meaning, simplify};
 
 use crate::BAD_INPUT;
 use crate::arguments::find;
@@ -56,7 +55,7 @@ pub struct CheckArgs {
     #[arg(long, short = 'C', value_name = "DIR")]
     directory: Option<PathBuf>,
     /// Run this case again, and nothing else
-    #[arg(long, value_name = "CASE.toml", conflicts_with_all = ["set", "each", "seed", "runs", "time_s", "api", "rodata"])]
+    #[arg(long, value_name = "CASE.toml", conflicts_with_all = ["set", "each", "seed", "runs", "time_s", "api", "rodata", "interleave"])]
     replay: Option<PathBuf>,
     /// A CPU may stand idle so long beside a task that waits and may use it
     #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000))]
@@ -70,6 +69,9 @@ pub struct CheckArgs {
     /// A task that changes its own nice, policy or affinity sleeps so long afterwards; 0: it may do so all the time
     #[arg(long, value_name = "US", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pause_us: u64,
+    /// Break operations off between two calls of the policy's, so that those of other CPUs come in between
+    #[arg(long)]
+    interleave: bool,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -101,7 +103,6 @@ pub struct WorkerArgs {
 const RUNS: u64 = 500;
 /// Million operations that one callback may execute: a fraction of a second, where it should take microseconds.
 const CALLBACK_MOPS: u64 = 16;
-const SHRINK_ATTEMPTS: u32 = 1_200;
 const FOUND: u8 = 1;
 
 /// The child that runs a policy's cases.
@@ -198,6 +199,7 @@ pub fn run(args: &CheckArgs) -> Result<u8> {
                 || std::thread::available_parallelism().map_or(1, usize::from),
                 |jobs| jobs as usize,
             ),
+            interleave: args.interleave,
         };
         status = status.max(one(args, &swarm, &dir)?);
         if signals::caught() {
@@ -290,7 +292,7 @@ fn one(args: &CheckArgs, swarm: &Swarm, dir: &Path) -> Result<u8> {
         "{label}: found in run {run} of seed {}: {}; shrinking it",
         swarm.seed, verdict.by
     );
-    let (small, tried) = shrink_case(swarm, &case, &verdict)?;
+    let (small, tried) = simplify::simplify(swarm, &case, &verdict)?;
     let job = swarm.job(&small);
     let told = finding::tell(swarm.built, &job, dir)?;
     let file = finding::write(&job, &told, swarm.built, &args.policy, dir)?;
@@ -313,23 +315,11 @@ fn one(args: &CheckArgs, swarm: &Swarm, dir: &Path) -> Result<u8> {
     let data = json!({"policy": label, "seed": swarm.seed, "runs": outcome.good, "events": outcome.events,
         "cut": outcome.cut,
         "finding": {"run": run, "by": verdict.by, "what": told.reason, "reproduce": line,
-            "case": file.display().to_string(), "attempts": tried,
+            "case": file.display().to_string(), "attempts": tried, "switches": told.verdict.switches,
             "size": {"cpus": small.machine.cpus(), "tasks": small.tasks(), "actions": small.actions(),
                 "hotplug": small.hotplug.len(), "duration_ms": small.duration_ms}}});
     say(args, &text, &data);
     Ok(FOUND)
-}
-
-/// Ctrl-C ends the shrinking; what is there by then is kept.
-fn shrink_case(swarm: &Swarm, case: &Case, verdict: &Verdict) -> Result<(Case, u32)> {
-    let mut runner = Runner::new(swarm.built);
-    let shows = |case: &Case| {
-        if signals::caught() {
-            return Ok(false);
-        }
-        Ok(runner.run(&swarm.job(case))?.by == verdict.by)
-    };
-    shrink::shrink(case.clone(), SHRINK_ATTEMPTS, shows)
 }
 
 fn replay(
@@ -370,9 +360,21 @@ fn replay(
     Ok(if told.verdict.found() { FOUND } else { 0 })
 }
 
-/// What was violated, what that means, and what happened last.
+/// What was violated, what that means, with which switches, and what happened last.
 fn words(told: &Told) -> String {
     let mut text = format!("  {}\n  {}\n", told.reason, meaning::of(&told.verdict.by));
+    match told.verdict.switches.as_slice() {
+        [] => {}
+        [only] => {
+            let _ = writeln!(text, "with this switch:\n  {}", only.what);
+        }
+        all => {
+            let _ = writeln!(text, "with these {} switches:", all.len());
+            for made in all {
+                let _ = writeln!(text, "  {}", made.what);
+            }
+        }
+    }
     if !told.last.is_empty() {
         text.push_str("the last events:\n");
         for line in &told.last {

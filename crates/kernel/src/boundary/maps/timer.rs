@@ -73,6 +73,12 @@ impl Maps {
         i64::from(std::mem::take(&mut self.timers[index].seq) != 0)
     }
 
+    /// The same CPU, of a timer that is not taken for it.
+    pub fn timer_cpu(&self, index: usize, seq: u64) -> Option<CpuId> {
+        let known = self.timers.get(index).filter(|known| known.seq == seq);
+        known.map(|known| known.cpu)
+    }
+
     /// If a timer's last start was with this event: the CPU where it goes off, and what is called.
     pub fn timer_due(&mut self, index: usize, seq: u64) -> Option<(CpuId, Option<TimerCall>)> {
         let known = self
