@@ -56,7 +56,7 @@ class Judge:
             self._kills[file.rpartition("/")[0]][by] += 1
 
     def _killer(self, mutant: Mutant, changed: list[str], known: str) -> str | None:
-        """The first that finds it; those run first that found others of this file, then of its folder, then the rest."""
+        """The first that finds it; those come first that found others of this file, then of its folder."""
         of_file, of_folder = self._kills[mutant.file], self._kills[mutant.file.rpartition("/")[0]]
         covering = [test for test in self.tests if self.subject.covers(test, mutant, changed)]
         covering.sort(

@@ -107,3 +107,14 @@ def test_the_textbook_queue(tmp_path: Path) -> None:
     assert schedule.turns(241, after_ms=8) == [("a", 8, 58.5), ("b", 58.5, 115), ("a", 115, 177), ("b", 177, 241)]
     after = schedule.turns(1100, after_ms=946)
     assert after[:4] == [("a", 1008, 1016), ("b", 1016, 1032), ("a", 1032, 1048), ("b", 1048, 1080)]
+
+
+@pytest.mark.parametrize("scheduler", ["fifo", "rr"])
+def test_who_runs_at_once_has_its_place_in_the_order(scheduler: str, tmp_path: Path) -> None:
+    """Rule 6.1.2: woken beside an idle CPU at 10, a is before b, of 11, when its CPU is taken away at 20."""
+    hogs = task("hog", "{ run_ms = 50 }", SLEEPS, cpus=[0])
+    late = [task(name, f"{{ sleep_ms = {at} }}", "{ run_ms = 30 }", SLEEPS) for name, at in (("b", 11), ("a", 10))]
+    machine = free_machine(tmp_path, cores=2)
+    schedule = simulate(tmp_path, scheduler, hogs + "".join(late), 0.2, machine, "--hotplug", "20ms:-1", strict=False)
+    assert schedule.turns(110) == [("hog", 0, 50), ("a", 50, 70), ("b", 70, 100)]
+    assert schedule.turns_of("a")[0] == ("a", 10, 20)
