@@ -75,22 +75,26 @@ def test_who_wakes_returns_to_its_cpu_if_that_is_idle(tmp_path: Path) -> None:
     assert not any(turn.name == "first" for turn in schedule.turns(20, cpus[0]))
 
 
-def test_who_wakes_takes_another_idle_cpu(tmp_path: Path) -> None:
-    """Its own is that of a hog since."""
-    sleeper = task("sleeper", "{ affinity = [0] }", "{ run_ms = 1 }", "{ affinity = [] }", "{ sleep_ms = 5 }", FOR_EVER)
-    later = task("later", "{ sleep_ms = 3 }", FOR_EVER, cpus=[0])
-    schedule = run(tmp_path, sleeper + later, 100, cores=2)
-    assert schedule.turns_of("later") == [("later", 4, 100)]
-    assert schedule.turns(100, 1)[-1] == ("sleeper", 6, 100)
+@pytest.mark.parametrize(("own", "other"), [(0, 1), (1, 0)])
+def test_who_wakes_takes_another_idle_cpu(own: int, other: int, tmp_path: Path) -> None:
+    """Its own is that of a task that came at 4."""
+    on_own = [f"{{ affinity = [{own}] }}", "{ run_ms = 1 }", "{ affinity = [] }"]
+    later = task("later", "{ sleep_ms = 3 }", FOR_EVER, cpus=[own])
+    schedule = run(tmp_path, task("sleeper", *on_own, "{ sleep_ms = 5 }", FOR_EVER) + later, 100, cores=2)
+    assert schedule.turns_of("later")[-1].end == 100
+    assert schedule.turns_of("later")[0].start < 6
+    assert schedule.turns(100, other)[-1] == ("sleeper", 6, 100)
 
 
-def test_whose_slice_ends_goes_on_on_an_idle_cpu(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("own", "other"), [(0, 1), (1, 0)])
+def test_whose_slice_ends_goes_on_on_an_idle_cpu(own: int, other: int, tmp_path: Path) -> None:
     """At 20 its CPU is another's, who may run only there. No CPU was looked for, so that the idle one is kicked."""
-    moves = task("a", "{ affinity = [0] }", "{ run_ms = 8 }", "{ affinity = [] }", FOR_EVER)
-    schedule = run(tmp_path, moves + hog("b", cpus=[0]), 100, cores=2)
-    assert schedule.turns(100) == [("a", 0, 20), ("b", 20, 100)]
+    moves = task("a", f"{{ affinity = [{own}] }}", "{ run_ms = 8 }", "{ affinity = [] }", FOR_EVER)
+    comes = task("b", "{ sleep_ms = 2 }", f"{{ affinity = [{own}] }}", FOR_EVER)
+    schedule = run(tmp_path, moves + comes, 100, cores=2)
+    assert schedule.turns(100, own)[-2:] == [("a", 0, 20), ("b", 20, 100)]
     assert schedule.turns_of("a")[1] == ("a", 20, 100)
-    assert [kick for kick in schedule.kicks if kick[0] == 20] == [(20, 1)]
+    assert [kick for kick in schedule.kicks if kick[0] == 20] == [(20, other)]
 
 
 def test_a_wakeup_kicks_nobody(tmp_path: Path) -> None:
