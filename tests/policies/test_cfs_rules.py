@@ -209,7 +209,7 @@ def test_who_is_woken_goes_where_load_is_less(hogs: int, cpu: int, rules: str, t
 
 @pytest.mark.parametrize(("asleep_us", "pulls"), [(200, False), (2000, True)])
 def test_a_cpu_that_is_idle_for_moments_does_not_pull(asleep_us: int, pulls: bool, tmp_path: Path) -> None:
-    """Rule 2.2.11.6, 3.6: not where it has been idle for less than 0.5 ms lately, whoever waits on the other CPU."""
+    """Rule 2.2.11.6: in 3.6 not where it has been idle for less than 0.5 ms lately, whoever waits on the other CPU."""
     short = task("short", f"{{ loop = [{{ run_ms = 1 }}, {{ sleep_us = {asleep_us} }}] }}", cpus=[1])
     on_0 = ["{ affinity = [0] }", "{ sleep_ms = 100 }", "{ run_us = 200 }", "{ affinity = [] }", FOR_EVER]
     schedule = run(tmp_path, "3.6", short + task("a", *on_0) + task("b", *on_0), 112, cores=2)

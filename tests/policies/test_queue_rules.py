@@ -118,3 +118,18 @@ def test_who_runs_at_once_has_its_place_in_the_order(scheduler: str, tmp_path: P
     schedule = simulate(tmp_path, scheduler, hogs + "".join(late), 0.2, machine, "--hotplug", "20ms:-1", strict=False)
     assert schedule.turns(110) == [("hog", 0, 50), ("a", 50, 70), ("b", 70, 100)]
     assert schedule.turns_of("a")[0] == ("a", 10, 20)
+
+
+@pytest.mark.parametrize("how", ["pipe", "semaphore"])
+@pytest.mark.parametrize("boosted", ["pipe", "semaphore"])
+def test_mlfq_boosts_by_what_was_waited_for(boosted: str, how: str, tmp_path: Path) -> None:
+    """Rule 6.2.3: woken at 10.3, two levels above the hogs it preempts; without a boost it waits for a quantum's end."""
+    boosts = "event_boost=2+wake_boost=0" if boosted == "pipe" else "event_boost=0+wake_boost=2"
+    shared, wakes, waits = {
+        "pipe": ('[[queue]]\nname = "it"\nkind = "pipe"\n', '{ send = "it", bytes = 8 }', '{ recv = "it" }'),
+        "semaphore": ('[[semaphore]]\nname = "it"\n', '{ post = "it" }', '{ wait = "it" }'),
+    }[how]
+    waker = task("waker", "{ run_us = 10_300 }", wakes, FOR_EVER, cpus=[0])
+    sleeper = task("sleeper", waits, "{ run_ms = 1 }", SLEEPS)
+    schedule = run(tmp_path, f"mlfq:{boosts}", shared + sleeper + waker + hog("hog", cpus=[1]), cores=2)
+    assert schedule.turns_of("sleeper")[0].start == (10.3 if how == boosted else 31)
