@@ -123,7 +123,7 @@ def test_who_runs_at_once_has_its_place_in_the_order(scheduler: str, tmp_path: P
 @pytest.mark.parametrize("how", ["pipe", "semaphore"])
 @pytest.mark.parametrize("boosted", ["pipe", "semaphore"])
 def test_mlfq_boosts_by_what_was_waited_for(boosted: str, how: str, tmp_path: Path) -> None:
-    """Rule 6.2.3: woken at 10.3, two levels above the hogs it preempts; without a boost it waits for a quantum's end."""
+    """Rule 6.2.3: woken at 10.3, two levels up it preempts; without a boost it waits for the end of a quantum."""
     boosts = "event_boost=2+wake_boost=0" if boosted == "pipe" else "event_boost=0+wake_boost=2"
     shared, wakes, waits = {
         "pipe": ('[[queue]]\nname = "it"\nkind = "pipe"\n', '{ send = "it", bytes = 8 }', '{ recv = "it" }'),
