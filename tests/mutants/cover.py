@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants import pytest_run
+from tests.mutants import includes, pytest_run
 from tests.mutants.tree import ROOT
 
 _POLICIES = sorted(path.parent.name for path in (ROOT / "schedulers").glob("*/scx_*.bpf.c"))
@@ -19,9 +19,9 @@ _NAMED = re.compile(rf"\b({'|'.join(_POLICIES)})\b")
 # Where no parameter of a test and no word of it names a policy, its file does.
 _BY_FILE = {"queue": ["fifo", "rr", "mlfq"]}
 POLICIES = ["tests/policies"]
+# Those that draw pages take minutes, and check no number that these do not.
 LAB = [f"lab/tests/test_{name}.py" for name in (
-    "agreement analysis_of_variance cells comparisons histogram hindsight ledger methods model_error numbers statistics"
-    " studies snapshots study_report report compare"
+    "agreement analysis_of_variance comparisons ledger methods model_error numbers statistics studies"
 ).split()]  # fmt: skip
 
 
@@ -30,7 +30,7 @@ class Test:
     name: str
     seconds: float
     policies: tuple[str, ...]
-    calls: tuple[str, ...]
+    files: tuple[str, ...]  # that it covers; none: all of its policies'
 
 
 def policies(item: pytest.Item) -> list[str]:
@@ -47,6 +47,18 @@ def policies(item: pytest.Item) -> list[str]:
     return sorted(set(named)) or _BY_FILE.get(of_file, [])
 
 
+def included(item: pytest.Item) -> set[str]:
+    """The policy's headers that a C program of its tests is made of; nothing where the test runs no such program."""
+    if "programs.build(" not in inspect.getsource(item.function):
+        return set()
+    (policy,) = policies(item)
+    folder = item.path.parent
+    root = folder.parents[1]
+    program = folder / policy / f"{item.callspec.params.get('name', 'pick')}.c"
+    places = (folder / policy, root / "include", root / "schedulers", root / "schedulers" / policy)
+    return {str(path) for path in includes.closure(program, *places) if "schedulers" in path.parts}
+
+
 def tests(root: Path, kept_in: Path, folders: list[str]) -> list[Test]:
     """Of the folders, those that pass. Asked for again, they come from the file as long as no test changed."""
     digest = hashlib.sha256()
@@ -57,7 +69,7 @@ def tests(root: Path, kept_in: Path, folders: list[str]) -> list[Test]:
         print(f"running all tests of {folders[0].split('/')[0]} once, without a mistake", flush=True)
         kept = {"digest": digest.hexdigest(), "tests": _run(root, folders)}
         kept_in.write_text(json.dumps(kept, indent=1), "utf-8")
-    return [Test(name, t["seconds"], tuple(t["policies"]), tuple(t["calls"])) for name, t in kept["tests"].items()]
+    return [Test(name, t["seconds"], tuple(t["policies"]), tuple(t["files"])) for name, t in kept["tests"].items()]
 
 
 def _files(path: Path) -> list[Path]:
@@ -66,13 +78,13 @@ def _files(path: Path) -> list[Path]:
 
 def _run(root: Path, folders: list[str]) -> dict[str, dict]:
     said = pytest_run.run(root, folders, tests=None, stop_at_first=False, calls=str(root / "lab/schedlab"))
-    found: dict[str, dict] = defaultdict(lambda: {"seconds": 0.0, "policies": [], "calls": [], "outcome": ""})
+    found: dict[str, dict] = defaultdict(lambda: {"seconds": 0.0, "policies": [], "files": [], "outcome": ""})
     for line in said:
         if "ends" in line:
             found[line["ends"]] |= {"seconds": line["seconds"], "outcome": line["outcome"]}
         elif "test" in line:
-            calls = [Path(name).relative_to(root).as_posix() for name in line["calls"]]
-            found[line["test"]] |= {"policies": line["policies"], "calls": calls}
+            files = [Path(name).relative_to(root).as_posix() for name in line["files"]]
+            found[line["test"]] |= {"policies": line["policies"], "files": files}
     for name, test in found.items():
         if test["outcome"] == "failed":
             print(f"left out, as it fails without a mistake: {name}")

@@ -44,7 +44,8 @@ def pytest_runtest_protocol(item: pytest.Item):
     yield
     sys.setprofile(None)
     faulthandler.cancel_dump_traceback_later()
-    _say(test=item.nodeid, policies=cover.policies(item), calls=sorted(name for name in called if _CALLS in name))
+    files = cover.included(item) or {name for name in called if _CALLS in name}
+    _say(test=item.nodeid, policies=cover.policies(item), files=sorted(files))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

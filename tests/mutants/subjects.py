@@ -4,16 +4,13 @@
 import ast
 import functools
 import hashlib
-import re
 import subprocess
 from pathlib import Path
 
-from tests.mutants import btf, cover
+from tests.mutants import btf, cover, includes
 from tests.mutants.cover import Test
 from tests.mutants.mutant import Mutant
 from tests.mutants.tree import ROOT, environment
-
-_INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 
 
 class DoesNotCompile(Exception):
@@ -21,7 +18,10 @@ class DoesNotCompile(Exception):
 
 
 class Policies:
-    """`schedulers/`: a mistake counts where it changes the BPF object of a policy, and that policy's tests cover it."""
+    """`schedulers/`: a mistake counts where it changes the BPF object of a policy, and that policy's tests cover it.
+
+    Its C programs cover the headers that they include.
+    """
 
     folders = cover.POLICIES
     suffixes = (".h", ".c")
@@ -33,42 +33,29 @@ class Policies:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-
-    @functools.cached_property
-    def _originals(self) -> dict[str, str]:
-        return {}
-
-    def original(self, policy: str) -> str:
-        if policy not in self._originals:
-            self._originals[policy] = self._object(policy)
-        return self._originals[policy]
+        self._originals: dict[str, str] = {}
 
     @functools.cached_property
     def _includers(self) -> dict[str, list[str]]:
         includers: dict[str, list[str]] = {}
         for source in sorted((self.root / "schedulers").glob("*/scx_*.bpf.c")):
-            for file in self._included(source.resolve(), set()):
+            for file in includes.closure(source):
                 includers.setdefault(file.relative_to(self.root.resolve()).as_posix(), []).append(source.parent.name)
         return includers
-
-    def _included(self, file: Path, seen: set[Path]) -> set[Path]:
-        if file in seen or not file.is_file():
-            return seen
-        seen.add(file)
-        for name in _INCLUDE.findall(file.read_text("utf-8")):
-            self._included((file.parent / name).resolve(), seen)
-        return seen
 
     def prepare(self, mutant: Mutant) -> None:
         """Before the mistake is planted: what it is to be held against."""
         for policy in self._includers.get(mutant.file, []):
-            self.original(policy)
+            if policy not in self._originals:
+                self._originals[policy] = self._object(policy)
 
     def changed(self, mutant: Mutant) -> list[str]:
         """With the mistake planted: the policies that are others now."""
         return [name for name in self._includers.get(mutant.file, []) if self._object(name) != self._originals[name]]
 
     def covers(self, test: Test, mutant: Mutant, changed: list[str]) -> bool:
+        if test.files:
+            return mutant.file in test.files
         return not set(changed).isdisjoint(test.policies)
 
     def _object(self, policy: str) -> str:
@@ -102,7 +89,7 @@ class Lab:
         return [mutant.file] if self._tree(mutant) != self.before else []
 
     def covers(self, test: Test, mutant: Mutant, changed: list[str]) -> bool:
-        return mutant.file in test.calls
+        return mutant.file in test.files
 
     def _tree(self, mutant: Mutant) -> str:
         try:

@@ -133,3 +133,24 @@ def test_mlfq_boosts_by_what_was_waited_for(boosted: str, how: str, tmp_path: Pa
     sleeper = task("sleeper", waits, "{ run_ms = 1 }", SLEEPS)
     schedule = run(tmp_path, f"mlfq:{boosts}", shared + sleeper + waker + hog("hog", cpus=[1]), cores=2)
     assert schedule.turns_of("sleeper")[0].start == (10.3 if how == boosted else 31)
+
+
+@pytest.mark.parametrize(("queues", "first"), [("shared", "c"), ("percpu", "d")])
+@pytest.mark.parametrize("scheduler", ["fifo", "rr"])
+def test_whose_turn_it_is_goes_by_queue(scheduler: str, queues: str, first: str, tmp_path: Path) -> None:
+    """Rules 6.1.1 and 6.1.2: of all that wait c came first; of those that ran last on the CPU that is free at 30, d."""
+    late = [
+        task(
+            name,
+            f"{{ affinity = [{cpu}] }}",
+            "{ run_us = 100 }",
+            "{ affinity = [] }",
+            f"{{ sleep_ms = {at} }}",
+            FOR_EVER,
+        )
+        for name, cpu, at in (("c", 0, 11), ("d", 1, 12))
+    ]
+    hogs = task("a", "{ run_ms = 50 }", SLEEPS, cpus=[0]) + task("b", "{ run_us = 29_900 }", SLEEPS, cpus=[1])
+    schedule = run(tmp_path, f"{scheduler}:queues={queues}", "".join(late) + hogs, 80, cores=2)
+    (turn, *_) = schedule.turns(80, 1, after_ms=30)
+    assert turn[:2] == (first, 30)
