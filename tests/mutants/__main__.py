@@ -15,6 +15,7 @@ from tests.mutants import cover, judge, mutators, results, sample, subjects
 from tests.mutants.judge import Judge, Verdict
 from tests.mutants.mutant import Mutant
 from tests.mutants.tree import ROOT, scratch
+from tests.policies.schedules import simulator
 
 KEPT = ROOT / "build/mutants"
 
@@ -29,6 +30,9 @@ def main() -> int:
     if options.files:
         print("\n".join(files))
         return 0
+    if not simulator():
+        print("schedlab-sim is not built: make build", file=sys.stderr)
+        return 1
     KEPT.mkdir(parents=True, exist_ok=True)
     chosen = _chosen(files, options)
     with scratch() as root:
@@ -44,13 +48,19 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/mutants", description=__doc__)
     parser.add_argument("--only", nargs="+", default=["schedulers", "lab"], metavar="PATH", help="files or folders")
-    parser.add_argument("--sample", type=int, metavar="N", help="that many, drawn with the seed")
+    parser.add_argument("--sample", type=_count, metavar="N", help="that many, drawn with the seed")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--files", action="store_true", help="print in which files mistakes are planted")
     parser.add_argument("--survived", action="store_true", help="judge those anew that survived before, and no others")
     parser.add_argument("--afresh", action="store_true", help="forget the verdicts of these files")
-    parser.add_argument("--write-sample", type=int, metavar="N", help="keep N that were killed for make test")
+    parser.add_argument("--write-sample", type=_count, metavar="N", help="keep N that were killed for make test")
     return parser.parse_args()
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text} is no number from 1 on")
+    return int(text)
 
 
 def _chosen(files: list[str], options: argparse.Namespace) -> list[Mutant]:

@@ -19,9 +19,9 @@ _NAMED = re.compile(rf"\b({'|'.join(_POLICIES)})\b")
 # Where no parameter of a test and no word of it names a policy, its file does.
 _BY_FILE = {"queue": ["fifo", "rr", "mlfq"]}
 POLICIES = ["tests/policies"]
-# Those that draw pages take minutes, and check no number that these do not.
+# Those that draw pages or run campaigns take minutes.
 LAB = [f"lab/tests/test_{name}.py" for name in (
-    "agreement analysis_of_variance comparisons ledger methods model_error numbers statistics studies"
+    "agreement analysis_of_variance ledger methods model_error numbers statistics studies"
 ).split()]  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from tests.mutants import btf, cover, includes
 from tests.mutants.cover import Test
 from tests.mutants.mutant import Mutant
 from tests.mutants.tree import ROOT, environment
+from tests.policies.schedules import simulator
 
 
 class DoesNotCompile(Exception):
@@ -60,7 +61,7 @@ class Policies:
 
     def _object(self, policy: str) -> str:
         out = self.root.parent / "policy.bpf.o"
-        command = [ROOT / "target/release/schedlab-sim", "object", f"schedulers/{policy}", out]
+        command = [simulator(), "object", f"schedulers/{policy}", out]
         built = subprocess.run(command, cwd=self.root, env=environment(self.root), capture_output=True, text=True)
         if built.returncode:
             raise DoesNotCompile(built.stderr)

@@ -14,7 +14,8 @@ from tests.mutants.mutant import Mutant
 ROOT = Path(__file__).resolve().parents[2]
 # What the tests of policies and of the lab read.
 _COPIED = (
-    "tests lab schedulers include machines workloads profiles studies published results schedlab pyproject.toml scripts"
+    "tests lab docs schedulers include machines workloads profiles studies published results schedlab scripts"
+    " pyproject.toml"
 ).split()
 
 
@@ -64,7 +65,6 @@ def environment(root: Path) -> dict[str, str]:
     # A mistake that leaves a variable unused is to be found by what it does, not by a warning.
     return os.environ | {
         "SCHEDLAB_CACHE": str(cache(root)),
-        "SCHEDLAB_BIN": str(ROOT / "target/release"),
         "CCC_OVERRIDE_OPTIONS": "# x-Werror",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
