@@ -154,3 +154,16 @@ def test_whose_turn_it_is_goes_by_queue(scheduler: str, queues: str, first: str,
     schedule = run(tmp_path, f"{scheduler}:queues={queues}", "".join(late) + hogs, 80, cores=2)
     (turn, *_) = schedule.turns(80, 1, after_ms=30)
     assert turn[:2] == (first, 30)
+
+
+@pytest.mark.parametrize(("allowed", "cpu"), [([0, 1], 1), ([0, 1, 2], 2), ([0, 2], 2)])
+def test_mlfq_preempts_where_the_level_is_lowest(allowed: list[int], cpu: int, tmp_path: Path) -> None:
+    """Rules 6.2.1 and 6.2.6: of the CPUs that it may use. Its own runs base 15, the others 8 and 1: it is between."""
+    on_0 = ["{ affinity = [0] }", "{ run_us = 100 }", f"{{ affinity = {allowed} }}"]
+    sleeper = task("sleeper", *on_0, "{ sleep_ms = 10 }", "{ run_ms = 1 }", SLEEPS, nice=-10)
+    hogs = [task(f"hog{at}", "{ sleep_ms = 1 }", FOR_EVER, nice=(-20, 0, 19)[at], cpus=[at]) for at in range(3)]
+    schedule = run(tmp_path, "mlfq:wake_boost=0", sleeper + "".join(hogs), 60, cores=3)
+    (turn, *_) = schedule.turns_of("sleeper", after_ms=5)
+    assert turn.end == turn.start + 1
+    assert turn in schedule.turns(60, cpu)
+    assert turn.start < 12
