@@ -13,7 +13,7 @@ from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import Record
 from schedlab.errors import InputError
 from schedlab.report import compatibility_tables, markdown
-from schedlab.statistics.agreement import Agreement, Place, agreements, values
+from schedlab.statistics.agreement import Agreement, Place, agreements, repeated, values
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,6 +41,11 @@ def test_values_are_those_over_all_repetitions_of_what_is_compared() -> None:
         Place(*where, "wakeup_latency_us", "p99"): 99.0,
     }
     assert values(*_campaign("desktop", [1.0]), [("migrations", "mean")]) == {Place(*where, "migrations", "mean"): 3.0}
+
+
+def test_the_least_and_the_most_are_those_of_any_repetition() -> None:
+    (elapsed,) = repeated(*_campaign("desktop", [1.0, 4.0, 2.5]), [("elapsed_s", "mean")]).values()
+    assert (elapsed.value, elapsed.least, elapsed.most) == (2.5, 1.0, 4.0)
 
 
 def test_a_cell_without_a_result_has_no_value() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.policies.schedules import HOG, ONE_CPU, simulate, simulator
+from tests.policies.schedules import HOG, ONE_CPU, free_machine, hog, simulate, simulator, task
 
 VERSIONS = ["232", "311", "424", "modern"]
 TICK_MS = 1.0
@@ -118,3 +118,38 @@ def test_a_cpu_that_comes_back_takes_one_of_two_hogs(version: str, tmp_path: Pat
     gone = ["--hotplug", "180ms:-1,263ms:+1"]
     schedule = simulate(tmp_path, f"bfs:rules={version}", tasks, 1, str(machine), *gone, hz=250)
     assert schedule.ran_ms("hog", 300) >= 2 * 700 - 30
+
+
+@pytest.mark.parametrize(
+    ("caches", "ran_us", "goes_on_us", "cpu", "start_ms"),
+    [
+        (1, 300, 200, 0, 10.5),
+        (1, 300, 2000, 0, 11),
+        (2, 300, 2000, 1, 11),
+        (1, 900, 200, 1, 10.9),
+        (2, 900, 200, 1, 10.9),
+    ],
+)
+def test_modern_believes_a_waker_for_a_moment(
+    caches: int, ran_us: int, goes_on_us: int, cpu: int, start_ms: float, tmp_path: Path
+) -> None:
+    """Change 3 of the README: a pipe's writer, nice 1, that has run for less than 500 us is about to sleep.
+
+    In one cache the reader is handed to its CPU, until it sleeps or the tick at 11; from another cache it waits for the
+    tick where it was. After a longer run the reader preempts at once what has the latest deadline of its cache, which
+    is the hog of the second CPU.
+    """
+    machine = free_machine(tmp_path, cores=2 // caches, llcs=caches)
+    write = [
+        f"{{ run_us = {ran_us} }}",
+        '{ send = "it", bytes = 8 }',
+        f"{{ run_us = {goes_on_us} }}",
+        "{ sleep_s = 60 }",
+    ]
+    reader = ["{ affinity = [1] }", "{ run_us = 10 }", "{ affinity = [] }", '{ recv = "it" }', "{ run_ms = 1 }"]
+    tasks = '[[queue]]\nname = "it"\nkind = "pipe"\n' + task("reader", *reader, "{ sleep_s = 60 }")
+    tasks += task("writer", "{ sleep_ms = 10 }", *write, cpus=[0], nice=1) + hog("a", cpus=[0]) + hog("b", cpus=[1])
+    schedule = simulate(tmp_path, "bfs:rules=modern", tasks, 0.04, machine, strict=False)
+    (turn, *_) = schedule.turns_of("reader", after_ms=8)
+    assert turn.start == start_ms
+    assert turn in schedule.turns(40, cpu)

@@ -187,3 +187,31 @@ def test_a_child_begins_on_the_idlest_cpu(rules: str, tmp_path: Path) -> None:
     schedule = run(tmp_path, rules, tasks, cores=2)
     assert schedule.turns(200) == [("parent", 0, 200)]
     assert schedule.turns(200, 1)[-1] == ("child", 2.5, 200)
+
+
+@pytest.mark.parametrize("rules", LATENCY)
+@pytest.mark.parametrize(("hogs", "cpu"), [(1, 0), (2, 1), (3, 1)])
+def test_who_is_woken_goes_where_load_is_less(hogs: int, cpu: int, rules: str, tmp_path: Path) -> None:
+    """Rules 2.2.8.1, 2.2.8.2, 2.2.10.1 and 2.2.10.3: the waker's CPU has a load of 1,024, and there are as many hogs.
+
+    With the task it is 2 x 1,024, which is no more than 112 % of two or of three hogs, and more than that of one.
+    """
+    shared = '[[semaphore]]\nname = "it"\n'
+    on_0 = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    sleeper = task("sleeper", *on_0, '{ wait = "it" }', "{ run_ms = 1 }", SLEEPS)
+    waker = task("waker", "{ run_us = 600_500 }", '{ post = "it" }', FOR_EVER, cpus=[1])
+    tasks = shared + sleeper + "".join(hog(f"hog{i}", cpus=[0]) for i in range(hogs)) + waker
+    schedule = run(tmp_path, rules, tasks, 700, cores=2)
+    woken = [turn for turn in schedule.turns(700, cpu, after_ms=600) if turn.name == "sleeper"]
+    assert woken
+    assert woken[0].start == 600.5
+
+
+@pytest.mark.parametrize(("asleep_us", "pulls"), [(200, False), (2000, True)])
+def test_a_cpu_that_is_idle_for_moments_does_not_pull(asleep_us: int, pulls: bool, tmp_path: Path) -> None:
+    """Rule 2.2.11.6: in 3.6 not where it has been idle for less than 0.5 ms lately, whoever waits on the other CPU."""
+    short = task("short", f"{{ loop = [{{ run_ms = 1 }}, {{ sleep_us = {asleep_us} }}] }}", cpus=[1])
+    on_0 = ["{ affinity = [0] }", "{ sleep_ms = 100 }", "{ run_us = 200 }", "{ affinity = [] }", FOR_EVER]
+    schedule = run(tmp_path, "3.6", short + task("a", *on_0) + task("b", *on_0), 112, cores=2)
+    elsewhere = {turn.name for turn in schedule.turns(112, 1, after_ms=100)}
+    assert bool(elsewhere & {"a", "b"}) == pulls

@@ -107,3 +107,62 @@ def test_the_textbook_queue(tmp_path: Path) -> None:
     assert schedule.turns(241, after_ms=8) == [("a", 8, 58.5), ("b", 58.5, 115), ("a", 115, 177), ("b", 177, 241)]
     after = schedule.turns(1100, after_ms=946)
     assert after[:4] == [("a", 1008, 1016), ("b", 1016, 1032), ("a", 1032, 1048), ("b", 1048, 1080)]
+
+
+@pytest.mark.parametrize("scheduler", ["fifo", "rr"])
+def test_who_runs_at_once_has_its_place_in_the_order(scheduler: str, tmp_path: Path) -> None:
+    """Rule 6.1.2: woken beside an idle CPU at 10, a is before b, of 11, when its CPU is taken away at 20."""
+    hogs = task("hog", "{ run_ms = 50 }", SLEEPS, cpus=[0])
+    late = [task(name, f"{{ sleep_ms = {at} }}", "{ run_ms = 30 }", SLEEPS) for name, at in (("b", 11), ("a", 10))]
+    machine = free_machine(tmp_path, cores=2)
+    schedule = simulate(tmp_path, scheduler, hogs + "".join(late), 0.2, machine, "--hotplug", "20ms:-1", strict=False)
+    assert schedule.turns(110) == [("hog", 0, 50), ("a", 50, 70), ("b", 70, 100)]
+    assert schedule.turns_of("a")[0] == ("a", 10, 20)
+
+
+@pytest.mark.parametrize("how", ["pipe", "semaphore"])
+@pytest.mark.parametrize("boosted", ["pipe", "semaphore"])
+def test_mlfq_boosts_by_what_was_waited_for(boosted: str, how: str, tmp_path: Path) -> None:
+    """Rule 6.2.3: woken at 10.3, two levels up it preempts; without a boost it waits for the end of a quantum."""
+    boosts = "event_boost=2+wake_boost=0" if boosted == "pipe" else "event_boost=0+wake_boost=2"
+    shared, wakes, waits = {
+        "pipe": ('[[queue]]\nname = "it"\nkind = "pipe"\n', '{ send = "it", bytes = 8 }', '{ recv = "it" }'),
+        "semaphore": ('[[semaphore]]\nname = "it"\n', '{ post = "it" }', '{ wait = "it" }'),
+    }[how]
+    waker = task("waker", "{ run_us = 10_300 }", wakes, FOR_EVER, cpus=[0])
+    sleeper = task("sleeper", waits, "{ run_ms = 1 }", SLEEPS)
+    schedule = run(tmp_path, f"mlfq:{boosts}", shared + sleeper + waker + hog("hog", cpus=[1]), cores=2)
+    assert schedule.turns_of("sleeper")[0].start == (10.3 if how == boosted else 31)
+
+
+@pytest.mark.parametrize(("queues", "first"), [("shared", "c"), ("percpu", "d")])
+@pytest.mark.parametrize("scheduler", ["fifo", "rr"])
+def test_whose_turn_it_is_goes_by_queue(scheduler: str, queues: str, first: str, tmp_path: Path) -> None:
+    """Rules 6.1.1 and 6.1.2: of all that wait c came first; of those that ran last on the CPU that is free at 30, d."""
+    late = [
+        task(
+            name,
+            f"{{ affinity = [{cpu}] }}",
+            "{ run_us = 100 }",
+            "{ affinity = [] }",
+            f"{{ sleep_ms = {at} }}",
+            FOR_EVER,
+        )
+        for name, cpu, at in (("c", 0, 11), ("d", 1, 12))
+    ]
+    hogs = task("a", "{ run_ms = 50 }", SLEEPS, cpus=[0]) + task("b", "{ run_us = 29_900 }", SLEEPS, cpus=[1])
+    schedule = run(tmp_path, f"{scheduler}:queues={queues}", "".join(late) + hogs, 80, cores=2)
+    (turn, *_) = schedule.turns(80, 1, after_ms=30)
+    assert turn[:2] == (first, 30)
+
+
+@pytest.mark.parametrize(("allowed", "cpu"), [([0, 1], 1), ([0, 1, 2], 2), ([0, 2], 2)])
+def test_mlfq_preempts_where_the_level_is_lowest(allowed: list[int], cpu: int, tmp_path: Path) -> None:
+    """Rules 6.2.1 and 6.2.6: of the CPUs that it may use. Its own runs base 15, the others 8 and 1: it is between."""
+    on_0 = ["{ affinity = [0] }", "{ run_us = 100 }", f"{{ affinity = {allowed} }}"]
+    sleeper = task("sleeper", *on_0, "{ sleep_ms = 10 }", "{ run_ms = 1 }", SLEEPS, nice=-10)
+    hogs = [task(f"hog{at}", "{ sleep_ms = 1 }", FOR_EVER, nice=(-20, 0, 19)[at], cpus=[at]) for at in range(3)]
+    schedule = run(tmp_path, "mlfq:wake_boost=0", sleeper + "".join(hogs), 60, cores=3)
+    (turn, *_) = schedule.turns_of("sleeper", after_ms=5)
+    assert turn == ("sleeper", 10.1, 11.1)
+    assert turn in schedule.turns(60, cpu)
