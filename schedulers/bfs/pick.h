@@ -80,9 +80,12 @@ static __always_inline bool bfs_is_overdue(const struct bfs_config *cfg, u64 dea
 static __always_inline void bfs_pick_group(const struct bfs_config *cfg, u32 group, u32 cpu,
 					   u64 far, u64 now, struct bfs_choice *best)
 {
-	struct bfs_head head = {};
+	struct bfs_head head = {}, due_later = {};
+	bool waits;
 
 	bfs_age(BFS_U(group), BFS_E(group), bfs_overdue_limit(cfg, now));
+	/* Before E: another CPU may move a task there, and must not do so behind this one's back. */
+	waits = bfs_first(BFS_U(group), cpu, &due_later);
 	if (!far) {
 		if (bfs_first(BFS_E(group), cpu, &head))
 			bfs_offer(best, BFS_QUEUE, BFS_E(group), true, head.key, head.seq);
@@ -98,8 +101,8 @@ static __always_inline void bfs_pick_group(const struct bfs_config *cfg, u32 gro
 				  head.seq);
 		}
 	}
-	if (!best->overdue && bfs_first(BFS_U(group), cpu, &head))
-		bfs_offer(best, BFS_QUEUE, BFS_U(group), false, head.key + far, head.seq);
+	if (!best->overdue && waits)
+		bfs_offer(best, BFS_QUEUE, BFS_U(group), false, due_later.key + far, due_later.seq);
 }
 
 /* Groups of one level and domain. */
