@@ -25,7 +25,7 @@ from schedlab.decisions.moments import (
     Switch,
     Woken,
 )
-from schedlab.decisions.stints import RUNS, stints
+from schedlab.decisions.turns import RUNS, turns
 from schedlab.decisions.waiting import before
 from schedlab.errors import InputError
 from schedlab.trace import simulated
@@ -54,7 +54,7 @@ def against(left: Side, right: Side) -> Comparison:
 
 
 def test_a_stint_goes_on_after_outside_tasks_and_ends_with_sleep() -> None:
-    rows = stints(
+    rows = turns(
         side(
             (A,),
             (IDLE, PREEMPTED, A),

@@ -114,7 +114,7 @@ def _group(name: str) -> str:
 class Schedule:
     """Who ran when, in ms, by task: `name-pid`. Where a name is asked for, a task's or its group's."""
 
-    stints: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
+    on_cpu: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
     by_cpu: dict[int, list[Turn]] = field(default_factory=lambda: defaultdict(list))
     kicks: list[tuple[float, int]] = field(default_factory=list)  # when, and of which CPU
     record: dict = field(default_factory=dict)
@@ -129,23 +129,23 @@ class Schedule:
         return sorted(turns, key=lambda turn: turn.start)
 
     def tasks(self, name: str) -> list[str]:
-        return sorted(task for task in self.stints if name in (task, task.rpartition("-")[0]))
+        return sorted(task for task in self.on_cpu if name in (task, task.rpartition("-")[0]))
 
-    def stints_of(self, name: str) -> list[tuple[float, float]]:
+    def on_cpu_of(self, name: str) -> list[tuple[float, float]]:
         """Of all of them, in order."""
-        return sorted(stint for task in self.tasks(name) for stint in self.stints[task])
+        return sorted(span for task in self.tasks(name) for span in self.on_cpu[task])
 
     def ran_ms(self, name: str, after_ms: float = 0) -> float:
-        return sum(max(0.0, end - max(start, after_ms)) for start, end in self.stints_of(name))
+        return sum(max(0.0, end - max(start, after_ms)) for start, end in self.on_cpu_of(name))
 
     def gaps_ms(self, name: str, after_ms: float = 0) -> list[float]:
-        """Of the one task of that name: the times between its stints, once one has ended after that."""
+        """Of the one task of that name: the times between its turns, once one has ended after that."""
         (task,) = self.tasks(name)
-        return [after[0] - before[1] for before, after in pairwise(self.stints[task]) if before[1] >= after_ms]
+        return [after[0] - before[1] for before, after in pairwise(self.on_cpu[task]) if before[1] >= after_ms]
 
     def order(self) -> list[tuple[str, float]]:
         """Tasks and when they began, without idle times."""
-        return [(name, start) for name, stints in self.stints.items() if name != _IDLE for start, _ in stints]
+        return [(name, start) for name, spans in self.on_cpu.items() if name != _IDLE for start, _ in spans]
 
 
 def free_machine(
@@ -198,10 +198,10 @@ def simulate(
         now_ms = float(time_s) * 1000
         if cpu in began:
             name, start = began[cpu]
-            schedule.stints[name].append((start, now_ms))
+            schedule.on_cpu[name].append((start, now_ms))
             schedule.by_cpu[int(cpu)].append(Turn(_group(name), round(start, 6), round(now_ms, 6)))
         began[cpu] = (_IDLE if comm.startswith(_IDLE) else f"{comm}-{pid}", now_ms)
     for cpu, (name, start) in began.items():
-        schedule.stints[name].append((start, duration_s * 1000))
+        schedule.on_cpu[name].append((start, duration_s * 1000))
         schedule.by_cpu[int(cpu)].append(Turn(_group(name), round(start, 6), duration_s * 1000))
     return schedule

@@ -33,7 +33,7 @@ def test_equals_take_turns_of_one_slice(version: str, tmp_path: Path) -> None:
     assert len(names) == hogs
     for name in names:
         # The first round begins with what the parent gave; the last may be cut off.
-        whole = schedule.stints[name][2:-1]
+        whole = schedule.on_cpu[name][2:-1]
         assert all(abs(end - start - SLICE_MS[version]) <= 0.1 for start, end in whole)
         assert max(schedule.gaps_ms(name)[2:]) <= (hogs - 1) * SLICE_MS[version] + 0.1
         assert schedule.ran_ms(name) == pytest.approx(4000 / hogs, rel=0.02)
@@ -55,7 +55,7 @@ def test_idle_priority_waits_until_the_floor(version: str, tmp_path: Path) -> No
     """Rule 1.9.3, then what keeps the watchdog away: within 15 s it runs, for a slice."""
     tasks = f'[[task]]\nname = "normal"\n{HOG}[[task]]\nname = "background"\npolicy = "idle"\n{HOG}'
     schedule = simulate(tmp_path, f"bfs:rules={version}", tasks, 40)
-    background = schedule.stints_of("background")
+    background = schedule.on_cpu_of("background")
     begins = [start for start, _ in background if start > 100]
     assert begins, "it never ran"
     assert begins[0] >= 5_000
@@ -92,8 +92,8 @@ def test_modern_never_makes_a_light_sleeper_wait_for_a_round(tmp_path: Path) -> 
         worst[version] = (
             max(
                 gap
-                for gap, stint in zip(schedule.gaps_ms(sleeper), schedule.stints[sleeper][1:], strict=True)
-                if stint[0] > 1_000
+                for gap, span in zip(schedule.gaps_ms(sleeper), schedule.on_cpu[sleeper][1:], strict=True)
+                if span[0] > 1_000
             )
             - 5
         )

@@ -158,5 +158,5 @@ def test_who_leaves_a_cpu_offline_keeps_his_distance_to_the_clock(rules: str, tm
     gone = ["--hotplug", "1000ms:-1"]
     schedule = simulate(tmp_path, f"cfs:rules={rules}", tasks, 3, str(machine), *gone, hz=100)
     for name in schedule.tasks("strong"):
-        starts = [start for start, _ in schedule.stints[name] if start > 1000]
+        starts = [start for start, _ in schedule.on_cpu[name] if start > 1000]
         assert max(after - before for before, after in zip([1000.0, *starts], [*starts, 3000.0], strict=True)) < 300

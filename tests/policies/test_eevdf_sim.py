@@ -24,7 +24,7 @@ def test_equals_take_turns_of_one_slice(version: str, tmp_path: Path) -> None:
     assert len(schedule.tasks("hog")) == 4
     for name in schedule.tasks("hog"):
         # The first have half a slice; then, each 0.7 or 0.75 ms; 6.x sees the end at a tick.
-        lengths = [end - start for start, end in schedule.stints[name][3:-1]]
+        lengths = [end - start for start, end in schedule.on_cpu[name][3:-1]]
         assert sum(lengths) / len(lengths) == pytest.approx(SLICE_MS[version], abs=0.06)
         assert schedule.ran_ms(name) == pytest.approx(500, abs=4)
 
@@ -34,7 +34,7 @@ def test_a_second_slice_in_a_row_ends_at_a_tick(tmp_path: Path) -> None:
     tasks = f'[[task]]\nname = "favoured"\nnice = -5\n{HOG}[[task]]\nname = "hog"\n{HOG}'
     schedule = simulate(tmp_path, "eevdf:rules=7.2", tasks, 1, hz=250)
     (favoured,) = schedule.tasks("favoured")
-    long = [end for start, end in schedule.stints[favoured][1:-1] if end - start > SLICE_MS["7.2"] + 0.1]
+    long = [end for start, end in schedule.on_cpu[favoured][1:-1] if end - start > SLICE_MS["7.2"] + 0.1]
     assert len(long) > 50
     # What a tick and a switch cost comes on top.
     assert max(end % 4 for end in long) < 0.05
@@ -84,7 +84,7 @@ def test_idle_priority_waits_until_the_floor(version: str, tmp_path: Path) -> No
     tasks = f'[[task]]\nname = "normal"\nnice = -20\ncount = 4\n{HOG}[[task]]\nname = "late"\npolicy = "idle"\n{HOG}'
     schedule = simulate(tmp_path, f"eevdf:rules={version}", tasks, 40)
     (late,) = schedule.tasks("late")
-    begins = [0.0, *(start for start, _ in schedule.stints[late])]
+    begins = [0.0, *(start for start, _ in schedule.on_cpu[late])]
     assert max(later - sooner for sooner, later in pairwise(begins)) <= 10_000
     assert schedule.ran_ms("late") <= 40
 

@@ -29,7 +29,7 @@ def test_share_beside_a_hog_at_nice_0(nice: int, tmp_path: Path) -> None:
     other, zero = schedule.tasks("other")[0], schedule.tasks("zero")[0]
     assert max(schedule.gaps_ms(zero)) <= mine + 1.1
     assert max(schedule.gaps_ms(other)) <= theirs + 1.1
-    assert max(end - start for start, end in schedule.stints[other]) <= 801
+    assert max(end - start for start, end in schedule.on_cpu[other]) <= 801
 
 
 @needs_simulator
@@ -54,10 +54,10 @@ def test_who_sleeps_much_may_then_burn_and_is_found_out(tmp_path: Path) -> None:
     )
     schedule = simulate(tmp_path, "o1", tasks, 12)
     sleeper = schedule.tasks("sleeper")[0]
-    burns_from = next(start for start, end in schedule.stints[sleeper] if end - start > 5)
+    burns_from = next(start for start, end in schedule.on_cpu[sleeper] if end - start > 5)
     assert burns_from < 4_000
     # Rules 4.3 and 4.4: bonus 10 to 7 lasts for 2.4 s of run time, and each slice in between keeps it active.
-    first_ms = sum(end - start for start, end in schedule.stints[sleeper] if burns_from <= start < burns_from + 2_300)
+    first_ms = sum(end - start for start, end in schedule.on_cpu[sleeper] if burns_from <= start < burns_from + 2_300)
     assert first_ms >= 0.95 * 2_300, "beside two hogs a third is a fair share"
     assert schedule.ran_ms("sleeper", after_ms=9_000) == pytest.approx(1000, rel=0.15)
 
@@ -98,7 +98,7 @@ def test_the_floor_keeps_the_watchdog_away(limit_ms: int, tmp_path: Path) -> Non
     """Rule 4.1: twenty slices of 800 ms come first. The floor cuts the wait: it is looked for once a second."""
     tasks = f'[[task]]\nname = "best"\ncount = 20\nnice = -20\n{HOG}{WORST}'
     schedule = simulate(tmp_path, f"o1:starvation_limit_ms={limit_ms}", tasks, 40)
-    worst = max(max(schedule.gaps_ms(task), default=40_000) for task in schedule.stints if "swapper" not in task)
+    worst = max(max(schedule.gaps_ms(task), default=40_000) for task in schedule.on_cpu if "swapper" not in task)
     assert limit_ms - 100 <= worst <= limit_ms + 1_200
 
 

@@ -30,17 +30,17 @@ def pinned(count: int, cpu: int) -> str:
 
 def test_fifo_runs_each_to_its_end(tmp_path: Path) -> None:
     schedule = simulate(tmp_path, "fifo", jobs(4, 200), 2)
-    stints = schedule.stints_of("job")
-    assert len(stints) == 4, "each runs once"
-    assert all(end - start == pytest.approx(200, abs=2) for start, end in stints)
+    spans = schedule.on_cpu_of("job")
+    assert len(spans) == 4, "each runs once"
+    assert all(end - start == pytest.approx(200, abs=2) for start, end in spans)
 
 
 def test_fifo_switches_between_equals_only_when_one_sleeps_or_yields(tmp_path: Path) -> None:
     """Rule 6.1.5.2."""
     yields = '[[task]]\nname = "{}"\nprogram = [{{ loop = [{{ run_ms = 7 }}, {{ yield = true }}] }}]\n'
     schedule = simulate(tmp_path, "fifo", yields.format("left") + yields.format("right"), 2)
-    stints = [stint for name in ("left", "right") for stint in schedule.stints_of(name)]
-    for start, end in sorted(stints)[:-1]:
+    spans = [span for name in ("left", "right") for span in schedule.on_cpu_of(name)]
+    for start, end in sorted(spans)[:-1]:
         assert end - start == pytest.approx(7, abs=SWITCH_MS)
     order = [name for name, _ in sorted(schedule.order(), key=lambda entry: entry[1])]
     assert all(one != other for one, other in itertools.pairwise(order)), "by turns"
@@ -50,9 +50,9 @@ def test_fifo_floor(tmp_path: Path) -> None:
     """Nobody waits longer than the limit and a tick for each in line; before the limit nothing is cut short."""
     limit_ms, count = 300, 4
     schedule = simulate(tmp_path, f"fifo:starvation_limit_ms={limit_ms}", hogs(count), 10)
-    first = schedule.stints_of("hog")[0]
+    first = schedule.on_cpu_of("hog")[0]
     assert first[1] - first[0] == pytest.approx(limit_ms, abs=2 * TICK_MS)
-    for name in schedule.stints:
+    for name in schedule.on_cpu:
         if name.startswith("hog"):
             assert max(schedule.gaps_ms(name)) <= limit_ms + (count + 1) * (TICK_MS + SWITCH_MS)
 
@@ -62,7 +62,7 @@ def test_round_robin_takes_turns_of_100_ms(tmp_path: Path) -> None:
     count = 5
     schedule = simulate(tmp_path, "rr", hogs(count), 5)
     for name in schedule.tasks("hog"):
-        assert all(end - start == pytest.approx(100, abs=TICK_MS) for start, end in schedule.stints[name][:-1])
+        assert all(end - start == pytest.approx(100, abs=TICK_MS) for start, end in schedule.on_cpu[name][:-1])
         assert max(schedule.gaps_ms(name)) <= (count - 1) * (100 + TICK_MS / 2)
         # The last turn is cut off.
         assert 1000 - 100 - TICK_MS <= schedule.ran_ms(name) <= 1000 + TICK_MS
@@ -80,7 +80,7 @@ def test_a_lift_decays_by_one_level_a_quantum(boost: int, tmp_path: Path) -> Non
     """Who wakes with a lift of n runs n quanta before an equal base does, one level a quantum."""
     waker = '[[task]]\nname = "waker"\nprogram = [{ sleep_ms = 500 }, { run_ms = 900 }]\n'
     schedule = simulate(tmp_path, f"mlfq:wake_boost={boost}+quantum_us=20000", waker + hogs(1), 2)
-    after = [stint for stint in schedule.stints_of("waker") if stint[0] >= 500]
+    after = [span for span in schedule.on_cpu_of("waker") if span[0] >= 500]
     assert after[0][0] == pytest.approx(500, abs=SWITCH_MS), "it preempts at once"
     # At its base it is behind the hog, which is at the head of that level.
     assert after[0][1] - after[0][0] == pytest.approx(20 * boost, abs=boost * TICK_MS / 2 + SWITCH_MS)
@@ -91,12 +91,12 @@ def test_a_lift_decays_by_one_level_a_quantum(boost: int, tmp_path: Path) -> Non
 def test_the_higher_base_runs_and_the_starved_get_one_long_quantum(tmp_path: Path) -> None:
     low = f'[[task]]\nname = "low"\nnice = 19\n{HOG}'
     schedule = simulate(tmp_path, "mlfq:quantum_us=20000", hogs(1) + low, 30)
-    stints = [stint for stint in schedule.stints_of("low") if stint[0] > 100]
-    assert len(stints) >= 5
-    for start, end in stints:
+    spans = [span for span in schedule.on_cpu_of("low") if span[0] > 100]
+    assert len(spans) >= 5
+    for start, end in spans:
         assert end - start == pytest.approx(60, abs=TICK_MS), "three quanta"
         assert start % 1000 <= 2 * TICK_MS, "found by the scan"
-    gaps = [after[0] - before[1] for before, after in itertools.pairwise(stints)]
+    gaps = [after[0] - before[1] for before, after in itertools.pairwise(spans)]
     assert all(4000 < gap <= 5000 + TICK_MS for gap in gaps)
 
 
@@ -115,9 +115,9 @@ def test_textbook_sinks_with_growing_quanta_and_comes_back_every_second(tmp_path
     schedule = simulate(tmp_path, "mlfq:rules=textbook", hogs(2), 4)
     for second in range(4):
         lengths = [
-            end - start for start, end in schedule.stints_of("hog") if second * 1000 <= start < (second + 1) * 1000
+            end - start for start, end in schedule.on_cpu_of("hog") if second * 1000 <= start < (second + 1) * 1000
         ]
-        # At the boost one of the two is running: its new first quantum belongs to a stint that began before.
+        # At the boost one of the two is running: its new first quantum belongs to a span that began before.
         expected = [8, 8, 16, 16, 32, 32, 64] if second == 0 else [8, 16, 16, 32, 32, 64]
         # The start, at which one task brings up the other, is not exact.
         exact = slice(2 if second == 0 else 0, len(expected))

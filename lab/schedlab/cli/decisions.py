@@ -148,11 +148,11 @@ def _cost(trace: Trace) -> str:
 def _plain(comparison: Comparison, found: Counter[str], cell: Cell, trace: Trace) -> dict[str, Any]:
     first = comparison.differences[0] if comparison.differences else None
     sides = {}
-    for number, (side, rows) in enumerate(zip((comparison.left, comparison.right), comparison.stints, strict=True)):
-        every = [stint for row in rows.values() for stint in row]
+    for number, (side, rows) in enumerate(zip((comparison.left, comparison.right), comparison.turns, strict=True)):
+        every = [turn for row in rows.values() for turn in row]
         at = None
         if first:
-            stint = (first.left, first.right)[number]
+            turn = (first.left, first.right)[number]
             switch = side.moments[first.switches()[number]]
             assert isinstance(switch, Switch)
             at = {
@@ -160,11 +160,11 @@ def _plain(comparison: Comparison, found: Counter[str], cell: Cell, trace: Trace
                 "prev": switch.prev,
                 "prev_left": switch.left,
                 "next": switch.next,
-                "stint": stint.task,
+                "turn": turn.task,
             }
         sides[side.name] = {
             "decisions": len(every),
-            "ends": dict(sorted(Counter(stint.left for stint in every).items())),
+            "ends": dict(sorted(Counter(turn.left for turn in every).items())),
             "alone": comparison.alone[number],
             "first": at,
         }

@@ -7,9 +7,9 @@ traced_cell     runs a cell in a guest, as it is and traced (traced_cell.sh)
 moments         the one form that both traces are brought into, and where the cell begins in it
 from_kernel     the trace of a guest in that form, its tasks by the workload's names
 from_simulator  the simulator's trace in that form
-stints          which task of the cell had which CPU next, and how that ended
+turns          which task of the cell had which CPU next, and how that ended
 waiting         who waits for a CPU at some moment, and in which queue
-difference      two sides' stints beside each other, and where they differ
+difference      two sides' turns beside each other, and where they differ
 kinds           what kind of difference each is
 habits          what a side does in the same situation, however often that comes
 """

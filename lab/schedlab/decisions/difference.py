@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Two sides' stints beside each other: where they differ, and which of these places comes first.
+"""Two sides' turns beside each other: where they differ, and which of these places comes first.
 
 After a difference the two meet again where their next picks agree. What comes in turns agrees at many places, of which
-that one is taken where few stints are left out and neither side gains much time: a stint for the time that one takes.
+that one is taken where few turns are left out and neither side gains much time: a turn for the time that one takes.
 """
 
 from dataclasses import dataclass
 from itertools import product
 
 from schedlab.decisions.moments import Side
-from schedlab.decisions.stints import RUNS, Stint, stints
+from schedlab.decisions.turns import RUNS, Turn, turns
 
 # So many picks have to agree for the two to have met again; they are sought within so many.
 _MET = 3
@@ -18,12 +18,12 @@ _WITHIN = 24
 
 @dataclass(frozen=True)
 class Difference:
-    """On a CPU: who had it next, or where that is the same, how the task left it. `numbers`: of the CPU's stints."""
+    """On a CPU: who had it next, or where that is the same, how the task left it. `numbers`: of the CPU's turns."""
 
     cpu: int
     numbers: tuple[int, int]
-    left: Stint
-    right: Stint
+    left: Turn
+    right: Turn
 
     @property
     def of_picks(self) -> bool:
@@ -42,12 +42,12 @@ class Difference:
 class Comparison:
     """`differences`: in the order in which the left comes to them. `same`: decisions that agree, before or after one.
 
-    `alone`: stints that the other side has not.
+    `alone`: turns that the other side has not.
     """
 
     left: Side
     right: Side
-    stints: tuple[dict[int, list[Stint]], dict[int, list[Stint]]]  # by CPU
+    turns: tuple[dict[int, list[Turn]], dict[int, list[Turn]]]  # by CPU
     differences: list[Difference]
     same: int
     alone: tuple[int, int]
@@ -57,11 +57,11 @@ class Comparison:
         if not self.differences:
             return self.same
         at, _ = self.differences[0].switches()
-        return sum(stint.picked < at for row in self.stints[0].values() for stint in row)
+        return sum(turn.picked < at for row in self.turns[0].values() for turn in row)
 
 
 def compare(left: Side, right: Side) -> Comparison:
-    rows = stints(left), stints(right)
+    rows = turns(left), turns(right)
     differences: list[Difference] = []
     same, alone = 0, [0, 0]
     for cpu in sorted(rows[0].keys() | rows[1].keys()):
@@ -75,12 +75,12 @@ def compare(left: Side, right: Side) -> Comparison:
 
 
 class _Walk:
-    """Along both rows of stints of a CPU, until one of them ends."""
+    """Along both rows of turns of a CPU, until one of them ends."""
 
-    def __init__(self, cpu: int, sides: tuple[Side, Side], left: list[Stint], right: list[Stint]) -> None:
+    def __init__(self, cpu: int, sides: tuple[Side, Side], left: list[Turn], right: list[Turn]) -> None:
         self.cpu, self.left, self.right = cpu, left, right
         self.times_ns = [
-            [side.moments[stint.picked].at_ns for stint in row] for side, row in zip(sides, (left, right), strict=True)
+            [side.moments[turn.picked].at_ns for turn in row] for side, row in zip(sides, (left, right), strict=True)
         ]
         self.differences: list[Difference] = []
         self.same, self.alone = 0, [0, 0]
@@ -114,7 +114,7 @@ class _Walk:
         return len(self.left), len(self.right)
 
     def _lost_ns(self, begin: tuple[int, int], end: tuple[int, int]) -> int:
-        """The stints left out, and by how much one side takes longer than the other from here to there, as time."""
+        """The turns left out, and by how much one side takes longer than the other from here to there, as time."""
         left, right = (times[at] - times[since] for times, since, at in zip(self.times_ns, begin, end, strict=True))
         pace_ns = sum(times[-1] for times in self.times_ns) // (len(self.left) + len(self.right))
         return abs(left - right) + pace_ns * (sum(end) - sum(begin))

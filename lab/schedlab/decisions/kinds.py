@@ -33,11 +33,11 @@ def kind(difference: Difference, comparison: Comparison, left: Waiting, right: W
 
 def _of_ends(difference: Difference, comparison: Comparison) -> str:
     sides = (difference.left, comparison.left), (difference.right, comparison.right)
-    preempted = [stint.left == PREEMPTED for stint, _ in sides]
+    preempted = [turn.left == PREEMPTED for turn, _ in sides]
     if not any(preempted):
         return OTHER_END
-    stint, side = sides[preempted.index(True)]
-    if stint.followed_by not in side.cell:
+    turn, side = sides[preempted.index(True)]
+    if turn.followed_by not in side.cell:
         return OUTSIDE
     return LEFT_PREEMPTS if preempted[0] else RIGHT_PREEMPTS
 

@@ -9,7 +9,7 @@ from rich.table import Table
 from schedlab.decisions.difference import Comparison, Difference
 from schedlab.decisions.habits import habits
 from schedlab.decisions.moments import IDLE, Forked, Moment, Queued, Side, Switch, Woken
-from schedlab.decisions.stints import Stint
+from schedlab.decisions.turns import Turn
 from schedlab.decisions.waiting import Waiting, before
 
 # More waiting tasks, and moments between two decisions, are counted.
@@ -35,13 +35,13 @@ def _one(comparison: Comparison, shown: Difference, console: Console) -> None:
     switches = shown.switches()
     states = [dict(before(side.moments, {at}))[at] for side, at in zip(sides, switches, strict=True)]
     table = _table("", *(side.name for side in sides))
-    stints = shown.left, shown.right
+    turns = shown.left, shown.right
     times = [side.moments[at].at_ns for side, at in zip(sides, switches, strict=True)]
     if shown.of_picks:
-        table.add_row("picked", *(stint.task for stint in stints))
+        table.add_row("picked", *(turn.task for turn in turns))
     else:
-        table.add_row("it was", *(f"{stint.task}, which {_how(stint)}" for stint in stints))
-        table.add_row("then came", *(stint.followed_by for stint in stints))
+        table.add_row("it was", *(f"{turn.task}, which {_how(turn)}" for turn in turns))
+        table.add_row("then came", *(turn.followed_by for turn in turns))
     table.add_row("at", *(_ms(at_ns) for at_ns in times))
     table.add_row("after", *(_last_wakeup(side, at) for side, at in zip(sides, switches, strict=True)))
     for number, task in enumerate(_waiting(*states)):
@@ -55,8 +55,8 @@ def _one(comparison: Comparison, shown: Difference, console: Console) -> None:
     console.print(f"{sides[0].name} is {abs(shift):.3f} ms {'later' if shift > 0 else 'earlier'} there\n")
 
 
-def _how(stint: Stint) -> str:
-    return "was preempted" if stint.left == "preempted" else stint.left
+def _how(turn: Turn) -> str:
+    return "was preempted" if turn.left == "preempted" else turn.left
 
 
 def _last_wakeup(side: Side, at: int) -> str:
@@ -99,7 +99,7 @@ def _around(comparison: Comparison, shown: Difference, around: int, console: Con
         blocks = [
             _block(side, rows[shown.cpu], number + offset)
             for side, rows, number in zip(
-                (comparison.left, comparison.right), comparison.stints, shown.numbers, strict=True
+                (comparison.left, comparison.right), comparison.turns, shown.numbers, strict=True
             )
         ]
         style = "bold" if offset == (not shown.of_picks) else ""
@@ -109,7 +109,7 @@ def _around(comparison: Comparison, shown: Difference, around: int, console: Con
     console.print()
 
 
-def _block(side: Side, row: list[Stint], number: int) -> list[str]:
+def _block(side: Side, row: list[Turn], number: int) -> list[str]:
     if number >= len(row):
         return []
     begin = 0 if number == 0 else row[number].picked
@@ -128,11 +128,11 @@ def _rest(comparison: Comparison, kinds: Counter[str], console: Console) -> None
         table.add_row(str(count), what)
     if kinds:
         console.print(table)
-    for side, rows, alone in zip((comparison.left, comparison.right), comparison.stints, comparison.alone, strict=True):
-        every = [stint for row in rows.values() for stint in row]
-        left = Counter(stint.left for stint in every)
+    for side, rows, alone in zip((comparison.left, comparison.right), comparison.turns, comparison.alone, strict=True):
+        every = [turn for row in rows.values() for turn in row]
+        left = Counter(turn.left for turn in every)
         ends = ", ".join(f"{count} {how}" for how, count in sorted(left.items()))
-        outside = sum(bool(stint.interrupted_by) for stint in every)
+        outside = sum(bool(turn.interrupted_by) for turn in every)
         console.print(
             f"{side.name}: {len(every)} decisions ({ends}); {alone} have no counterpart, "
             f"in {outside} an outside task ran in between",

@@ -197,18 +197,18 @@ fn a_task_with_migration_disabled_waits_for_its_cpu() {
     );
     let (outcome, text) = traced(&free(2), plan, "vtime", Options::default());
     assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
-    let mut stints: Vec<(u64, u64, u32)> = Vec::new();
+    let mut turns: Vec<(u64, u64, u32)> = Vec::new();
     for cpu in 0..2 {
         let switches = switches(&text, cpu);
         let pairs = switches.windows(2);
         let kept = pairs.filter(|pair| pair[0].1.starts_with("kept"));
-        stints.extend(kept.map(|pair| (pair[0].0, pair[1].0, cpu)));
+        turns.extend(kept.map(|pair| (pair[0].0, pair[1].0, cpu)));
     }
-    stints.sort_unstable();
+    turns.sort_unstable();
     // CPUs by what the task has done before: 30 ms with migration disabled, 30 ms without, and so again.
     let (mut done_ns, part_ns) = (0, 30 * MS as u64);
     let mut by_part: Vec<Vec<u32>> = vec![Vec::new(); 4];
-    for (from_ns, to_ns, cpu) in stints {
+    for (from_ns, to_ns, cpu) in turns {
         let parts = done_ns / part_ns..(done_ns + to_ns - from_ns).div_ceil(part_ns);
         for part in parts {
             by_part[part as usize].push(cpu);

@@ -174,7 +174,7 @@ mod tests {
             ],
             stats: vec![Stat {
                 name: "kicks".into(),
-                about: "CPUs poked".into(),
+                about: "CPUs kicked".into(),
             }],
             ..Manifest::default()
         }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which task of the cell had a CPU next, and how its stint ended: the decisions that are compared.
+"""Which task of the cell had a CPU next, and how its turn ended: the decisions that are compared.
 
-A stint goes on where nothing but outside tasks and idling came between two parts of it and the task did not sleep.
+A turn goes on where nothing but outside tasks and idling came between two parts of it and the task did not sleep.
 """
 
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ RUNS = "runs"  # at the end of the trace, still
 
 
 @dataclass
-class Stint:
+class Turn:
     """`picked` and `over` are numbers of moments: the switches to the task and from it."""
 
     task: str
@@ -25,10 +25,10 @@ class Stint:
     interrupted_by: list[str] = field(default_factory=list)
 
 
-def stints(side: Side) -> dict[int, list[Stint]]:
+def turns(side: Side) -> dict[int, list[Turn]]:
     """By CPU, in their order."""
-    found: dict[int, list[Stint]] = {}
-    between: dict[int, list[str]] = {}  # outside tasks since the last stint
+    found: dict[int, list[Turn]] = {}
+    between: dict[int, list[str]] = {}  # outside tasks since the last turn
     for number, moment in enumerate(side.moments):
         if not isinstance(moment, Switch):
             continue
@@ -42,6 +42,6 @@ def stints(side: Side) -> dict[int, list[Stint]]:
             row[-1].interrupted_by += outside
             row[-1].left, row[-1].over, row[-1].followed_by = RUNS, None, ""
         else:
-            row.append(Stint(moment.next, number))
+            row.append(Turn(moment.next, number))
         outside.clear()
     return found
