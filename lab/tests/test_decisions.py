@@ -53,7 +53,7 @@ def against(left: Side, right: Side) -> Comparison:
     return difference.compare(left, Side("simulator", right.moments, right.cell))
 
 
-def test_a_stint_goes_on_after_outside_tasks_and_ends_with_sleep() -> None:
+def test_a_turn_goes_on_after_outside_tasks_and_ends_with_sleep() -> None:
     rows = turns(
         side(
             (A,),
