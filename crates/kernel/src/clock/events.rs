@@ -149,7 +149,7 @@ impl Events {
         self.heap[at] = key;
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<Due> {
         if self.open {
             self.close();

@@ -19,6 +19,7 @@ use crate::task::{Class, State};
 
 impl Sim<'_> {
     /// A CPU's event: its task's work has ended, a tick, or an interrupt.
+    #[inline(always)]
     pub(crate) fn cpu_event(&mut self, cpu: CpuId) {
         let now_ns = self.clock.now_ns;
         let this = &mut self.cpus[cpu];
