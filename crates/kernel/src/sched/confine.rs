@@ -14,12 +14,16 @@ use crate::task::{Class, State};
 
 impl Sim<'_> {
     pub(crate) fn confine(&mut self, id: TaskId, cpus: Option<CpuMask>) {
-        let cpu = self.tasks[id].cpu;
-        match self.tasks[id].state {
-            State::Running => self.confine_running(cpu, id, cpus),
-            State::Queued => self.confine_queued(cpu, id, cpus),
-            _ => self.change_mask(id, cpus),
+        // The kernel holds the task's pi_lock, and its run queue's from one step to the next.
+        if self.is_kept(id) {
+            return;
         }
+        let cpu = self.tasks[id].cpu;
+        self.as_a_whole(|sim| match sim.tasks[id].state {
+            State::Running => sim.confine_running(cpu, id, cpus),
+            State::Queued => sim.confine_queued(cpu, id, cpus),
+            _ => sim.change_mask(id, cpus),
+        });
     }
 
     fn change_mask(&mut self, id: TaskId, cpus: Option<CpuMask>) {
