@@ -217,8 +217,12 @@ impl Sim<'_> {
         target.is_some()
     }
 
-    /// Fetch the most urgent task that waits elsewhere and would run here.
+    /// Fetch the most urgent task that waits elsewhere and would run here. A CPU that goes offline fetches nothing: the
+    /// kernel's `need_pull_rt_task()` asks whether its run queue is online.
     fn pull_rt(&mut self, cpu: CpuId, floor: u8) {
+        if !self.cpus[cpu].active() {
+            return;
+        }
         let floor = floor.max(self.cpus[cpu].rt.best().unwrap_or(0));
         let best = self
             .cpus

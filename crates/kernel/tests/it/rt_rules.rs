@@ -444,3 +444,19 @@ fn kernels_from_3_2_to_3_15_find_no_cpu_for_the_two_highest_priorities() {
     assert!(spread(busy_ms(98, 97, 5)));
     assert_eq!(busy_ms(99, 99, 5), busy_ms(99, 99, 0));
 }
+
+#[test]
+fn a_cpu_that_goes_offline_pulls_nothing() {
+    let jobs = rt("job", Policy::Fifo(5), 3, vec![run_for(20 * MS)]);
+    let mut options = guarded(RtGuard::None);
+    options.max_events = 10_000;
+    options.hotplug = vec![Hotplug {
+        at_ns: 5_000_000,
+        cpu: 0,
+        change: Change::Offline,
+    }];
+    let outcome = simulate(&free(2), plan(vec![jobs], End::All), "vtime", options);
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    // 5 ms on two CPUs, then one has the other 50 ms.
+    assert_eq!(outcome.metrics["elapsed_s"], 0.055);
+}
