@@ -159,7 +159,7 @@ void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
 	u32 cpu = scx_bpf_task_cpu(p);
 	struct rq *rq = rq_of(cpu);
 	struct task_ctx *t = ctx_of(p);
-	bool is_new;
+	bool is_new, arrives;
 
 	if (!t) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
@@ -170,15 +170,16 @@ void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
 	if (push_to_other(p, t, rq))
 		return;
 	is_new = t->is_new;
+	arrives = is_new || (enq_flags & SCX_ENQ_WAKEUP);
 	t->is_new = false;
 	if (is_new && prm.child_runs_first)
 		swap_with_parent(rq, t, cpu);
 	scx_bpf_dsq_insert_vtime(p, cpu, SLICE_BACKSTOP_NS, t->vr, enq_flags);
 	count_as_left(rq, t->vr);
-	if (is_new || t->reniced || (enq_flags & SCX_ENQ_WAKEUP))
+	if (arrives || t->reniced)
 		check_preempt(cpu, p, t);
 	t->reniced = false;
-	kick_for_last(cpu, enq_flags);
+	kick_for_last(cpu, arrives, enq_flags);
 }
 
 static __always_inline bool feed_prev(struct rq *rq, struct task_struct *prev, struct task_ctx *pt)

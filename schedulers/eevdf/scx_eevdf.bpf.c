@@ -133,6 +133,7 @@ void BPF_STRUCT_OPS(eevdf_enqueue, struct task_struct *p, u64 enq_flags)
 	struct rq *rq = rq_of(cpu);
 	struct task_ctx *t = ctx_of(p);
 	u64 now = scx_bpf_now();
+	bool arrives;
 
 	if (!t || !t->queued) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
@@ -144,11 +145,12 @@ void BPF_STRUCT_OPS(eevdf_enqueue, struct task_struct *p, u64 enq_flags)
 		change_queue(t, cpu);
 	if (push_to_other(p, t, rq))
 		return;
+	arrives = t->woken || t->is_new;
 	if (t->woken)
 		check_preempt(cpu, rq, p, t, enq_cpu_selected(enq_flags));
 	t->woken = t->is_new = t->sync = false;
 	queue_insert(cpu, rq, p, t, enq_flags);
-	kick_for_last(cpu, enq_flags);
+	kick_for_last(cpu, arrives, enq_flags);
 }
 
 enum { PICK_NONE, PICK_CURR, PICK_OTHER };

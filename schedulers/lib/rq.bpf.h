@@ -152,11 +152,18 @@ static __always_inline void init_rq(u32 cpu, const struct cpumask *online)
 	}
 }
 
-/* In ops.enqueue, last: the CPU would go idle on the only task that it has. */
-static __always_inline void kick_for_last(u32 cpu, u64 enq_flags)
+/*
+ * In ops.enqueue, last. The CPU would go idle on the only task that it has; or it
+ * is idle, and the task, which neither wakes nor is new, comes back to it from
+ * the queue of another CPU because its affinity or nice value is changed: the
+ * kernel does not look at what waits here.
+ */
+static __always_inline void kick_for_last(u32 cpu, bool arrives, u64 enq_flags)
 {
 	if (enq_flags & SCX_ENQ_LAST)
 		scx_bpf_kick_cpu(cpu, 0);
+	else if (!arrives && !rq_of(cpu)->curr_pid && cpu != bpf_get_smp_processor_id())
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
 static __always_inline void cpu_comes(u32 cpu)

@@ -124,7 +124,7 @@ void BPF_STRUCT_OPS(o1_enqueue, struct task_struct *p, u64 enq_flags)
 
 	if (arrays_bypass(p, t, cpu, enq_flags))
 		return;
-	arrives = t->is_new || t->reniced || (enq_flags & SCX_ENQ_WAKEUP);
+	arrives = t->is_new || (enq_flags & SCX_ENQ_WAKEUP);
 	if (t->is_new)
 		first = join(p, t, rq);
 	/* Left over from an epoch that has gone by while it was elsewhere. */
@@ -133,10 +133,10 @@ void BPF_STRUCT_OPS(o1_enqueue, struct task_struct *p, u64 enq_flags)
 	queue_task(p, t, cpu, enq_flags);
 	if (first)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-	else if (arrives)
+	else if (arrives || t->reniced)
 		arrays_arrived(cpu, t);
 	t->is_new = t->reniced = t->sync = false;
-	kick_for_last(cpu, enq_flags);
+	kick_for_last(cpu, arrives, enq_flags);
 }
 
 /* rule 4.7: a task of this epoch runs. */

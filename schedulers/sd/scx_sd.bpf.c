@@ -86,7 +86,7 @@ void BPF_STRUCT_OPS(sd_enqueue, struct task_struct *p, u64 enq_flags)
 	if (arrives)
 		arrays_arrived(cpu, t);
 	t->is_new = t->sync = false;
-	kick_for_last(cpu, enq_flags);
+	kick_for_last(cpu, arrives, enq_flags);
 }
 
 /* A task of this rotation runs. */
