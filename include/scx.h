@@ -227,6 +227,8 @@ bool scx_bpf_dispatch_vtime_from_dsq___v0(struct bpf_iter_scx_dsq *it, struct ta
 u64 scx_bpf_now___v1(void) __ksym __weak;
 bool scx_bpf_task_set_slice___v1(struct task_struct *p, u64 slice) __ksym __weak;
 bool scx_bpf_task_set_dsq_vtime___v1(struct task_struct *p, u64 vtime) __ksym __weak;
+u32 scx_bpf_reenqueue_local___v1(void) __ksym __weak;
+void scx_bpf_reenqueue_local___v2___void(void) __ksym __weak;
 
 /*
  * A CPU that goes offline still wakes tasks after it has given up its
@@ -347,6 +349,19 @@ static __always_inline bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it,
 static __always_inline u64 scx_bpf_now(void)
 {
 	return ksym_exists(scx_bpf_now___v1) ? scx_bpf_now___v1() : bpf_ktime_get_ns();
+}
+
+/*
+ * In ops.cpu_release: a task that a real-time task preempts stays in the CPU's local
+ * queue, where no other CPU looks, unless it is put back. Kernels from 6.19 on advise
+ * against the callback and call it all the same.
+ */
+static __always_inline void scx_bpf_reenqueue_local(void)
+{
+	if (ksym_exists(scx_bpf_reenqueue_local___v1))
+		scx_bpf_reenqueue_local___v1();
+	else
+		scx_bpf_reenqueue_local___v2___void();
 }
 
 static __always_inline void scx_bpf_task_set_slice(struct task_struct *p, u64 slice)

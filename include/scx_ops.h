@@ -12,6 +12,7 @@ struct cpumask;
 struct scx_init_task_args;
 struct scx_exit_task_args;
 struct scx_exit_info;
+struct scx_cpu_release_args;
 
 struct sched_ext_ops {
 	s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
@@ -33,6 +34,7 @@ struct sched_ext_ops {
 	void (*disable)(struct task_struct *p);
 	void (*cpu_online)(s32 cpu);
 	void (*cpu_offline)(s32 cpu);
+	void (*cpu_release)(s32 cpu, struct scx_cpu_release_args *args);
 	s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *ei);
 	u32 dispatch_max_batch;

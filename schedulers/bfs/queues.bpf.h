@@ -217,18 +217,24 @@ static __always_inline void set_sticky(u32 cpu, u32 pid)
 	__sync_fetch_and_or(&bfs_sticky_word(cpu / 64), 1ULL << (cpu & 63));
 }
 
-/* The task does not stick to the CPU any more; another task may do so by now. */
-static __always_inline void clear_sticky(u32 cpu, u32 pid)
+/* Other CPUs need not look into the own queue, unless another task has come to stick in between. */
+static __always_inline void hide_own(u32 cpu)
 {
 	u64 bit = 1ULL << (cpu & 63), *word = &bfs_sticky_word(cpu / 64);
 	struct bfs_cpu *c = bfs_cpu(cpu);
 
-	if (__sync_val_compare_and_swap(&c->sticky, pid, 0) != pid)
-		return;
 	__sync_fetch_and_and(word, ~bit);
-	/* Another task has come to stick in between. */
-	if (__sync_fetch_and_add(&c->sticky, 0))
+	if (__sync_fetch_and_add(&c->sticky, 0) || c->crowded)
 		__sync_fetch_and_or(word, bit);
+}
+
+/* The task does not stick to the CPU any more. One that did so before may still be in the own queue, for all CPUs to see. */
+static __always_inline void clear_sticky(u32 cpu, u32 pid)
+{
+	struct bfs_cpu *c = bfs_cpu(cpu);
+
+	if (__sync_val_compare_and_swap(&c->sticky, pid, 0) == pid && !c->crowded)
+		hide_own(cpu);
 }
 
 /* The task no longer sticks to any CPU, however that came. */

@@ -200,23 +200,6 @@ s32 BPF_STRUCT_OPS(bfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake
 	return prev_cpu;
 }
 
-void BPF_STRUCT_OPS(bfs_enqueue, struct task_struct *p, u64 enq_flags)
-{
-	struct bfs_task *t = task_of(p);
-	u64 now = scx_bpf_now();
-
-	if (!t) {
-		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
-		return;
-	}
-	arrive(p, t, now, enq_flags & SCX_ENQ_WAKEUP);
-	if (MODERN)
-		enqueue_modern(p, t, now, enq_flags);
-	else
-		enqueue_published(p, t, now, enq_flags);
-	t->sync = t->forked = t->descheduled = t->worsened = false;
-}
-
 /* rule 1.5.10: of the idle CPUs but this one, the best for a task that stuck here is kicked; modern takes any. */
 static __always_inline void kick_other_idle(struct task_struct *p, u32 cpu)
 {
@@ -230,6 +213,47 @@ static __always_inline void kick_other_idle(struct task_struct *p, u32 cpu)
 	if (bpf_cpumask_intersects(w.idle, p->cpus_ptr))
 		kick_best_idle(&w, cpu, cpu);
 	scx_bpf_put_idle_cpumask(w.idle);
+}
+
+/* A CPU that a real-time task has taken is crowded. Not static: the compiler would make one byte of it. */
+u32 abandoned;
+
+/*
+ * rule 1.5.10: a real-time task takes the CPU, and who stuck there is not left
+ * sticky. The next dispatch of any CPU lets go of it.
+ */
+static __always_inline void abandon(u32 cpu)
+{
+	struct bfs_cpu *c = bfs_cpu(cpu);
+
+	if (!c->sticky)
+		return;
+	c->crowded = true;
+	abandoned = 1;
+	clear_sticky(cpu, c->sticky);
+}
+
+void BPF_STRUCT_OPS(bfs_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	struct bfs_task *t = task_of(p);
+	u64 now = scx_bpf_now();
+
+	if (!t) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
+		return;
+	}
+	arrive(p, t, now, enq_flags & SCX_ENQ_WAKEUP);
+	if (enq_flags & SCX_ENQ_REENQ) {
+		t->descheduled = false;
+		abandon(scx_bpf_task_cpu(p));
+	}
+	if (MODERN)
+		enqueue_modern(p, t, now, enq_flags);
+	else
+		enqueue_published(p, t, now, enq_flags);
+	if (!MODERN && (enq_flags & SCX_ENQ_REENQ))
+		kick_other_idle(p, scx_bpf_task_cpu(p));
+	t->sync = t->forked = t->descheduled = t->worsened = false;
 }
 
 /* What stuck to the CPU, but for this task, competes everywhere from now on (rule 1.5.10). */
@@ -248,6 +272,30 @@ static __always_inline void let_go(u32 cpu, u32 but_pid)
 			continue;
 		lower_bound(&plain[cpu_index(llc)], t->key);
 		kick_other_idle(p, cpu);
+	}
+}
+
+/* What stuck before, or to a CPU that is abandoned, competes everywhere. */
+__noinline s32 let_go_of_crowd(u32 cpu)
+{
+	struct bfs_cpu *c = bfs_cpu(cpu);
+
+	c->crowded = false;
+	let_go(cpu, c->sticky);
+	if (!c->sticky)
+		hide_own(cpu);
+	return 0;
+}
+
+static __always_inline void let_go_of_abandoned(void)
+{
+	u32 cpu;
+
+	abandoned = 0;
+	for_range(cpu, 0, nr_cpus)
+	{
+		if (bfs_cpu(cpu)->crowded)
+			let_go_of_crowd(cpu);
 	}
 }
 
@@ -324,10 +372,10 @@ void BPF_STRUCT_OPS(bfs_dispatch, s32 cpu, struct task_struct *prev)
 	u32 attempt = 0;
 
 	finish_insert();
-	if (c->crowded) {
-		c->crowded = false;
-		let_go(cpu, c->sticky);
-	}
+	if (abandoned)
+		let_go_of_abandoned();
+	if (c->crowded)
+		let_go_of_crowd(cpu);
 	/* ops.dispatch is called with a prev that has blocked, too. */
 	if (prev && prev->scx.flags & SCX_TASK_QUEUED)
 		t = task_of(prev);
@@ -534,6 +582,22 @@ void BPF_STRUCT_OPS(bfs_exit_task, struct task_struct *p, struct scx_exit_task_a
 	bpf_rcu_read_unlock();
 }
 
+/* A task that becomes real-time while it runs keeps its CPU, and the kernel calls no cpu_release. */
+void BPF_STRUCT_OPS(bfs_disable, struct task_struct *p)
+{
+	u32 cpu = scx_bpf_task_cpu(p);
+
+	if (!scx_bpf_task_running(p) || !bfs_cpu(cpu)->sticky)
+		return;
+	abandon(cpu);
+	kick_other_idle(p, cpu);
+}
+
+void BPF_STRUCT_OPS(bfs_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(bfs_init)
 {
 	u32 domains = rules == BFS_311 ? nr_llcs : 1;
@@ -575,5 +639,6 @@ SCX_OPS_DEFINE(bfs_ops, .select_cpu = (void *)bfs_select_cpu, .enqueue = (void *
 	       .tick = (void *)bfs_tick, .yield = (void *)bfs_yield_cpu,
 	       .set_weight = (void *)bfs_set_weight, .cpu_online = (void *)bfs_cpu_online,
 	       .cpu_offline = (void *)bfs_cpu_offline, .init_task = (void *)bfs_init_task,
-	       .exit_task = (void *)bfs_exit_task, .init = (void *)bfs_init,
+	       .exit_task = (void *)bfs_exit_task, .disable = (void *)bfs_disable,
+	       .cpu_release = (void *)bfs_cpu_release, .init = (void *)bfs_init,
 	       .flags = SCX_OPS_ENQ_EXITING, .name = "bfs");

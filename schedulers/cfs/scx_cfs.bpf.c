@@ -315,7 +315,7 @@ void BPF_STRUCT_OPS(cfs_tick, struct task_struct *p)
 	struct task_ctx *t = ctx_of(p);
 	enum cfs_tick verdict;
 
-	if (!t || rq->curr_pid != p->pid)
+	if (!t || rq->curr_pid != p->pid || runs_on(rq, p))
 		return;
 	charge(rq, t, scx_bpf_now());
 	refresh_left(cpu);
@@ -455,6 +455,11 @@ void BPF_STRUCT_OPS(cfs_cpu_offline, s32 cpu)
 	send_back(cpu, true);
 }
 
+void BPF_STRUCT_OPS(cfs_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(cfs_init)
 {
 	s32 cpu, err = init_queues();
@@ -473,5 +478,5 @@ SCX_OPS_DEFINE(cfs_ops, .select_cpu = (void *)cfs_select_cpu, .enqueue = (void *
 	       .yield = (void *)cfs_yield, .set_weight = (void *)cfs_set_weight,
 	       .init_task = (void *)cfs_init_task, .enable = (void *)cfs_enable,
 	       .cpu_online = (void *)cfs_cpu_online, .cpu_offline = (void *)cfs_cpu_offline,
-	       .init = (void *)cfs_init, .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING,
-	       .name = "cfs");
+	       .cpu_release = (void *)cfs_cpu_release, .init = (void *)cfs_init,
+	       .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING, .name = "cfs");

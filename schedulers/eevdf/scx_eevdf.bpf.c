@@ -374,7 +374,7 @@ void BPF_STRUCT_OPS(eevdf_tick, struct task_struct *p)
 	u64 now = scx_bpf_now(), ticks = now_ticks();
 	bool repick;
 
-	if (rq->curr_pid != p->pid)
+	if (rq->curr_pid != p->pid || runs_on(rq, p))
 		return;
 	repick = update_curr(rq, now);
 	track(rq, now);
@@ -513,6 +513,11 @@ void BPF_STRUCT_OPS(eevdf_cpu_offline, s32 cpu)
 	scx_bpf_kick_cpu(cpu, 0);
 }
 
+void BPF_STRUCT_OPS(eevdf_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(eevdf_init)
 {
 	const struct cpumask *online = scx_bpf_get_online_cpumask();
@@ -553,5 +558,5 @@ SCX_OPS_DEFINE(eevdf_ops, .select_cpu = (void *)eevdf_select_cpu, .enqueue = (vo
 	       .yield = (void *)eevdf_yield, .set_weight = (void *)eevdf_set_weight,
 	       .init_task = (void *)eevdf_init_task, .disable = (void *)eevdf_disable,
 	       .cpu_online = (void *)eevdf_cpu_online, .cpu_offline = (void *)eevdf_cpu_offline,
-	       .init = (void *)eevdf_init, .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING,
-	       .name = "eevdf");
+	       .cpu_release = (void *)eevdf_cpu_release, .init = (void *)eevdf_init,
+	       .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING, .name = "eevdf");

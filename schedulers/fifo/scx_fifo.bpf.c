@@ -104,6 +104,11 @@ void BPF_STRUCT_OPS(fifo_cpu_offline, s32 cpu)
 	queue_cpu_offline(cpu);
 }
 
+void BPF_STRUCT_OPS(fifo_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(fifo_init)
 {
 	return queue_init();
@@ -115,5 +120,5 @@ SCX_OPS_DEFINE(fifo_ops, .select_cpu = (void *)fifo_select_cpu, .enqueue = (void
 	       .quiescent = (void *)fifo_quiescent, .yield = (void *)fifo_yield,
 	       .update_idle = (void *)fifo_update_idle, .cpu_online = (void *)fifo_cpu_online,
 	       .cpu_offline = (void *)fifo_cpu_offline, .init_task = (void *)fifo_init_task,
-	       .init = (void *)fifo_init, .flags = SCX_OPS_ENQ_EXITING | SCX_OPS_KEEP_BUILTIN_IDLE,
-	       .name = "fifo");
+	       .cpu_release = (void *)fifo_cpu_release, .init = (void *)fifo_init,
+	       .flags = SCX_OPS_ENQ_EXITING | SCX_OPS_KEEP_BUILTIN_IDLE, .name = "fifo");

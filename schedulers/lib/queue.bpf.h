@@ -136,15 +136,16 @@ static __always_inline bool queue_select_cpu(struct task_struct *p, s32 *cpu, u6
 	return true;
 }
 
-/* In ops.enqueue, first: what is not queued. A kernel thread goes before the queue, and a waking one preempts. */
+/*
+ * In ops.enqueue, first: what is not queued. A kernel thread that wakes preempts,
+ * and goes before the queue. Once it has used a slice up it waits like any other.
+ */
 static __always_inline bool queue_bypass(struct task_struct *p, const struct task_ctx *t,
 					 u64 enq_flags)
 {
-	u64 preempt = enq_flags & SCX_ENQ_WAKEUP ? SCX_ENQ_PREEMPT : 0;
-
-	if (p->flags & PF_KTHREAD) {
+	if (p->flags & PF_KTHREAD && enq_flags & SCX_ENQ_WAKEUP) {
 		STAT_INC(kernel_first);
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags | preempt);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags | SCX_ENQ_PREEMPT);
 		return true;
 	}
 	if (!t)
@@ -161,6 +162,9 @@ static __always_inline bool queue_insert(struct task_struct *p, struct task_ctx 
 	s32 idle;
 
 	queue_waits(&t->place, scx_bpf_now());
+	/* rules 6.1.2 and 6.2.6: who comes back because a real-time task preempts it goes before who came at the same time. */
+	if (enq_flags & SCX_ENQ_REENQ)
+		key--;
 	scx_bpf_dsq_insert_vtime(p, own ? CPU_DSQ(cpu) : SHARED_DSQ, slice, key, enq_flags);
 	idle = claim_idle(p);
 	if (idle < 0)

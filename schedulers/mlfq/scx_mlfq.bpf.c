@@ -188,6 +188,11 @@ void BPF_STRUCT_OPS(mlfq_cpu_offline, s32 cpu)
 	queue_cpu_offline(cpu);
 }
 
+void BPF_STRUCT_OPS(mlfq_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 #include "boost.bpf.h"
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(mlfq_init)
@@ -210,5 +215,6 @@ SCX_OPS_DEFINE(mlfq_ops, .select_cpu = (void *)mlfq_select_cpu, .enqueue = (void
 	       .quiescent = (void *)mlfq_quiescent, .yield = (void *)mlfq_yield,
 	       .set_weight = (void *)mlfq_set_weight, .update_idle = (void *)mlfq_update_idle,
 	       .cpu_online = (void *)mlfq_cpu_online, .cpu_offline = (void *)mlfq_cpu_offline,
-	       .init_task = (void *)mlfq_init_task, .init = (void *)mlfq_init,
-	       .flags = SCX_OPS_ENQ_EXITING | SCX_OPS_KEEP_BUILTIN_IDLE, .name = "mlfq");
+	       .init_task = (void *)mlfq_init_task, .cpu_release = (void *)mlfq_cpu_release,
+	       .init = (void *)mlfq_init, .flags = SCX_OPS_ENQ_EXITING | SCX_OPS_KEEP_BUILTIN_IDLE,
+	       .name = "mlfq");

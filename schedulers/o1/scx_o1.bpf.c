@@ -210,7 +210,7 @@ void BPF_STRUCT_OPS(o1_stopping, struct task_struct *p, bool runnable)
 	u64 now = scx_bpf_now();
 	struct task_ctx *t = ctx_of(p);
 
-	if (!t || rq->curr_pid != p->pid)
+	if (!t || rq->curr_pid != p->pid || runs_on(rq, p))
 		return;
 	o1_switch_out(&t->a, now);
 	arrays_stopped(rq, t, now);
@@ -304,6 +304,11 @@ void BPF_STRUCT_OPS(o1_cpu_offline, s32 cpu)
 	arrays_cpu_offline(cpu);
 }
 
+void BPF_STRUCT_OPS(o1_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(o1_init)
 {
 	s32 cpu, err = init_queues();
@@ -323,5 +328,5 @@ SCX_OPS_DEFINE(o1_ops, .select_cpu = (void *)o1_select_cpu, .enqueue = (void *)o
 	       .yield = (void *)o1_yield, .set_weight = (void *)o1_set_weight,
 	       .init_task = (void *)o1_init_task, .enable = (void *)o1_enable,
 	       .cpu_online = (void *)o1_cpu_online, .cpu_offline = (void *)o1_cpu_offline,
-	       .init = (void *)o1_init, .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING,
-	       .name = "o1");
+	       .cpu_release = (void *)o1_cpu_release, .init = (void *)o1_init,
+	       .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING, .name = "o1");

@@ -131,6 +131,11 @@ void BPF_STRUCT_OPS(rr_cpu_offline, s32 cpu)
 	queue_cpu_offline(cpu);
 }
 
+void BPF_STRUCT_OPS(rr_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(rr_init)
 {
 	return queue_init();
@@ -142,5 +147,5 @@ SCX_OPS_DEFINE(rr_ops, .select_cpu = (void *)rr_select_cpu, .enqueue = (void *)r
 	       .quiescent = (void *)rr_quiescent, .yield = (void *)rr_yield,
 	       .update_idle = (void *)rr_update_idle, .cpu_online = (void *)rr_cpu_online,
 	       .cpu_offline = (void *)rr_cpu_offline, .init_task = (void *)rr_init_task,
-	       .init = (void *)rr_init, .flags = SCX_OPS_ENQ_EXITING | SCX_OPS_KEEP_BUILTIN_IDLE,
-	       .name = "rr");
+	       .cpu_release = (void *)rr_cpu_release, .init = (void *)rr_init,
+	       .flags = SCX_OPS_ENQ_EXITING | SCX_OPS_KEEP_BUILTIN_IDLE, .name = "rr");

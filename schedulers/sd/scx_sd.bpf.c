@@ -153,7 +153,7 @@ void BPF_STRUCT_OPS(sd_tick, struct task_struct *p)
 	struct rq *rq = rq_of(cpu);
 	struct task_ctx *t = ctx_of(p);
 
-	if (!t || rq->curr_pid != p->pid)
+	if (!t || rq->curr_pid != p->pid || runs_on(rq, p))
 		return;
 	stair_charge(&t->a, &rq->q, scx_bpf_now());
 	if (tick_task(cpu, t))
@@ -263,6 +263,11 @@ void BPF_STRUCT_OPS(sd_cpu_offline, s32 cpu)
 	arrays_cpu_offline(cpu);
 }
 
+void BPF_STRUCT_OPS(sd_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(sd_init)
 {
 	u64 rr_us = 6000;
@@ -283,5 +288,5 @@ SCX_OPS_DEFINE(sd_ops, .select_cpu = (void *)sd_select_cpu, .enqueue = (void *)s
 	       .yield = (void *)sd_yield, .set_weight = (void *)sd_set_weight,
 	       .init_task = (void *)sd_init_task, .enable = (void *)sd_enable,
 	       .cpu_online = (void *)sd_cpu_online, .cpu_offline = (void *)sd_cpu_offline,
-	       .init = (void *)sd_init, .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING,
-	       .name = "sd");
+	       .cpu_release = (void *)sd_cpu_release, .init = (void *)sd_init,
+	       .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING, .name = "sd");

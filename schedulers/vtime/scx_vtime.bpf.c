@@ -60,6 +60,12 @@ void BPF_STRUCT_OPS(vtime_enable, struct task_struct *p)
 	scx_bpf_task_set_dsq_vtime(p, vtime_now);
 }
 
+/* A real-time task takes the CPU. What waits in the local queue, the task that ran first of all, is for other CPUs now. */
+void BPF_STRUCT_OPS(vtime_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(vtime_init)
 {
 	return scx_bpf_create_dsq(SHARED, -1);
@@ -68,4 +74,5 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(vtime_init)
 SCX_OPS_DEFINE(vtime_ops, .select_cpu = (void *)vtime_select_cpu, .enqueue = (void *)vtime_enqueue,
 	       .dispatch = (void *)vtime_dispatch, .running = (void *)vtime_running,
 	       .stopping = (void *)vtime_stopping, .enable = (void *)vtime_enable,
-	       .init = (void *)vtime_init, .flags = SCX_OPS_ENQ_EXITING, .name = "vtime");
+	       .cpu_release = (void *)vtime_cpu_release, .init = (void *)vtime_init,
+	       .flags = SCX_OPS_ENQ_EXITING, .name = "vtime");

@@ -308,6 +308,28 @@ def test_a_task_loses_its_mark_to_the_next_that_sticks(tmp_path: Path) -> None:
     assert schedule.turns(12, 1) == [("b", 0, 6), ("a", 6, 12)]
 
 
+def test_who_a_real_time_task_preempts_does_not_stick(tmp_path: Path) -> None:
+    """Rule 1.5.10, 424: a, renewed at 6, gives way at 7.5 and is before b when that is renewed, with 4.8 ms left."""
+    above = task("rt", "{ sleep_us = 7500 }", FOR_EVER, policy="fifo:1", cpus=[0])
+    schedule = run(tmp_path, "424", hog("a") + hog("b") + above, cores=2)
+    assert schedule.turns(40) == [("a", 0, 7.5), ("rt", 7.5, 40)]
+    assert schedule.turns(17, 1) == [("b", 0, 12), ("a", 12, 17)]
+
+
+@pytest.mark.parametrize("becomes", [False, True])
+def test_who_stuck_to_a_cpu_that_a_real_time_task_takes_is_let_go(becomes: bool, tmp_path: Path) -> None:
+    """Rule 1.5.10, 424: a sticks to CPU 0, where c, pinned and of nice -1, preempted it at 0.
+
+    At 3.5 a real-time task preempts c, or c becomes one. At 6 b is renewed, and a's deadline is before its own.
+    """
+    c = ["{ run_us = 3500 }", '{ policy = "fifo:1" }', FOR_EVER] if becomes else [FOR_EVER]
+    above = "" if becomes else task("rt", "{ sleep_us = 3500 }", FOR_EVER, policy="fifo:1", cpus=[0])
+    tasks = hog("a") + hog("b") + task("c", *c, nice=-1, cpus=[0]) + above
+    schedule = run(tmp_path, "424", tasks, cores=2)
+    assert schedule.turns(40) == ([("c", 0, 40)] if becomes else [("c", 0, 3.5), ("rt", 3.5, 40)])
+    assert schedule.turns(12, 1) == [("b", 0, 6), ("a", 6, 12)]
+
+
 @pytest.mark.parametrize("rules", PUBLISHED)
 def test_who_was_preempted_runs_on_an_idle_cpu(rules: str, tmp_path: Path) -> None:
     """Rule 1.9.4: a, renewed at 6 or 12, is preempted at 13.3 by a task for its CPU only."""
