@@ -38,6 +38,7 @@ BUGS = [
     _bug("affinity_ignored", "kernel", 6, 6, 2),
     _bug("deadline_overflow", "starvation", 4, 8, 2),
     _bug("double_insert", "kernel", 2, 2, 1),
+    _bug("left_behind", "work conservation, starvation", 4, 8, 2),
     _bug("lost_wakeup", "work conservation", 8, 10, 5),
     _bug("pinned_unread", "work conservation, starvation", 4, 4, 2),
     _bug("slice_never_refilled", "slice", 4, 6, 2),

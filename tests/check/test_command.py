@@ -62,8 +62,8 @@ def test_bad_input_is_one_line(arguments: list, message: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("if (before64(vtime_now, p->scx.dsq_vtime))", "if (*(u64 *)(0x100000000000 + p->pid))"),
-        ("cpu_llc[cpu_index(cpu)], slice", "cpu_llc[cpu * 77777], slice"),
+        ("if (p->nr_cpus_allowed > 1)", "if (*(u64 *)(0x100000000000 + p->pid))"),
+        ("(p, QUEUE, slice_us", "(p, cpu_llc[cpu * 77777], slice_us"),
     ],
     ids=["memory", "index"],
 )

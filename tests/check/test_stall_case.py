@@ -32,7 +32,7 @@ def explain(dump: str, policy: Path, directory: Path, *options: str) -> tuple[in
         ("odd", BROKEN / "forgets.bpf.c", "held by the policy"),
         ("unread", POLICIES / "bugs" / "pinned_unread.bpf.c", "in DSQ 0x1 of 1"),
         ("endless", BROKEN / "endless.bpf.c", "in the local queue of CPU 0"),
-        ("realtime", SOUND, "in DSQ 0x400 of 1"),
+        ("realtime", SOUND, "in DSQ 0x0 of 1"),
     ],
 )
 def test_a_case_that_ends_as_the_dump_does(dump: str, policy: Path, place: str, tmp_path: Path) -> None:

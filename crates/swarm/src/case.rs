@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use kernel::Hotplug;
+use kernel::{Hotplug, RtGuard};
 
 use crate::interleaving::Interleaving;
 
@@ -30,6 +30,8 @@ pub struct Shape {
     pub threads: u32,
     pub split: bool,
     pub hz: u32,
+    /// What keeps ordinary tasks alive beside real-time ones.
+    pub rt_guard: RtGuard,
     /// Nothing costs anything.
     pub free: bool,
 }

@@ -37,10 +37,11 @@ const COSTS_BY_DISTANCE: [&str; 3] = ["ipi_ns", "lock_transfer_ns", "refill_kib_
 pub fn machine(shape: &Shape) -> String {
     let numbering = if shape.split { "split" } else { "adjacent" };
     let mut text = format!(
-        "{LICENCE}name = \"machine\"\ntitle = \"{} CPUs\"\nsource = \"schedlab check\"\nhz = {}\n\n[topology]\n\
+        "{LICENCE}name = \"machine\"\ntitle = \"{} CPUs\"\nsource = \"schedlab check\"\nhz = {}\nrt_guard = \"{}\"\n\n[topology]\n\
          sockets = {}\nllcs_per_socket = {}\ncores_per_llc = {}\nthreads_per_core = {}\nnumbering = \"{numbering}\"\n",
         shape.cpus(),
         shape.hz,
+        shape.rt_guard,
         shape.sockets,
         shape.llcs,
         shape.cores,
@@ -324,7 +325,7 @@ mod tests {
             let case = crate::generate::case(
                 3,
                 run,
-                1_000,
+                crate::generate::Draws::default(),
                 &policy::Manifest::default(),
                 &BTreeMap::new(),
             );

@@ -211,8 +211,13 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let dir = tempfile::tempdir().unwrap();
-        let case =
-            crate::generate::case(1, 1, 1_000, &policy::Manifest::default(), &BTreeMap::new());
+        let case = crate::generate::case(
+            1,
+            1,
+            crate::generate::Draws::default(),
+            &policy::Manifest::default(),
+            &BTreeMap::new(),
+        );
         let job = Job {
             machine: crate::files::machine(&case.machine),
             workload: crate::files::workload(&case),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use kernel::{Change, Hotplug};
+use kernel::{Change, Hotplug, RtGuard};
 use policy::{Manifest, Tunable};
 use workload::draw::Stream;
 use workload::plan::Draw;
@@ -51,10 +51,28 @@ enum Pace {
     Long,
 }
 
+/// What the user asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Draws {
+    /// What a task sleeps after it has changed its own nice, policy or affinity.
+    pub pause_us: u64,
+    /// There are real-time tasks that hold a CPU.
+    pub real_time: bool,
+}
+
+impl Default for Draws {
+    fn default() -> Self {
+        Self {
+            pause_us: 1_000,
+            real_time: true,
+        }
+    }
+}
+
 pub fn case(
     seed: u64,
     run: u64,
-    pause_us: u64,
+    draws: Draws,
     manifest: &Manifest,
     fixed: &BTreeMap<String, String>,
 ) -> Case {
@@ -70,7 +88,7 @@ pub fn case(
         Pace::Medium => dice.between(1_500, 4_000),
         Pace::Long => dice.between(8_000, 30_000),
     } as u64;
-    let machine = machine(&mut dice, pace);
+    let mut machine = machine(&mut dice, pace);
     let cpus = machine.cpus();
     let most = if pace == Pace::Long {
         cpus + 4
@@ -120,6 +138,11 @@ pub fn case(
         groups.push(storm(&mut outside, cpus, pace));
     }
     watch(&mut outside, &mut groups, cpus, pace);
+    let mut above = Dice(Stream::new(seed, (run >> 32) as u32, !(run as u32)));
+    if draws.real_time && above.chance(15) {
+        machine.rt_guard = *above.pick(&RT_GUARDS);
+        groups.push(real_time(&mut above, cpus, pace));
+    }
     Case {
         interleaving: Interleaving::Off,
         machine,
@@ -127,7 +150,7 @@ pub fn case(
         hotplug,
         tunables,
         duration_ms,
-        pause_us,
+        pause_us: draws.pause_us,
         seed: dice.between(1, 1_000_000) as u64,
     }
 }
@@ -152,6 +175,7 @@ fn machine(dice: &mut Dice, pace: Pace) -> Shape {
         threads: if dice.chance(30) { 2 } else { 1 },
         split: dice.chance(50),
         hz: *dice.pick(&[250, 250, 100, 300, 1_000]),
+        rt_guard: RtGuard::default(),
         free: dice.chance(25),
     }
 }
@@ -329,6 +353,61 @@ fn storm(dice: &mut Dice, cpus: u32, pace: Pace) -> Group {
     }
 }
 
+/// Current kernels have a server; older ones throttle. Without either, ordinary tasks starve, whatever the policy does.
+const RT_GUARDS: [RtGuard; 4] = [
+    RtGuard::ExtServer,
+    RtGuard::ExtServer,
+    RtGuard::Throttle,
+    RtGuard::Share,
+];
+
+/// Real-time tasks: some hold a CPU until the kernel takes it from them, some come and go, some have ordinary children.
+fn real_time(dice: &mut Dice, cpus: u32, pace: Pace) -> Group {
+    let policy = *dice.pick(&["fifo:10", "fifo:50", "rr:5"]);
+    let (shortest, longest) = match pace {
+        Pace::Short => (100, 100_000),
+        Pace::Medium => (1_000, 1_500_000),
+        Pace::Long => (5_000, 3_000_000),
+    };
+    let us = dice.scale(shortest, longest);
+    let pause_us = dice.scale(shortest, 200_000);
+    let (kind, born, actions) = match dice.between(1, 4) {
+        1 => {
+            let actions = [
+                Action::RealTime(policy, us),
+                Action::Sleep(pause_us, 2 * pause_us),
+            ];
+            (Kind::Plain, "other", actions)
+        }
+        2 => {
+            let child = [Action::Policy("other"), Action::Run(us / 10, us)];
+            (Kind::Family, policy, child)
+        }
+        _ => {
+            let actions = [
+                Action::Run(us / 2, us),
+                Action::Sleep(pause_us, 2 * pause_us),
+            ];
+            (Kind::Plain, policy, actions)
+        }
+    };
+    Group {
+        kind,
+        count: 1 + dice.up_to(cpus.min(4) - 1),
+        nice: 0,
+        policy: born,
+        cpus: if dice.chance(50) {
+            some_cpus(dice, cpus)
+        } else {
+            Vec::new()
+        },
+        warden: None,
+        footprint_kib: 0,
+        times: None,
+        actions: actions.into(),
+    }
+}
+
 /// Sets of CPUs that shrink and grow again.
 fn watch(dice: &mut Dice, groups: &mut [Group], cpus: u32, pace: Pace) {
     let shortest = if pace == Pace::Long { 20_000 } else { 500 };
@@ -432,7 +511,7 @@ mod tests {
             ..Manifest::default()
         };
         (0..400)
-            .map(|run| case(seed, run, 1_000, &manifest, &BTreeMap::new()))
+            .map(|run| case(seed, run, Draws::default(), &manifest, &BTreeMap::new()))
             .collect()
     }
 
@@ -495,6 +574,10 @@ mod tests {
         ] {
             some(&|case| case.groups.iter().any(|group| group.kind == kind));
         }
+        for policy in ["fifo:50", "rr:5"] {
+            some(&|case| case.groups.iter().any(|group| group.policy == policy));
+        }
+        some(&|case| case.machine.rt_guard == RtGuard::Share);
         some(&|case| case.groups.iter().any(|group| group.nice == 19));
         some(&|case| case.groups.iter().any(|group| group.cpus.len() == 1));
     }

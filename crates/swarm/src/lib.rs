@@ -20,4 +20,5 @@ pub mod simplify;
 mod swarm;
 pub mod worker;
 
+pub use generate::Draws;
 pub use swarm::Swarm;

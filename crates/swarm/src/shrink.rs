@@ -5,6 +5,8 @@
 //! anew. When no pass finds a simpler case, or after so many attempts, it ends. No clock takes part: the same case
 //! shrinks to the same one everywhere.
 
+use kernel::RtGuard;
+
 use crate::case::{Action, Case, Kind};
 use crate::interleaving::Interleaving;
 
@@ -151,7 +153,7 @@ fn counts(case: &Case) -> Vec<Case> {
 }
 
 fn machine(case: &Case) -> Vec<Case> {
-    let changes: [fn(&mut Case); 10] = [
+    let changes: [fn(&mut Case); 11] = [
         |case| case.machine.sockets = 1,
         |case| case.machine.llcs = 1,
         |case| case.machine.threads = 1,
@@ -161,6 +163,7 @@ fn machine(case: &Case) -> Vec<Case> {
         |case| case.machine.llcs = (case.machine.llcs - 1).max(1),
         |case| case.machine.split = false,
         |case| case.machine.hz = 250,
+        |case| case.machine.rt_guard = RtGuard::default(),
         |case| case.machine.free = false,
     ];
     let mut cases = Vec::new();
@@ -281,6 +284,10 @@ fn numbers(case: &Case) -> Vec<Case> {
                     ]
                 }
                 Action::Kept(us) if us != 1_000 => vec![Action::Kept(1_000)],
+                Action::RealTime(policy, us) => {
+                    let shorter = [us / 10, us / 2].into_iter().filter(|us| *us > 0);
+                    shorter.map(|us| Action::RealTime(policy, us)).collect()
+                }
                 _ => Vec::new(),
             };
             // What is fixed stays, unless it becomes round.
@@ -308,7 +315,7 @@ mod tests {
             generate::case(
                 5,
                 run,
-                1_000,
+                generate::Draws::default(),
                 &policy::Manifest::default(),
                 &BTreeMap::new(),
             )

@@ -12,6 +12,7 @@ use policy::Manifest;
 
 use crate::case::Case;
 use crate::child::{Built, Runner};
+use crate::generate::Draws;
 use crate::interleaving::Interleaving;
 use crate::job::{Job, Limits, Verdict};
 use crate::{files, generate};
@@ -22,7 +23,7 @@ pub struct Swarm<'a> {
     /// Tunables that the user gave.
     pub fixed: &'a BTreeMap<String, String>,
     pub limits: Limits,
-    pub pause_us: u64,
+    pub draws: Draws,
     pub seed: u64,
     pub runs: u64,
     pub time: Option<Duration>,
@@ -59,7 +60,7 @@ impl Swarm<'_> {
     }
 
     fn case(&self, run: u64) -> Case {
-        let mut case = generate::case(self.seed, run, self.pause_us, self.manifest, self.fixed);
+        let mut case = generate::case(self.seed, run, self.draws, self.manifest, self.fixed);
         if self.interleave {
             case.interleaving = Interleaving::Drawn {
                 seed: case.seed,

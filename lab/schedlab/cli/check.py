@@ -52,6 +52,8 @@ def check(options: argparse.Namespace) -> int:
             command += [f"--{name.replace('_', '-')}", str(value)]
     if options.interleave:
         command.append("--interleave")
+    if options.no_real_time:
+        command.append("--no-real-time")
     status = _simulate(command, options.json, outcome)
     if outcome and not outcome.good:
         return status or CHECK_FAILED

@@ -66,6 +66,9 @@ def _check(commands: argparse._SubParsersAction) -> None:
         action="store_true",
         help="break operations off between two calls of the policy's, so that those of other CPUs come in between",
     )
+    what.add_argument(
+        "--no-real-time", action="store_true", help="leave out the real-time tasks that hold a CPU for long"
+    )
     what.add_argument("--replay", metavar="FILE", help="run this case.toml again, and nothing else")
     what.add_argument(
         "--conformance",

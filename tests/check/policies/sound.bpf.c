@@ -43,6 +43,11 @@ void BPF_STRUCT_OPS(sound_enable, struct task_struct *p)
 	scx_bpf_task_set_dsq_vtime(p, scx_bpf_now());
 }
 
+void BPF_STRUCT_OPS(sound_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(sound_init)
 {
 	return scx_bpf_create_dsq(QUEUE, -1);
@@ -50,4 +55,5 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(sound_init)
 
 SCX_OPS_DEFINE(sound_ops, .select_cpu = (void *)sound_select_cpu, .enqueue = (void *)sound_enqueue,
 	       .dispatch = (void *)sound_dispatch, .stopping = (void *)sound_stopping,
-	       .enable = (void *)sound_enable, .init = (void *)sound_init, .name = "sound");
+	       .enable = (void *)sound_enable, .cpu_release = (void *)sound_cpu_release,
+	       .init = (void *)sound_init, .name = "sound");

@@ -18,7 +18,7 @@ use signals::INTERRUPTED;
 use swarm::child::Built;
 use swarm::finding::{self, Told};
 use swarm::job::{Job, Limits};
-use swarm::{Swarm, meaning, simplify};
+use swarm::{Draws, Swarm, meaning, simplify};
 
 use crate::BAD_INPUT;
 use crate::arguments::find;
@@ -69,6 +69,9 @@ pub struct CheckArgs {
     /// A task that changes its own nice, policy or affinity sleeps so long afterwards; 0: it may do so all the time
     #[arg(long, value_name = "US", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pause_us: u64,
+    /// Leave out the real-time tasks that hold a CPU for long
+    #[arg(long)]
+    no_real_time: bool,
     /// Break operations off between two calls of the policy's, so that those of other CPUs come in between
     #[arg(long)]
     interleave: bool,
@@ -187,7 +190,10 @@ pub fn run(args: &CheckArgs) -> Result<u8> {
             manifest: &manifest,
             fixed: &fixed,
             limits: limits(args),
-            pause_us: args.pause_us,
+            draws: Draws {
+                pause_us: args.pause_us,
+                real_time: !args.no_real_time,
+            },
             seed: args.seed,
             runs: args.runs.unwrap_or(if args.time_s.is_some() {
                 u64::MAX

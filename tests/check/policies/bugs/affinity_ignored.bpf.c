@@ -48,6 +48,11 @@ void BPF_STRUCT_OPS(affinity_ignored_enable, struct task_struct *p)
 	scx_bpf_task_set_dsq_vtime(p, vtime_now);
 }
 
+void BPF_STRUCT_OPS(affinity_ignored_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(affinity_ignored_init)
 {
 	return scx_bpf_create_dsq(SHARED, -1);
@@ -58,4 +63,4 @@ SCX_OPS_DEFINE(affinity_ignored_ops, .enqueue = (void *)affinity_ignored_enqueue
 	       .running = (void *)affinity_ignored_running,
 	       .stopping = (void *)affinity_ignored_stopping,
 	       .enable = (void *)affinity_ignored_enable, .init = (void *)affinity_ignored_init,
-	       .name = "affinity_ignored");
+	       .cpu_release = (void *)affinity_ignored_cpu_release, .name = "affinity_ignored");

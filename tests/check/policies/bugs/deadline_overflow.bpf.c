@@ -58,6 +58,11 @@ s32 BPF_STRUCT_OPS(deadline_overflow_init_task, struct task_struct *p,
 	return bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) ? 0 : -ENOMEM;
 }
 
+void BPF_STRUCT_OPS(deadline_overflow_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(deadline_overflow_init)
 {
 	return scx_bpf_create_dsq(SHARED, -1);
@@ -67,4 +72,5 @@ SCX_OPS_DEFINE(deadline_overflow_ops, .select_cpu = (void *)deadline_overflow_se
 	       .enqueue = (void *)deadline_overflow_enqueue,
 	       .dispatch = (void *)deadline_overflow_dispatch,
 	       .init_task = (void *)deadline_overflow_init_task,
-	       .init = (void *)deadline_overflow_init, .name = "deadline_overflow");
+	       .init = (void *)deadline_overflow_init,
+	       .cpu_release = (void *)deadline_overflow_cpu_release, .name = "deadline_overflow");

@@ -45,6 +45,11 @@ void BPF_STRUCT_OPS(double_insert_enable, struct task_struct *p)
 	scx_bpf_task_set_dsq_vtime(p, vtime_now);
 }
 
+void BPF_STRUCT_OPS(double_insert_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(double_insert_init)
 {
 	return scx_bpf_create_dsq(SHARED, -1);
@@ -53,4 +58,5 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(double_insert_init)
 SCX_OPS_DEFINE(double_insert_ops, .enqueue = (void *)double_insert_enqueue,
 	       .dispatch = (void *)double_insert_dispatch, .running = (void *)double_insert_running,
 	       .stopping = (void *)double_insert_stopping, .enable = (void *)double_insert_enable,
-	       .init = (void *)double_insert_init, .name = "double_insert");
+	       .init = (void *)double_insert_init, .cpu_release = (void *)double_insert_cpu_release,
+	       .name = "double_insert");

@@ -60,6 +60,11 @@ void BPF_STRUCT_OPS(lost_wakeup_enable, struct task_struct *p)
 	scx_bpf_task_set_dsq_vtime(p, vtime_now);
 }
 
+void BPF_STRUCT_OPS(lost_wakeup_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(lost_wakeup_init)
 {
 	return scx_bpf_create_dsq(SHARED, -1);
@@ -69,4 +74,4 @@ SCX_OPS_DEFINE(lost_wakeup_ops, .select_cpu = (void *)lost_wakeup_select_cpu,
 	       .enqueue = (void *)lost_wakeup_enqueue, .dispatch = (void *)lost_wakeup_dispatch,
 	       .running = (void *)lost_wakeup_running, .stopping = (void *)lost_wakeup_stopping,
 	       .enable = (void *)lost_wakeup_enable, .init = (void *)lost_wakeup_init,
-	       .name = "lost_wakeup");
+	       .cpu_release = (void *)lost_wakeup_cpu_release, .name = "lost_wakeup");

@@ -66,6 +66,11 @@ void BPF_STRUCT_OPS(pinned_unread_enable, struct task_struct *p)
 	scx_bpf_task_set_dsq_vtime(p, vtime_now);
 }
 
+void BPF_STRUCT_OPS(pinned_unread_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(pinned_unread_init)
 {
 	s32 err = scx_bpf_create_dsq(SHARED, -1);
@@ -77,4 +82,4 @@ SCX_OPS_DEFINE(pinned_unread_ops, .select_cpu = (void *)pinned_unread_select_cpu
 	       .enqueue = (void *)pinned_unread_enqueue, .dispatch = (void *)pinned_unread_dispatch,
 	       .running = (void *)pinned_unread_running, .stopping = (void *)pinned_unread_stopping,
 	       .enable = (void *)pinned_unread_enable, .init = (void *)pinned_unread_init,
-	       .name = "pinned_unread");
+	       .cpu_release = (void *)pinned_unread_cpu_release, .name = "pinned_unread");

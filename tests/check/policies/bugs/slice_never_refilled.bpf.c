@@ -89,6 +89,11 @@ s32 BPF_STRUCT_OPS(slice_never_refilled_init_task, struct task_struct *p,
 	return bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) ? 0 : -ENOMEM;
 }
 
+void BPF_STRUCT_OPS(slice_never_refilled_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(slice_never_refilled_init)
 {
 	return scx_bpf_create_dsq(SHARED, -1);
@@ -101,4 +106,6 @@ SCX_OPS_DEFINE(slice_never_refilled_ops, .select_cpu = (void *)slice_never_refil
 	       .stopping = (void *)slice_never_refilled_stopping,
 	       .enable = (void *)slice_never_refilled_enable,
 	       .init_task = (void *)slice_never_refilled_init_task,
-	       .init = (void *)slice_never_refilled_init, .name = "slice_never_refilled");
+	       .init = (void *)slice_never_refilled_init,
+	       .cpu_release = (void *)slice_never_refilled_cpu_release,
+	       .name = "slice_never_refilled");

@@ -90,6 +90,11 @@ s32 BPF_STRUCT_OPS(stale_cpu_init_task, struct task_struct *p, struct scx_init_t
 	return bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) ? 0 : -ENOMEM;
 }
 
+void BPF_STRUCT_OPS(stale_cpu_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(stale_cpu_init)
 {
 	s32 err = scx_bpf_create_dsq(SHARED, -1);
@@ -107,4 +112,5 @@ SCX_OPS_DEFINE(stale_cpu_ops, .select_cpu = (void *)stale_cpu_select_cpu,
 	       .enqueue = (void *)stale_cpu_enqueue, .dispatch = (void *)stale_cpu_dispatch,
 	       .running = (void *)stale_cpu_running, .stopping = (void *)stale_cpu_stopping,
 	       .enable = (void *)stale_cpu_enable, .init_task = (void *)stale_cpu_init_task,
-	       .init = (void *)stale_cpu_init, .name = "stale_cpu");
+	       .init = (void *)stale_cpu_init, .cpu_release = (void *)stale_cpu_cpu_release,
+	       .name = "stale_cpu");

@@ -64,6 +64,11 @@ void BPF_STRUCT_OPS(starves_nice_19_enable, struct task_struct *p)
 	scx_bpf_task_set_dsq_vtime(p, vtime_now);
 }
 
+void BPF_STRUCT_OPS(starves_nice_19_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(starves_nice_19_init)
 {
 	s32 err = scx_bpf_create_dsq(SHARED, -1);
@@ -77,4 +82,4 @@ SCX_OPS_DEFINE(starves_nice_19_ops, .select_cpu = (void *)starves_nice_19_select
 	       .running = (void *)starves_nice_19_running,
 	       .stopping = (void *)starves_nice_19_stopping,
 	       .enable = (void *)starves_nice_19_enable, .init = (void *)starves_nice_19_init,
-	       .name = "starves_nice_19");
+	       .cpu_release = (void *)starves_nice_19_cpu_release, .name = "starves_nice_19");

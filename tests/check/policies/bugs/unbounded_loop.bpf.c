@@ -64,6 +64,11 @@ void BPF_STRUCT_OPS(unbounded_loop_enable, struct task_struct *p)
 	scx_bpf_task_set_dsq_vtime(p, vtime_now);
 }
 
+void BPF_STRUCT_OPS(unbounded_loop_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(unbounded_loop_init)
 {
 	return scx_bpf_create_dsq(SHARED, -1);
@@ -74,4 +79,5 @@ SCX_OPS_DEFINE(unbounded_loop_ops, .select_cpu = (void *)unbounded_loop_select_c
 	       .dispatch = (void *)unbounded_loop_dispatch,
 	       .running = (void *)unbounded_loop_running,
 	       .stopping = (void *)unbounded_loop_stopping, .enable = (void *)unbounded_loop_enable,
-	       .init = (void *)unbounded_loop_init, .name = "unbounded_loop");
+	       .init = (void *)unbounded_loop_init,
+	       .cpu_release = (void *)unbounded_loop_cpu_release, .name = "unbounded_loop");

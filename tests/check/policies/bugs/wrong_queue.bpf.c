@@ -70,6 +70,11 @@ void BPF_STRUCT_OPS(wrong_queue_enable, struct task_struct *p)
 	scx_bpf_task_set_dsq_vtime(p, vtime_now);
 }
 
+void BPF_STRUCT_OPS(wrong_queue_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(wrong_queue_init)
 {
 	s32 err = 0;
@@ -87,4 +92,4 @@ SCX_OPS_DEFINE(wrong_queue_ops, .select_cpu = (void *)wrong_queue_select_cpu,
 	       .enqueue = (void *)wrong_queue_enqueue, .dispatch = (void *)wrong_queue_dispatch,
 	       .running = (void *)wrong_queue_running, .stopping = (void *)wrong_queue_stopping,
 	       .enable = (void *)wrong_queue_enable, .init = (void *)wrong_queue_init,
-	       .name = "wrong_queue");
+	       .cpu_release = (void *)wrong_queue_cpu_release, .name = "wrong_queue");

@@ -59,6 +59,11 @@ void BPF_STRUCT_OPS(context_missing_set_cpumask, struct task_struct *p,
 	t->changes++;
 }
 
+void BPF_STRUCT_OPS(context_missing_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(context_missing_init)
 {
 	return scx_bpf_create_dsq(SHARED, -1);
@@ -70,4 +75,4 @@ SCX_OPS_DEFINE(context_missing_ops, .select_cpu = (void *)context_missing_select
 	       .running = (void *)context_missing_running,
 	       .set_cpumask = (void *)context_missing_set_cpumask,
 	       .init = (void *)context_missing_init, .flags = SCX_OPS_ENQ_EXITING,
-	       .name = "context_missing");
+	       .cpu_release = (void *)context_missing_cpu_release, .name = "context_missing");

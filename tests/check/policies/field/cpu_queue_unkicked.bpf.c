@@ -42,6 +42,11 @@ void BPF_STRUCT_OPS(cpu_queue_unkicked_dispatch, s32 cpu, struct task_struct *pr
 	scx_bpf_dsq_move_to_local(cpu);
 }
 
+void BPF_STRUCT_OPS(cpu_queue_unkicked_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(cpu_queue_unkicked_init)
 {
 	s32 err = 0;
@@ -59,4 +64,4 @@ SCX_OPS_DEFINE(cpu_queue_unkicked_ops, .select_cpu = (void *)cpu_queue_unkicked_
 	       .enqueue = (void *)cpu_queue_unkicked_enqueue,
 	       .dispatch = (void *)cpu_queue_unkicked_dispatch,
 	       .init = (void *)cpu_queue_unkicked_init, .flags = SCX_OPS_ENQ_EXITING,
-	       .name = "cpu_queue_unkicked");
+	       .cpu_release = (void *)cpu_queue_unkicked_cpu_release, .name = "cpu_queue_unkicked");

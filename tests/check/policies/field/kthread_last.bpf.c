@@ -38,6 +38,11 @@ void BPF_STRUCT_OPS(kthread_last_dispatch, s32 cpu, struct task_struct *prev)
 		scx_bpf_dsq_move_to_local(PINNED(cpu));
 }
 
+void BPF_STRUCT_OPS(kthread_last_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(kthread_last_init)
 {
 	s32 err = scx_bpf_create_dsq(SHARED, -1);
@@ -54,4 +59,4 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(kthread_last_init)
 SCX_OPS_DEFINE(kthread_last_ops, .select_cpu = (void *)kthread_last_select_cpu,
 	       .enqueue = (void *)kthread_last_enqueue, .dispatch = (void *)kthread_last_dispatch,
 	       .init = (void *)kthread_last_init, .flags = SCX_OPS_ENQ_EXITING,
-	       .name = "kthread_last");
+	       .cpu_release = (void *)kthread_last_cpu_release, .name = "kthread_last");

@@ -66,6 +66,11 @@ s32 BPF_STRUCT_OPS(queue_of_another_llc_init_task, struct task_struct *p,
 	return 0;
 }
 
+void BPF_STRUCT_OPS(queue_of_another_llc_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(queue_of_another_llc_init)
 {
 	s32 err = 0;
@@ -85,4 +90,5 @@ SCX_OPS_DEFINE(queue_of_another_llc_ops, .select_cpu = (void *)queue_of_another_
 	       .running = (void *)queue_of_another_llc_running,
 	       .init_task = (void *)queue_of_another_llc_init_task,
 	       .init = (void *)queue_of_another_llc_init, .flags = SCX_OPS_ENQ_EXITING,
+	       .cpu_release = (void *)queue_of_another_llc_cpu_release,
 	       .name = "queue_of_another_llc");

@@ -79,6 +79,11 @@ s32 BPF_STRUCT_OPS(section_elsewhere_init_task, struct task_struct *p,
 	return 0;
 }
 
+void BPF_STRUCT_OPS(section_elsewhere_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(section_elsewhere_init)
 {
 	s32 err = scx_bpf_create_dsq(SHARED, -1);
@@ -97,4 +102,4 @@ SCX_OPS_DEFINE(section_elsewhere_ops, .select_cpu = (void *)section_elsewhere_se
 	       .dispatch = (void *)section_elsewhere_dispatch,
 	       .init_task = (void *)section_elsewhere_init_task,
 	       .init = (void *)section_elsewhere_init, .flags = SCX_OPS_ENQ_EXITING,
-	       .name = "section_elsewhere");
+	       .cpu_release = (void *)section_elsewhere_cpu_release, .name = "section_elsewhere");

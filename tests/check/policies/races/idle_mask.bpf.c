@@ -69,6 +69,11 @@ void BPF_STRUCT_OPS(idle_mask_dispatch, s32 cpu, struct task_struct *prev)
 	}
 }
 
+void BPF_STRUCT_OPS(idle_mask_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(idle_mask_init)
 {
 	return create_queues();
@@ -77,4 +82,5 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(idle_mask_init)
 SCX_OPS_DEFINE(idle_mask_ops, .select_cpu = (void *)idle_mask_select_cpu,
 	       .enqueue = (void *)idle_mask_enqueue, .dispatch = (void *)idle_mask_dispatch,
 	       .update_idle = (void *)idle_mask_update_idle, .init = (void *)idle_mask_init,
-	       .flags = SCX_OPS_KEEP_BUILTIN_IDLE, .name = "idle_mask");
+	       .flags = SCX_OPS_KEEP_BUILTIN_IDLE, .cpu_release = (void *)idle_mask_cpu_release,
+	       .name = "idle_mask");

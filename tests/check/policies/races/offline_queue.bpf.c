@@ -75,6 +75,11 @@ void BPF_STRUCT_OPS(offline_queue_cpu_offline, s32 cpu)
 	}
 }
 
+void BPF_STRUCT_OPS(offline_queue_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(offline_queue_init)
 {
 	const struct cpumask *online = scx_bpf_get_online_cpumask();
@@ -92,4 +97,4 @@ SCX_OPS_DEFINE(offline_queue_ops, .select_cpu = (void *)offline_queue_select_cpu
 	       .enqueue = (void *)offline_queue_enqueue, .dispatch = (void *)offline_queue_dispatch,
 	       .cpu_online = (void *)offline_queue_cpu_online,
 	       .cpu_offline = (void *)offline_queue_cpu_offline, .init = (void *)offline_queue_init,
-	       .name = "offline_queue");
+	       .cpu_release = (void *)offline_queue_cpu_release, .name = "offline_queue");

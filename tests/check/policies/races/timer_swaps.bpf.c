@@ -78,6 +78,11 @@ static int swap_fire(void *map, int *key, struct swap_timer *t)
 	return 0;
 }
 
+void BPF_STRUCT_OPS(timer_swaps_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(timer_swaps_init)
 {
 	u32 zero = 0;
@@ -93,4 +98,5 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(timer_swaps_init)
 
 SCX_OPS_DEFINE(timer_swaps_ops, .select_cpu = (void *)timer_swaps_select_cpu,
 	       .enqueue = (void *)timer_swaps_enqueue, .dispatch = (void *)timer_swaps_dispatch,
-	       .init = (void *)timer_swaps_init, .name = "timer_swaps");
+	       .init = (void *)timer_swaps_init, .cpu_release = (void *)timer_swaps_cpu_release,
+	       .name = "timer_swaps");

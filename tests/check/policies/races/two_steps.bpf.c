@@ -59,6 +59,11 @@ void BPF_STRUCT_OPS(two_steps_dispatch, s32 cpu, struct task_struct *prev)
 	}
 }
 
+void BPF_STRUCT_OPS(two_steps_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(two_steps_init)
 {
 	return create_queues();
@@ -66,4 +71,5 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(two_steps_init)
 
 SCX_OPS_DEFINE(two_steps_ops, .select_cpu = (void *)two_steps_select_cpu,
 	       .enqueue = (void *)two_steps_enqueue, .dispatch = (void *)two_steps_dispatch,
-	       .init = (void *)two_steps_init, .name = "two_steps");
+	       .init = (void *)two_steps_init, .cpu_release = (void *)two_steps_cpu_release,
+	       .name = "two_steps");

@@ -34,6 +34,11 @@ void BPF_STRUCT_OPS(unlocked_queue_dispatch, s32 cpu, struct task_struct *prev)
 	}
 }
 
+void BPF_STRUCT_OPS(unlocked_queue_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(unlocked_queue_init)
 {
 	return create_queues();
@@ -42,4 +47,4 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(unlocked_queue_init)
 SCX_OPS_DEFINE(unlocked_queue_ops, .select_cpu = (void *)unlocked_queue_select_cpu,
 	       .enqueue = (void *)unlocked_queue_enqueue,
 	       .dispatch = (void *)unlocked_queue_dispatch, .init = (void *)unlocked_queue_init,
-	       .name = "unlocked_queue");
+	       .cpu_release = (void *)unlocked_queue_cpu_release, .name = "unlocked_queue");

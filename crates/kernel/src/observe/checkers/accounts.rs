@@ -161,6 +161,7 @@ impl Accounts {
 
 #[cfg(test)]
 mod tests {
+    use super::super::held::Held;
     use super::*;
 
     fn two_tasks() -> Accounts {
@@ -219,7 +220,7 @@ mod tests {
     fn a_lost_task_is_seen() {
         let mut accounts = two_tasks();
         let mut waiting = Waiting::new(2, 2);
-        waiting.in_queue(TaskId(0), 0);
+        waiting.in_queue(TaskId(0), 0, &mut Held::new(2, 2));
         assert_eq!(accounts.lost(&waiting), Some(TaskId(1)));
         accounts
             .switched(CpuId(0), IDLE, TaskId(1), 5, false)

@@ -7,6 +7,7 @@
 
 mod accounts;
 mod bounds;
+mod held;
 mod order;
 mod slices;
 mod waiting;
@@ -22,6 +23,7 @@ use crate::task::Place;
 
 use accounts::Accounts;
 pub use bounds::Bounds;
+use held::Held;
 use order::Order;
 use slices::Slices;
 use waiting::Waiting;
@@ -40,6 +42,7 @@ pub struct Checkers {
     weights: PerTask<u32>,
     idle_policy: PerTask<bool>,
     accounts: Accounts,
+    held: Held,
     order: Order,
     waiting: Waiting,
     slices: Slices,
@@ -58,6 +61,7 @@ impl Checkers {
             weights: PerTask::filled(tasks, || 0),
             idle_policy: PerTask::filled(tasks, || false),
             accounts: Accounts::new(cpus, tasks),
+            held: Held::new(cpus, tasks),
             order: Order::new(tasks, strict),
             waiting: Waiting::new(cpus, tasks),
             slices: Slices::new(cpus, tasks),
@@ -111,11 +115,13 @@ impl Checkers {
             } => {
                 self.weights[task] = weight;
                 self.idle_policy[task] = policy == Policy::Idle;
+                let real_time = matches!(policy, Policy::Fifo(_) | Policy::Rr(_));
+                self.held.class(task, real_time, at_ns);
             }
             Happened::Affinity { task, allowed } => self.affinity(task, allowed, at_ns),
             Happened::Wants { task, .. } => self.wants(task, at_ns),
             Happened::Kept { task, .. } => {
-                self.waiting.with_policy(task, at_ns);
+                self.waiting.with_policy(task, at_ns, &mut self.held);
                 self.wasted_for(task, at_ns);
             }
             Happened::Queued {
@@ -127,7 +133,7 @@ impl Checkers {
                 ..
             } => self.queued(task, to, by_vtime.then_some(vtime), head, at_ns),
             Happened::QueuedRt { task, .. } | Happened::RequeuedRt { task } => {
-                self.waiting.in_queue(task, at_ns);
+                self.waiting.in_queue(task, at_ns, &mut self.held);
                 self.wasted_for(task, at_ns);
             }
             Happened::Unqueued { task } => self.order.left(task),
@@ -194,20 +200,21 @@ impl Checkers {
 
     fn affinity(&mut self, task: TaskId, allowed: &CpuMask, at_ns: u64) {
         self.waste.moves(task, allowed, at_ns);
+        self.held.moves(task, &self.affinity[task], at_ns);
         self.affinity[task].clone_from(allowed);
         self.waiting.allowed(task, at_ns);
     }
 
     #[inline(always)]
     fn begins_to_wait(&mut self, task: TaskId, at_ns: u64) {
-        self.waiting.begins(task, at_ns);
+        self.waiting.begins(task, at_ns, &mut self.held);
         self.wasted_for(task, at_ns);
     }
 
     /// A CPU that stands idle from now on is wasted for this task, too.
     #[inline(always)]
     fn wasted_for(&mut self, task: TaskId, at_ns: u64) {
-        if self.strict {
+        if self.strict && !self.held.is_real_time(task) {
             self.waste.begins(task, &self.affinity[task], at_ns);
         }
     }
@@ -230,7 +237,7 @@ impl Checkers {
 
     #[inline(always)]
     fn queued(&mut self, task: TaskId, to: Place, vtime: Option<u64>, head: bool, at_ns: u64) {
-        self.waiting.in_queue(task, at_ns);
+        self.waiting.in_queue(task, at_ns, &mut self.held);
         self.wasted_for(task, at_ns);
         if let Err(what) = self.order.queued(task, to, vtime, head) {
             self.violated("queue order", at_ns, &what);
@@ -255,6 +262,7 @@ impl Checkers {
         if let Err(what) = self.accounts.switched(cpu, prev, next, at_ns, stays) {
             self.violated("accounts", at_ns, &what);
         }
+        self.held.switched(cpu, next, at_ns);
         if prev != IDLE && stays {
             self.begins_to_wait(prev, at_ns);
         }
@@ -267,7 +275,8 @@ impl Checkers {
                 let what = format!("task {next} runs on CPU {cpu}, which it may not use");
                 self.violated("affinity", at_ns, &what);
             }
-            if let Some(waste) = waste {
+            // Where real-time tasks wait is no policy's business.
+            if let Some(waste) = waste.filter(|_| !self.held.is_real_time(next)) {
                 self.remark("work conservation", at_ns, &waste);
             }
             if self.strict
@@ -300,8 +309,8 @@ impl Checkers {
         let all: u64 = self.weights.iter().map(|weight| u64::from(*weight)).sum();
         let bounds = self.bounds;
         let wait_ns = |task: TaskId| {
-            // A policy may run SCHED_IDLE tasks only where nobody else wants to.
             if self.idle_policy[task] {
+                // A policy may run SCHED_IDLE tasks only where nobody else wants to.
                 bounds.starvation_ns.max(bounds.patience_ns)
             } else {
                 bounds.wait_ns(u64::from(self.weights[task]), all)
@@ -309,12 +318,16 @@ impl Checkers {
         };
         let mut found = Vec::new();
         if self.strict {
-            let what = (self.slices).audit(now_ns, &self.waiting, &self.affinity, wait_ns);
+            let waited_ns = |task: TaskId| {
+                (self.waiting).waited_ns(task, &self.affinity[task], &self.held, now_ns)
+            };
+            let what = (self.slices).audit(now_ns, &self.affinity, waited_ns, wait_ns);
             found.extend(what.map(|what| ("slice", what)));
         }
         let what = self.waste.audit(now_ns, bounds.idle_ns);
         found.extend(what.map(|what| ("work conservation", what)));
-        found.extend((self.waiting).audit(now_ns, &self.affinity, &bounds, wait_ns));
+        let waiting = &self.waiting;
+        found.extend(waiting.audit(now_ns, &self.affinity, &self.held, &bounds, wait_ns));
         for (kind, what) in found {
             self.remark(kind, now_ns, &what);
         }

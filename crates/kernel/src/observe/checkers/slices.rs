@@ -4,7 +4,6 @@
 //! A task that begins one run after the other with next to nothing is switched out at every tick: its slice is carried
 //! over and never refilled. One whose slice never ends keeps its CPU from those who wait for it.
 
-use super::waiting::Waiting;
 use crate::ids::{CpuId, IDLE, PerCpu, PerTask, TaskId};
 use crate::mask::{self, CpuMask};
 
@@ -57,14 +56,12 @@ impl Slices {
     pub fn audit(
         &self,
         now_ns: u64,
-        waiting: &Waiting,
         affinity: &PerTask<CpuMask>,
+        waited_ns: impl Fn(TaskId) -> Option<u64>,
         bound: impl Fn(TaskId) -> u64,
     ) -> Option<String> {
         affinity.ids().find_map(|other| {
-            let waited_ns = waiting
-                .waited_ns(other, now_ns)
-                .filter(|waited_ns| *waited_ns > bound(other))?;
+            let waited_ns = waited_ns(other).filter(|waited_ns| *waited_ns > bound(other))?;
             let mut runner = None;
             for cpu in mask::iter(&affinity[other]) {
                 let (task, since_ns) = self.running[cpu];
@@ -101,22 +98,26 @@ mod tests {
 
     #[test]
     fn an_endless_run_beside_a_waiting_task_is_seen() {
-        let mut waiting = Waiting::new(2, 2);
         let mut slices = Slices::new(2, 2);
         let mut affinity = PerTask::filled(2, || mask::first_n(2));
         slices.begins(CpuId(1), TaskId(0), u64::MAX, 5, 3);
-        waiting.begins(TaskId(1), 10);
-        let look =
-            |affinity: &PerTask<CpuMask>, at_ns| slices.audit(at_ns, &waiting, affinity, |_| 100);
-        assert_eq!(look(&affinity, 200), None, "CPU 0 does not run one task");
+        let look = |slices: &Slices, affinity: &PerTask<CpuMask>, at_ns| {
+            let waited_ns = |task| (task == TaskId(1)).then_some(at_ns - 10);
+            slices.audit(at_ns, affinity, waited_ns, |_| 100)
+        };
+        assert_eq!(
+            look(&slices, &affinity, 200),
+            None,
+            "CPU 0 does not run one task"
+        );
         affinity[TaskId(1)] = mask::of([CpuId(1)]);
-        assert_eq!(look(&affinity, 100), None, "not so long yet");
+        assert_eq!(look(&slices, &affinity, 100), None, "not so long yet");
         assert!(
-            look(&affinity, 200)
+            look(&slices, &affinity, 200)
                 .unwrap()
                 .contains("task 0 has had CPU 1 for 195 ns")
         );
         slices.off(CpuId(1));
-        assert_eq!(slices.audit(200, &waiting, &affinity, |_| 100), None);
+        assert_eq!(look(&slices, &affinity, 200), None);
     }
 }

@@ -2,6 +2,7 @@
 //! Who waits, since when, and whether a CPU stood idle beside it.
 
 use super::Bounds;
+use super::held::Held;
 use crate::ids::{CpuId, PerCpu, PerTask, TaskId};
 use crate::mask::{self, CpuMask};
 
@@ -60,32 +61,33 @@ impl Waiting {
 
     /// A task wants to run, and nobody has said yet where it waits.
     #[inline]
-    pub fn begins(&mut self, task: TaskId, at_ns: u64) {
-        self.begins_in(task, at_ns, None);
+    pub fn begins(&mut self, task: TaskId, at_ns: u64, held: &mut Held) {
+        self.begins_in(task, at_ns, None, held);
     }
 
     /// The policy keeps the task, which may have waited before.
     #[inline]
-    pub fn with_policy(&mut self, task: TaskId, at_ns: u64) {
-        self.begins_in(task, at_ns, Some(Place::Policy));
+    pub fn with_policy(&mut self, task: TaskId, at_ns: u64, held: &mut Held) {
+        self.begins_in(task, at_ns, Some(Place::Policy), held);
     }
 
     /// The same in a queue.
     #[inline]
-    pub fn in_queue(&mut self, task: TaskId, at_ns: u64) {
-        self.begins_in(task, at_ns, Some(Place::Queue));
+    pub fn in_queue(&mut self, task: TaskId, at_ns: u64, held: &mut Held) {
+        self.begins_in(task, at_ns, Some(Place::Queue), held);
     }
 
     #[inline]
-    fn begins_in(&mut self, task: TaskId, at_ns: u64, place: Option<Place>) {
-        let task = &mut self.tasks[task];
-        if task.place == Place::NotWaiting {
-            task.place = Place::Unknown;
-            task.since_ns = at_ns;
-            task.idle_before_ns = self.idle_total_ns;
+    fn begins_in(&mut self, task: TaskId, at_ns: u64, place: Option<Place>, held: &mut Held) {
+        let wait = &mut self.tasks[task];
+        if wait.place == Place::NotWaiting {
+            wait.place = Place::Unknown;
+            wait.since_ns = at_ns;
+            wait.idle_before_ns = self.idle_total_ns;
+            held.begins(task, at_ns);
         }
         if let Some(place) = place {
-            task.place = place;
+            wait.place = place;
         }
     }
 
@@ -167,10 +169,21 @@ impl Waiting {
         })
     }
 
-    /// How long a task has waited; `None` if it does not.
-    pub fn waited_ns(&self, task: TaskId, now_ns: u64) -> Option<u64> {
-        (self.tasks[task].place != Place::NotWaiting)
-            .then(|| now_ns.saturating_sub(self.tasks[task].since_ns))
+    /// How long a task of the policy's has waited while real-time tasks did not hold all that it may use; `None` if it
+    /// does not wait.
+    pub fn waited_ns(
+        &self,
+        task: TaskId,
+        allowed: &CpuMask,
+        held: &Held,
+        now_ns: u64,
+    ) -> Option<u64> {
+        let wait = &self.tasks[task];
+        let ours = wait.place != Place::NotWaiting && !held.is_real_time(task);
+        ours.then(|| {
+            let held_ns = held.while_waiting_ns(task, allowed, now_ns);
+            now_ns.saturating_sub(wait.since_ns + held_ns)
+        })
     }
 
     /// `wait_ns`: how long each task may wait.
@@ -178,12 +191,13 @@ impl Waiting {
         &self,
         now_ns: u64,
         affinity: &PerTask<CpuMask>,
+        held: &Held,
         bounds: &Bounds,
         wait_ns: impl Fn(TaskId) -> u64,
     ) -> Vec<(&'static str, String)> {
         let mut found = Vec::new();
         for (task, allowed) in affinity.pairs() {
-            let Some(waited_ns) = self.waited_ns(task, now_ns) else {
+            let Some(waited_ns) = self.waited_ns(task, allowed, held, now_ns) else {
                 continue;
             };
             if waited_ns > wait_ns(task) {
@@ -219,12 +233,13 @@ mod tests {
     #[test]
     fn a_cpu_that_was_not_allowed_was_not_wasted() {
         let mut waiting = Waiting::new(2, 1);
+        let mut held = Held::new(2, 1);
         let both = mask::first_n(2);
         waiting.cpu(CpuId(0), false, 0);
-        waiting.begins(TaskId(0), 10);
+        waiting.begins(TaskId(0), 10, &mut held);
         waiting.allowed(TaskId(0), 50);
         assert_eq!(waiting.ends(TaskId(0), 70, &both, 30), None);
-        waiting.begins(TaskId(0), 70);
+        waiting.begins(TaskId(0), 70, &mut held);
         assert!(waiting.ends(TaskId(0), 101, &both, 30).is_some());
     }
 }
