@@ -12,6 +12,7 @@ workload_options  options of record, snapshot, calibrate
 machine_options   options of check, explain, compatibility, list, doctor, vm, load, status, unload
 compare           compare, run: a campaign from the request to its files
 outcome           the end of these, and report: from records to files and a summary
+conditions        the conditions of --fail-on, judged, for the terminal and as JUnit's test cases
 compatibility     compatibility: other people's schedulers, simulated and on a real kernel
 agree             agree: many cells simulated and on a real kernel, number beside number
 agree_search      agree --search: random cases in which the two worlds disagree

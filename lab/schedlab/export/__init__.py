@@ -6,4 +6,5 @@ Imports: campaign, catalogue, collect, statistics.
 results         results.csv and .parquet: a row per cell and metric
 summary_tables  groups.* and comparisons.*: a row per group, and per pair of schedulers
 plain           the summary as plain data, for --json and for the page
+junit           test results for continuous integration
 """
