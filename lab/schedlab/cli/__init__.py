@@ -24,6 +24,7 @@ calibrate         calibrate: a workload's real tasks as a profile
 machine_costs     calibrate machine: what things cost on a real machine
 snapshot          snapshot: what a scheduler's program sets up as a file
 check             check: a policy on a real kernel, then in the simulator's swarm
+check_results     what a check came to, for continuous integration
 explain           explain: a debug dump of sched_ext in three sentences
 stall_case        explain --case: a simulated case that ends as the dump does
 listing           list

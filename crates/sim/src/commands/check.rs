@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -75,6 +76,9 @@ pub struct CheckArgs {
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
+    /// Add what --json prints to this file, too
+    #[arg(long, value_name = "FILE")]
+    results: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -285,7 +289,7 @@ fn one(args: &CheckArgs, swarm: &Swarm, dir: &Path) -> Result<u8> {
             &text,
             &json!({"policy": label, "seed": swarm.seed, "runs": outcome.good,
             "events": outcome.events, "cut": outcome.cut, "finding": null}),
-        );
+        )?;
         return Ok(0);
     };
     eprintln!(
@@ -296,11 +300,7 @@ fn one(args: &CheckArgs, swarm: &Swarm, dir: &Path) -> Result<u8> {
     let job = swarm.job(&small);
     let told = finding::tell(swarm.built, &job, dir)?;
     let file = finding::write(&job, &told, swarm.built, &args.policy, dir)?;
-    let line = format!(
-        "schedlab check {} --replay {}",
-        quoted(&args.policy),
-        finding::quoted(&file)
-    );
+    let line = reproduce(args, &file);
     let text = format!(
         "{label}: found in run {run} of seed {} by {}\n{}\
          the case, after {tried} attempts to make it smaller:\n  {} (was {})\n  {}\n\
@@ -318,7 +318,7 @@ fn one(args: &CheckArgs, swarm: &Swarm, dir: &Path) -> Result<u8> {
             "case": file.display().to_string(), "attempts": tried, "switches": told.verdict.switches,
             "size": {"cpus": small.machine.cpus(), "tasks": small.tasks(), "actions": small.actions(),
                 "hotplug": small.hotplug.len(), "duration_ms": small.duration_ms}}});
-    say(args, &text, &data);
+    say(args, &text, &data)?;
     Ok(FOUND)
 }
 
@@ -349,15 +349,21 @@ fn replay(
             built.name, told.verdict.events
         )
     };
-    let finding = told.verdict.found().then(
-        || json!({"by": told.verdict.by, "what": told.reason, "case": file.display().to_string()}),
-    );
+    let finding = told.verdict.found().then(|| {
+        json!({"by": told.verdict.by, "what": told.reason, "case": file.display().to_string(),
+            "reproduce": reproduce(args, file)})
+    });
     say(
         args,
         text.trim_end(),
         &json!({"policy": built.name, "events": told.verdict.events, "finding": finding}),
-    );
+    )?;
     Ok(if told.verdict.found() { FOUND } else { 0 })
+}
+
+fn reproduce(args: &CheckArgs, file: &Path) -> String {
+    let policy = quoted(&args.policy);
+    format!("schedlab check {policy} --replay {}", finding::quoted(file))
 }
 
 /// What was violated, what that means, with which switches, and what happened last.
@@ -396,7 +402,11 @@ fn label(name: &str, fixed: &BTreeMap<String, String>) -> String {
     }
 }
 
-fn say(args: &CheckArgs, text: &str, data: &serde_json::Value) {
+fn say(args: &CheckArgs, text: &str, data: &serde_json::Value) -> Result<()> {
+    if let Some(file) = &args.results {
+        let add = || writeln!(File::options().append(true).create(true).open(file)?, "{data}");
+        add().with_context(|| file.display().to_string())?;
+    }
     let mut out = std::io::stdout().lock();
     // A reader that has gone misses it.
     let _ = if args.json {
@@ -404,4 +414,5 @@ fn say(args: &CheckArgs, text: &str, data: &serde_json::Value) {
     } else {
         writeln!(out, "{text}")
     };
+    Ok(())
 }
