@@ -15,16 +15,16 @@ WORSE = "wakeup_latency_us.p99 > +5 %"
 BETTER = "wakeup_latency_us.p99 < -5 %"
 
 
-def compare(lab: Callable, schedulers: str, out: str, *more: str, **environment: str):  # noqa: ANN201
+def compare(lab: Callable, schedulers: str, out: str, *more: str, **environment: str):
     return lab("compare", schedulers, "-n", "6", "-o", out, "--no-report", *more, **environment)
 
 
 def test_what_xml_cannot_say_is_escaped_or_replaced(tmp_path: Path) -> None:
-    evil = "a < b & \"c\" ]]> \x1b[31m\x00 é \ud800"
+    evil = 'a < b & "c" ]]> \x1b[31m\x00 é \ud800'
     cases = [Case(evil, verdict, evil, evil, evil) for verdict in ("", FAILURE, ERROR, SKIPPED)]
     junit.write(tmp_path / "new" / "j.xml", evil, [Suite(evil, cases), Suite("none")])
     root = read(tmp_path / "new" / "j.xml")
-    plain = "a < b & \"c\" ]]> \ufffd[31m\ufffd é \ufffd"
+    plain = 'a < b & "c" ]]> \ufffd[31m\ufffd é \ufffd'
     assert root.attrib["name"] == root[0].attrib["name"] == plain
     failed = root[0][1]
     assert failed.attrib["name"] == failed[0].attrib["message"] == failed[0].text == failed[1].text == plain

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What schedlab-sim says of workloads, machines, schedulers, metrics and checkers: the lab asks, so that no rule stands twice."""
+"""What schedlab-sim says of workloads, machines, schedulers, metrics, checkers: the lab asks, so that no rule stands
+twice.
+"""
 
 import json
 import subprocess
@@ -28,8 +30,8 @@ def entries(
 ) -> dict[str, list[Entry]]:
     """In the order asked for; what cannot be read has `error`. Each argument but `cpus` is in words of `cell`.
 
-    Workloads come with their loads on so many `cpus`; `levels` stand for those of their files. Metrics and checkers come all.
-    Schedulers come with their tunables if they are to be built.
+    Workloads come with their loads on so many `cpus`; `levels` stand for those of their files. Schedulers come with
+    their tunables if they are to be built. Metrics and checkers come all.
     """
     program = checkout.need_binary(_PROGRAM)
     asked = {"workload": workloads, "machine": machines, "scheduler": schedulers, "cpus": cpus, "level": levels}

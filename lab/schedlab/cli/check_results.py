@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a check came to, for continuous integration: as SARIF and as JUnit's test cases, however the check ended.
 
-A case is the real kernel's verdict, or a policy under random work, once for each value of a choice. One more fails where
-the check did not run to its end. So all of them pass just where the status is 0.
+A case is the real kernel's verdict, or a policy under random work, once for each value of a choice. One more fails
+where the check did not run to its end. So all of them pass just where the status is 0.
 """
 
 import json

@@ -21,6 +21,7 @@ from schedlab.statistics.rows import Row
 from schedlab.statistics.summary import Summary, Trouble
 from schedlab.statistics.threshold import Threshold
 
+
 class Conditions:
     """InputError: one of them concerns no row."""
 

@@ -149,9 +149,7 @@ def _judged(out: argparse._ActionsContainer) -> None:
         metavar="DIR",
         help="compare with the first scheduler of these saved results instead; simulated ones only",
     )
-    out.add_argument(
-        "--junit", metavar="FILE", help="write JUnit XML: a suite a workload, with a test case a --fail-on"
-    )
+    out.add_argument("--junit", metavar="FILE", help="write JUnit XML: a suite a workload, a test case a condition")
 
 
 def _threshold(text: str) -> Threshold:

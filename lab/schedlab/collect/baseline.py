@@ -69,6 +69,5 @@ def _nothing_shared(saved: Iterable[PlannedCell], now: Iterable[PlannedCell]) ->
     if not both:
         return "it has none of the workloads, loads and machines that are compared"
     workload, load, machine = both[0]
-    return (
-        f"{workload} at load {load} on {machine} ran with another file of the workload or machine, or with other options"
-    )
+    there = f"{workload} at load {load} on {machine}"
+    return f"{there} ran with another file of the workload or machine, or with other options"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Test results as JUnit's XML, which continuous integration shows: suites of cases, each passed or with a reason why not.
+"""Test results as JUnit's XML, which build servers show: suites of cases, each passed or with a reason why not.
 
 Nothing in the file depends on when or where it was written, so it has neither times nor a host name.
 """
