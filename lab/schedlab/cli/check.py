@@ -32,6 +32,7 @@ _PASSED_ON = (
     "pause_us",
     "api",
     "rodata",
+    "coverage",
 )
 
 
@@ -51,6 +52,8 @@ def check(options: argparse.Namespace) -> int:
 def _check(runner: Path, policy: str, options: argparse.Namespace, results: Results) -> int:
     command = [str(runner), "check", policy]
     if options.replay:
+        if options.coverage:
+            raise InputError("--replay: one case tells little; --coverage adds up all of a swarm")
         return _simulate([*command, "--replay", options.replay], options.json, results)
     _try_kernel(runner, policy, options, results)
     for value in options.set:
@@ -78,8 +81,10 @@ def _conformance(runner: Path, options: argparse.Namespace) -> int:
     """The simulator is judged, by the kernel's own policies: none is given."""
     if options.policy is not None:
         raise InputError("--conformance takes a kernel tree and no policy")
-    if options.sarif or options.junit:
-        raise InputError("--conformance: --sarif and --junit tell of a policy; --json tells of the kernel's tests")
+    if options.sarif or options.junit or options.coverage:
+        raise InputError(
+            "--conformance: --sarif, --junit and --coverage tell of a policy; --json tells of the kernel's tests"
+        )
     if options.set or options.each or options.replay or options.api or options.rodata:
         raise InputError("--conformance: -o, --each, --replay, --api and --rodata are for a policy of one's own")
     command = [str(runner), "conformance", options.conformance]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use kernel::{Execution, Release};
+use kernel::Release;
 use policy::{CompileError, Manifest, Snapshot, Source};
 use serde_json::json;
 
@@ -21,8 +21,8 @@ use swarm::finding::{self, Told};
 use swarm::job::{Job, Limits};
 use swarm::{Swarm, meaning, simplify};
 
-use crate::BAD_INPUT;
 use crate::arguments::find;
+use crate::{BAD_INPUT, coverage};
 
 #[derive(Args)]
 pub struct CheckArgs {
@@ -79,6 +79,9 @@ pub struct CheckArgs {
     /// Add what --json prints to this file, too
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
+    /// Count what the runs execute of the policy, and write it to this file for lcov's tools
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    coverage: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -102,6 +105,8 @@ pub struct WorkerArgs {
     object: PathBuf,
     release: Release,
     values: Option<PathBuf>,
+    #[arg(long)]
+    counted: bool,
 }
 
 const RUNS: u64 = 500;
@@ -116,6 +121,7 @@ pub fn worker(args: &WorkerArgs) -> Result<u8> {
         object: args.object.clone(),
         release: args.release,
         values: args.values.clone(),
+        counted: args.counted,
     })?;
     Ok(0)
 }
@@ -156,10 +162,11 @@ pub fn run(args: &CheckArgs) -> Result<u8> {
         object,
         release,
         values,
+        counted: args.coverage.is_some(),
     };
     let opened = built.open()?;
     // What the model has not is said here, before a case would.
-    kernel::link(&opened, Execution::Paranoid, release)?;
+    let program = kernel::link(&opened, built.execution(), release)?;
     let mut manifest = opened.manifest;
     signals::catch();
     let dir = args
@@ -185,6 +192,7 @@ pub fn run(args: &CheckArgs) -> Result<u8> {
         manifest.setting(&source.name, name, value)?;
     }
     let mut status = 0;
+    let mut counts = Vec::new();
     for (fixed, dir) in variants(args, &manifest, &fixed, &dir)? {
         let swarm = Swarm {
             built: &built,
@@ -205,9 +213,16 @@ pub fn run(args: &CheckArgs) -> Result<u8> {
             ),
             interleave: args.interleave,
         };
-        status = status.max(one(args, &swarm, &dir)?);
+        status = status.max(one(args, &swarm, &dir, &mut counts)?);
         if signals::caught() {
-            return Ok(INTERRUPTED);
+            status = INTERRUPTED;
+            break;
+        }
+    }
+    if let Some(file) = &args.coverage {
+        coverage::write(&program.coverage(&counts), file)?;
+        if !args.json {
+            print!("{}", coverage::summary(&program.coverage(&counts)));
         }
     }
     Ok(status)
@@ -271,9 +286,10 @@ fn variants(
 }
 
 /// One swarm, to its end or to its first finding.
-fn one(args: &CheckArgs, swarm: &Swarm, dir: &Path) -> Result<u8> {
+fn one(args: &CheckArgs, swarm: &Swarm, dir: &Path, counts: &mut Vec<u64>) -> Result<u8> {
     let label = label(&swarm.built.name, swarm.fixed);
     let outcome = swarm.run()?;
+    swarm::counts::sum(counts, &outcome.counts);
     let Some((run, case, verdict)) = outcome.first else {
         let mut text = format!(
             "{label}: nothing found in {} runs of seed {} ({:.1} M events)",
@@ -404,7 +420,12 @@ fn label(name: &str, fixed: &BTreeMap<String, String>) -> String {
 
 fn say(args: &CheckArgs, text: &str, data: &serde_json::Value) -> Result<()> {
     if let Some(file) = &args.results {
-        let add = || writeln!(File::options().append(true).create(true).open(file)?, "{data}");
+        let add = || {
+            writeln!(
+                File::options().append(true).create(true).open(file)?,
+                "{data}"
+            )
+        };
         add().with_context(|| file.display().to_string())?;
     }
     let mut out = std::io::stdout().lock();
