@@ -46,6 +46,13 @@ def write(path: Path, content: str | bytes) -> None:
             raise
 
 
+def write_into(path: Path, content: str | bytes) -> None:
+    """The same, in a folder that need not be there yet."""
+    with write_errors_explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write(path, content)
+
+
 def write_json_lines(path: Path, data: dict[str, Any]) -> None:
     """One JSON object: a key a line, and of a list an entry a line. Indented whole, ten thousand cells take seconds."""
     parts = [

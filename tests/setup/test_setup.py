@@ -216,6 +216,14 @@ def test_what_only_tests_need_may_be_missing_and_no_database_server_is_started(c
     assert list(folder.iterdir()) == []
 
 
+def test_what_only_tests_need_can_be_left_out(checkout: Checkout) -> None:
+    checkout.without("chromium")
+    checkout.program("apt-get", APT)
+    done = checkout.run(FAKE_UID="0", SCHEDLAB_WITHOUT_TESTS="1")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "set-up: ready")
+    assert "apt" not in done.stdout
+
+
 def test_the_doctor_needs_no_set_up(checkout: Checkout) -> None:
     checkout.program("python3", 'echo "$PYTHONPATH: $*"')
     done = checkout.run("schedlab", arguments=["doctor", "--json"])

@@ -16,6 +16,7 @@ mod blocks;
 mod bytes;
 mod clang;
 mod core_relo;
+mod coverage;
 mod data;
 mod decode;
 mod elf;
@@ -41,6 +42,7 @@ mod struct_ops;
 mod translate;
 
 pub use clang::Clang;
+pub use coverage::{Coverage, File as FileCoverage};
 pub use environment::Environment;
 pub use error::{LinkError, Missing, MissingKind, Source};
 pub use executor::Executor;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! An image as native code in this process.
 //!
-//! A shared object is kept by the digest of its text, its compiler and the compiler's flags. Its code holds no state, so
-//! that one opening serves many hosts.
+//! A shared object is kept by the digest of its text, its compiler and the compiler's flags. Its code holds no state but
+//! what it counts, so that one opening serves many hosts.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, bail, ensure};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
@@ -49,6 +50,8 @@ struct Table {
 pub struct Native {
     functions: Vec<Call>,
     invoke: Invoke,
+    /// Lies in the library, which outlives it.
+    counts: &'static [AtomicU64],
     /// Holds what the addresses point to.
     _library: Library,
 }
@@ -58,7 +61,8 @@ impl Native {
     pub fn load(image: &Image, options: &Options, folder: &Path) -> Result<Self> {
         image.validate()?;
         let text = translate(image, options);
-        let native = Self::open(&kept(&text, folder)?)?;
+        let counters = if options.counted { image.counters() } else { 0 };
+        let native = Self::open(&kept(&text, folder)?, counters)?;
         ensure!(
             native.functions.len() == image.functions.len(),
             "the table has {} functions, the image {}",
@@ -68,7 +72,7 @@ impl Native {
         Ok(native)
     }
 
-    fn open(file: &Path) -> Result<Self> {
+    fn open(file: &Path, counters: usize) -> Result<Self> {
         let name = || file.display().to_string();
         // SAFETY: the object has no constructors.
         let library = unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) }?;
@@ -87,9 +91,19 @@ impl Native {
             let functions = std::slice::from_raw_parts((*table).functions, count);
             (functions.to_vec(), (*table).invoke)
         };
+        let counts: &[AtomicU64] = if counters > 0 {
+            // SAFETY: code that was translated to count has so many of them, for as long as the library is open.
+            unsafe {
+                let first = library.get::<*const AtomicU64>(b"bpf_counts");
+                std::slice::from_raw_parts(*first.with_context(name)?, counters)
+            }
+        } else {
+            &[]
+        };
         Ok(Self {
             functions,
             invoke,
+            counts,
             _library: library,
         })
     }
@@ -97,6 +111,12 @@ impl Native {
     /// The functions of the image, by index.
     pub fn functions(&self) -> &[Call] {
         &self.functions
+    }
+
+    /// What was counted of all hosts since the last time, for [`Image::coverage`]; empty for code that does not count.
+    pub fn take_counts(&self) -> Vec<u64> {
+        let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
+        self.counts.iter().map(take).collect()
     }
 
     /// For [`Host::invoke`].

@@ -9,6 +9,7 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use crate::blocks::blocks;
+use crate::coverage::COUNTERS;
 use crate::host::FaultKind;
 use crate::image::{Data, Function, Image, Outside};
 use crate::op::{
@@ -24,6 +25,8 @@ pub const TABLE_VERSION: u32 = 1;
 pub struct Options {
     /// Every access asks [`Host::access`](crate::host::Host::access) first, unless it is plain that it is allowed.
     pub paranoid: bool,
+    /// Blocks and branches count how often they are executed, in a global of the translated code ([`crate::Coverage`]).
+    pub counted: bool,
     /// C that stands before the functions. It may declare a larger structure that begins with `struct host`.
     pub prelude: String,
     /// Helpers and kfuncs that the prelude has as C functions, which are called without a detour.
@@ -54,8 +57,16 @@ pub fn translate(image: &Image, options: &Options) -> String {
             "static u64 {symbol}(struct host *, u64, u64, u64, u64, u64);"
         );
     }
+    if options.counted {
+        _ = writeln!(
+            text,
+            "__attribute__((visibility(\"default\"))) u64 bpf_counts[{}];",
+            image.counters()
+        );
+    }
+    let mut counters = 0;
     for index in 0..image.functions.len() {
-        write_function(&mut text, image, options, index);
+        write_function(&mut text, image, options, index, &mut counters);
     }
     write_table(&mut text, image);
     text
@@ -105,11 +116,18 @@ __attribute__((visibility(\"default\"))) const struct table bpf_image = {{
     );
 }
 
-fn write_function(text: &mut String, image: &Image, options: &Options, index: usize) {
+/// `counters`: those of the functions before.
+fn write_function(
+    text: &mut String,
+    image: &Image,
+    options: &Options,
+    index: usize,
+    counters: &mut usize,
+) {
     let function = &image.functions[index];
     let blocks = blocks(function);
     // What one may ask about, all of it must be in memory.
-    let stack = if options.paranoid {
+    let stack = if options.paranoid || options.counted {
         Stack::WHOLE
     } else {
         let states = states(&function.ops, &blocks, &[]);
@@ -131,6 +149,9 @@ fn write_function(text: &mut String, image: &Image, options: &Options, index: us
             _ = writeln!(text, "L{}:", block.start);
         }
         _ = writeln!(text, "\tn += {};", block.len());
+        if options.counted {
+            _ = writeln!(text, "\tbpf_counts[{counters}]++;");
+        }
         let mut place = Place {
             image,
             options,
@@ -138,8 +159,10 @@ fn write_function(text: &mut String, image: &Image, options: &Options, index: us
             function: index,
             at: block.start,
             end: block.end,
+            counter: *counters,
             state,
         };
+        *counters += COUNTERS;
         for op in &function.ops[block] {
             _ = writeln!(text, "\t{}", place.statement(op));
             place.state.step(place.at, op);
@@ -209,6 +232,7 @@ struct Place<'a> {
     at: usize,
     /// Of its block.
     end: usize,
+    counter: usize,
     state: State<'a>,
 }
 
@@ -307,8 +331,9 @@ impl Place<'_> {
                 src,
                 target,
             } => format!(
-                "if ({}) {{ {} }}",
+                "if ({}) {{ {}{} }}",
                 comparison(wide, condition, dst, src),
+                self.count_taken(),
                 self.jump(target)
             ),
             Op::MayGoto { target } => {
@@ -316,6 +341,14 @@ impl Place<'_> {
             }
             Op::Call(callee) => self.call(callee),
             Op::Exit => "h->executed = n; RETURN(r0);".to_owned(),
+        }
+    }
+
+    fn count_taken(&self) -> String {
+        if self.options.counted {
+            format!("bpf_counts[{}]++; ", self.counter + 1)
+        } else {
+            String::new()
         }
     }
 

@@ -50,6 +50,7 @@ pub use boundary::execution::Execution;
 pub use boundary::program::Program;
 pub use boundary::refused::Refused;
 pub use boundary::release::Release;
+pub use bpf::{Coverage, FileCoverage};
 pub use hotplug::{Change, Hotplug};
 pub use ids::TaskId;
 pub use interleave::{Interleave, NOT_POSSIBLE, Switch, Taken};

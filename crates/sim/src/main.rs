@@ -6,6 +6,7 @@
 mod arguments;
 mod cells;
 mod commands;
+mod coverage;
 mod crash;
 
 use std::process::ExitCode;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, bail};
-use kernel::Release;
+use kernel::{Execution, Release};
 use policy::Object;
 
 use crate::job::{Job, Verdict};
@@ -20,9 +20,20 @@ pub struct Built {
     pub release: Release,
     /// A file of values that are set in the object first.
     pub values: Option<PathBuf>,
+    /// What is executed of it is counted.
+    pub counted: bool,
 }
 
 impl Built {
+    /// With every access checked.
+    pub fn execution(&self) -> Execution {
+        if self.counted {
+            Execution::Counted
+        } else {
+            Execution::Paranoid
+        }
+    }
+
     /// As it is to be linked.
     pub fn open(&self) -> Result<Object> {
         let mut object = Object::open(&self.name, &self.object)?;
@@ -90,6 +101,7 @@ fn start(built: &Built) -> Result<Running> {
         .arg(&built.name)
         .arg(&built.object)
         .arg(built.release.to_string())
+        .args(built.counted.then_some("--counted"))
         .args(&built.values)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

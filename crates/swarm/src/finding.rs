@@ -249,6 +249,7 @@ mod tests {
             object: "p.bpf.o".into(),
             release: "6.12".parse().unwrap(),
             values: Some(dir.path().join("mine.toml")),
+            counted: false,
         };
         std::fs::write(dir.path().join("mine.toml"), "x = 1\n").unwrap();
         let file = write(&job, &told, &built, "p.bpf.c", dir.path()).unwrap();

@@ -66,6 +66,8 @@ pub struct Verdict {
     pub hash: u64,
     /// Operations that were broken off, and for what.
     pub switches: Vec<Made>,
+    /// What was executed of the policy, where it is [counted](kernel::Execution::Counted).
+    pub counts: Vec<u64>,
 }
 
 impl Verdict {

@@ -3,12 +3,13 @@
 //!
 //! `generate` draws a [`case::Case`] from a seed, `files` writes it as the machine and workload it means, `job` is what
 //! a child is told. A policy may loop or crash, so it runs in a child process: `child` talks to it, `worker` is that
-//! process, and `interleaving` says where it breaks operations off. `swarm` runs cases until one is found, `shrink`
-//! makes that one smaller and `simplify` has it tried, `finding` keeps it as files, and `meaning` says in words what was
+//! process, and `interleaving` says where it breaks operations off. `swarm` runs cases until one is found, and
+//! `counts` adds up what they executed; `shrink` makes that one smaller and `simplify` has it tried, `finding` keeps it as files, and `meaning` says in words what was
 //! violated.
 
 pub mod case;
 pub mod child;
+pub mod counts;
 mod files;
 pub mod finding;
 mod generate;

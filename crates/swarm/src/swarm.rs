@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -12,6 +12,7 @@ use policy::Manifest;
 
 use crate::case::Case;
 use crate::child::{Built, Runner};
+use crate::counts::Counts;
 use crate::generate::Draws;
 use crate::interleaving::Interleaving;
 use crate::job::{Job, Limits, Verdict};
@@ -41,6 +42,8 @@ pub struct Outcome {
     pub cut: u64,
     /// The first run that found something: the same one however many run at a time.
     pub first: Option<(u64, Case, Verdict)>,
+    /// What was executed up to there, where the policy is counted.
+    pub counts: Vec<u64>,
 }
 
 impl Swarm<'_> {
@@ -76,6 +79,7 @@ impl Swarm<'_> {
         let end = AtomicU64::new(self.runs);
         let (good, events, cut) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
         let found = Mutex::new(BTreeMap::new());
+        let counts = Mutex::new(Counts::default());
         let over = AtomicBool::new(false);
         let begun = Instant::now();
         let late = || self.time.is_some_and(|time| begun.elapsed() >= time);
@@ -87,14 +91,13 @@ impl Swarm<'_> {
                     break;
                 }
                 let case = self.case(run);
-                let verdict = runner.run(&self.job(&case))?;
+                let mut verdict = runner.run(&self.job(&case))?;
+                let executed = std::mem::take(&mut verdict.counts);
+                lock(&counts).add(run, executed, verdict.found());
                 events.fetch_add(verdict.events, Ordering::Relaxed);
                 if verdict.found() {
                     end.fetch_min(run, Ordering::Relaxed);
-                    let mut found = found
-                        .lock()
-                        .unwrap_or_else(std::sync::PoisonError::into_inner);
-                    found.insert(run, (case, verdict));
+                    lock(&found).insert(run, (case, verdict));
                 } else {
                     good.fetch_add(1, Ordering::Relaxed);
                     cut.fetch_add(u64::from(verdict.cut), Ordering::Relaxed);
@@ -128,9 +131,7 @@ impl Swarm<'_> {
             results.into_iter().collect::<Result<()>>()
         });
         result?;
-        let found = found
-            .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(Outcome {
             good: good.into_inner(),
             events: events.into_inner(),
@@ -139,6 +140,10 @@ impl Swarm<'_> {
                 .into_iter()
                 .next()
                 .map(|(run, (case, verdict))| (run, case, verdict)),
+            counts: counts
+                .into_inner()
+                .unwrap_or_else(PoisonError::into_inner)
+                .whole(),
         })
     }
 
@@ -176,4 +181,8 @@ impl Swarm<'_> {
             eprint!("\r\x1b[K");
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, Write};
 
 use anyhow::{Context, Result};
-use kernel::{Execution, Options, Program};
+use kernel::{Options, Program};
 use machine::Machine;
 use workload::Workload;
 
@@ -16,10 +16,11 @@ use crate::job::{Job, MAX_EVENTS, Verdict};
 /// Reads jobs from standard input, a line each, and answers with a line each.
 pub fn run(built: &Built) -> Result<()> {
     isolate();
-    let program = kernel::link(&built.open()?, Execution::Paranoid, built.release)?;
+    let program = kernel::link(&built.open()?, built.execution(), built.release)?;
     for line in std::io::stdin().lock().lines() {
         let job: Job = serde_json::from_str(&line?).context("a job")?;
-        let verdict = one(&built.name, &program, &job)?;
+        let mut verdict = one(&built.name, &program, &job)?;
+        verdict.counts = program.take_counts();
         let mut out = std::io::stdout().lock();
         writeln!(out, "{}", serde_json::to_string(&verdict)?)?;
         out.flush()?;
@@ -69,6 +70,7 @@ fn one(name: &str, program: &Program, job: &Job) -> Result<Verdict> {
         cut,
         hash: outcome.trace_hash,
         switches: outcome.interleaved.into_iter().map(Made::from).collect(),
+        counts: Vec::new(),
     })
 }
 

@@ -16,6 +16,7 @@ CONTROL = "control"  # the second default of the A/A control
 WARM_UP = "warm-up"  # thrown away: the first measurement after boot is too slow
 FIRST = "first"  # the default at both ends of a block: how far the machine drifted
 LAST = "last"
+BASELINE = "baseline"  # of results that were saved: measured then, and a column of this comparison
 
 _STRIDE = 1000
 _ROLES = [MEASURED, CONTROL, WARM_UP, FIRST, LAST]

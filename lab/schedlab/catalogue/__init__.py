@@ -8,6 +8,6 @@ workloads     a TOML file each, or rt-app's JSON
 machines      a TOML file each
 machine_file  writes one
 metrics       names for people, units, which way is better
-described     what schedlab-sim says of all four: how load levels count in CPUs, digests, titles
+described     what schedlab-sim says of all four, and of checkers: how load levels count in CPUs, digests, titles
 toml          reads such a file and its keys
 """

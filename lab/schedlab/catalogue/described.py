@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What schedlab-sim says of workloads, machines, schedulers and metrics: the lab asks, so that no rule stands twice."""
+"""What schedlab-sim says of workloads, machines, schedulers, metrics, checkers: the lab asks, so that no rule stands
+twice.
+"""
 
 import json
 import subprocess
@@ -23,17 +25,18 @@ def entries(
     cpus: Iterable[int] = (),
     levels: Iterable[object] = (),
     metrics: bool = False,
+    checkers: bool = False,
     build: bool = False,
 ) -> dict[str, list[Entry]]:
     """In the order asked for; what cannot be read has `error`. Each argument but `cpus` is in words of `cell`.
 
-    Workloads come with their loads on so many `cpus`; `levels` stand for those of their files. Metrics come all.
-    Schedulers come with their tunables if they are to be built.
+    Workloads come with their loads on so many `cpus`; `levels` stand for those of their files. Schedulers come with
+    their tunables if they are to be built. Metrics and checkers come all.
     """
     program = checkout.need_binary(_PROGRAM)
     asked = {"workload": workloads, "machine": machines, "scheduler": schedulers, "cpus": cpus, "level": levels}
     words = [f"--{option}={value}" for option, values in asked.items() for value in values]
-    words += ["--metrics"] * metrics + ["--build"] * build
+    words += ["--metrics"] * metrics + ["--checkers"] * checkers + ["--build"] * build
     done = subprocess.run([program, "describe", *words], capture_output=True, text=True, errors="replace", check=False)
     try:
         return json.loads(done.stdout)

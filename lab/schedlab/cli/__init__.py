@@ -12,6 +12,7 @@ workload_options  options of record, snapshot, calibrate
 machine_options   options of check, explain, compatibility, list, doctor, vm, load, status, unload
 compare           compare, run: a campaign from the request to its files
 outcome           the end of these, and report: from records to files and a summary
+conditions        the conditions of --fail-on, judged, for the terminal and as JUnit's test cases
 compatibility     compatibility: other people's schedulers, simulated and on a real kernel
 agree             agree: many cells simulated and on a real kernel, number beside number
 agree_search      agree --search: random cases in which the two worlds disagree
@@ -23,6 +24,7 @@ calibrate         calibrate: a workload's real tasks as a profile
 machine_costs     calibrate machine: what things cost on a real machine
 snapshot          snapshot: what a scheduler's program sets up as a file
 check             check: a policy on a real kernel, then in the simulator's swarm
+check_results     what a check came to, for continuous integration
 explain           explain: a debug dump of sched_ext in three sentences
 stall_case        explain --case: a simulated case that ends as the dump does
 listing           list

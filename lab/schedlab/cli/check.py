@@ -3,6 +3,7 @@
 
 import argparse
 import json
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -11,6 +12,7 @@ from typing import Any
 
 from schedlab import checkout
 from schedlab.catalogue import schedulers
+from schedlab.cli.check_results import Results
 from schedlab.errors import CHECK_FAILED, InputError, PlaceError
 from schedlab.places import trial
 from schedlab.sched_ext import dumps_in_text, explanation, stall
@@ -30,6 +32,7 @@ _PASSED_ON = (
     "pause_us",
     "api",
     "rodata",
+    "coverage",
 )
 
 
@@ -40,10 +43,19 @@ def check(options: argparse.Namespace) -> int:
     if options.policy is None:
         raise InputError("check: expected a policy, or --conformance DIR")
     source = _source(options.policy)
-    command = [str(runner), "check", options.policy if source is None else str(source)]
+    policy = options.policy if source is None else str(source)
+    results = Results(options.policy, _again(options))
+    with results.kept(options.sarif, options.junit):
+        return _check(runner, policy, options, results)
+
+
+def _check(runner: Path, policy: str, options: argparse.Namespace, results: Results) -> int:
+    command = [str(runner), "check", policy]
     if options.replay:
-        return _simulate([*command, "--replay", options.replay], options.json, None)
-    outcome = _try_kernel(runner, command[2], options)
+        if options.coverage:
+            raise InputError("--replay: one case tells little; --coverage adds up all of a swarm")
+        return _simulate([*command, "--replay", options.replay], options.json, results)
+    _try_kernel(runner, policy, options, results)
     for value in options.set:
         command += ["-o", value]
     for name in _PASSED_ON:
@@ -54,20 +66,31 @@ def check(options: argparse.Namespace) -> int:
         command.append("--interleave")
     if options.no_real_time:
         command.append("--no-real-time")
-    status = _simulate(command, options.json, outcome)
-    if outcome and not outcome.good:
+    status = _simulate(command, options.json, results)
+    if results.kernel and not results.kernel.good:
         return status or CHECK_FAILED
     return status
+
+
+def _again(options: argparse.Namespace) -> str:
+    """The command that tries the policy on the kernel once more, and does little else."""
+    words = ["schedlab", "check", options.policy, *(word for pair in options.set for word in ("-o", pair))]
+    words += ["--rodata", options.rodata] if options.rodata else []
+    return shlex.join([*words, "--kernel", options.kernel, "--stress-s", str(options.stress_s), "--runs", "1"])
 
 
 def _conformance(runner: Path, options: argparse.Namespace) -> int:
     """The simulator is judged, by the kernel's own policies: none is given."""
     if options.policy is not None:
         raise InputError("--conformance takes a kernel tree and no policy")
+    if options.sarif or options.junit or options.coverage:
+        raise InputError(
+            "--conformance: --sarif, --junit and --coverage tell of a policy; --json tells of the kernel's tests"
+        )
     if options.set or options.each or options.replay or options.api or options.rodata:
         raise InputError("--conformance: -o, --each, --replay, --api and --rodata are for a policy of one's own")
     command = [str(runner), "conformance", options.conformance]
-    return _simulate([*command, "--json"] if options.json else command, False, None)
+    return _run([*command, "--json"] if options.json else command, None)[0]
 
 
 def _source(name: str) -> Path | None:
@@ -82,27 +105,27 @@ def _source(name: str) -> Path | None:
     return None
 
 
-def _try_kernel(runner: Path, policy: str, options: argparse.Namespace) -> trial.Outcome | None:
+def _try_kernel(runner: Path, policy: str, options: argparse.Namespace, results: Results) -> None:
     place = options.kernel
     with tempfile.TemporaryDirectory(prefix="schedlab-check-") as folder:
         name = schedulers.policy_name(Path(policy))
         built = Path(folder) / f"{name}.bpf.o"
         _build(runner, policy, built, options.set)
         if place == "none":
-            return None
+            return
         reason = trial.why_not(place)
         if reason and place != "auto":
             raise PlaceError(reason)
         if reason:
+            results.no_kernel = reason
             _say(f"no kernel to try it on: {reason}")
-            return None
+            return
         where = "this machine" if place == "host" else "a guest"
         _say(f"built for the kernel; loading it in {where}, {options.stress_s} s of stress")
         values = Path(options.rodata) if options.rodata else None
         where = "vm" if place == "auto" else place
-        outcome = trial.try_out(where, built, _tunables(options.set), values, options.stress_s)
-    show(outcome, sys.stderr if options.json else sys.stdout)
-    return outcome
+        results.kernel = trial.try_out(where, built, _tunables(options.set), values, options.stress_s)
+    show(results.kernel, sys.stderr if options.json else sys.stdout)
 
 
 def _build(runner: Path, policy: str, built: Path, tunables: list[str]) -> None:
@@ -136,31 +159,38 @@ def show(outcome: trial.Outcome, out: Any) -> None:
     out.flush()
 
 
-def _simulate(command: list[str], as_json: bool, outcome: trial.Outcome | None) -> int:
+def _simulate(command: list[str], as_json: bool, results: Results) -> int:
+    """What it finds goes to a file, which is whole up to the last line however it ends."""
+    with tempfile.NamedTemporaryFile(prefix="schedlab-check-", suffix=".jsonl") as file:
+        status, output = _run([*command, "--results", file.name, *["--json"] * as_json], as_json)
+        results.take(Path(file.name).read_text(encoding="utf-8"), status)
+    for line in (output or "").splitlines():
+        print(json.dumps(json.loads(line) | {"kernel": _told(results.kernel)}, ensure_ascii=False))
+    return status
+
+
+def _run(command: list[str], captured: bool | None) -> tuple[int, str | None]:
     """Ctrl-C reaches the simulator too, which ends in order and prints what it has found."""
-    if as_json:
-        command = [*command, "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE if as_json else None, text=True) as child:
+    with subprocess.Popen(command, stdout=subprocess.PIPE if captured else None, text=True) as child:
         while True:
             try:
                 output, _ = child.communicate()
                 break
             except KeyboardInterrupt:
                 continue
-    if as_json:
-        for line in (output or "").splitlines():
-            data = json.loads(line)
-            data["kernel"] = None
-            if outcome:
-                data["kernel"] = {
-                    "place": outcome.place,
-                    "release": outcome.kernel,
-                    "loaded": outcome.loaded,
-                    "kept": outcome.kept,
-                    "summary": outcome.summary,
-                }
-            print(json.dumps(data, ensure_ascii=False))
-    return child.returncode if child.returncode >= 0 else CHECK_FAILED
+    return child.returncode if child.returncode >= 0 else CHECK_FAILED, output
+
+
+def _told(outcome: trial.Outcome | None) -> dict[str, Any] | None:
+    if outcome is None:
+        return None
+    return {
+        "place": outcome.place,
+        "release": outcome.kernel,
+        "loaded": outcome.loaded,
+        "kept": outcome.kept,
+        "summary": outcome.summary,
+    }
 
 
 def _say(text: str) -> None:

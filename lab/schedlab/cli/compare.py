@@ -18,6 +18,7 @@ from rich.console import Console
 from schedlab.campaign import campaign_file
 from schedlab.campaign.matrix import Campaign, PlannedCell, campaign
 from schedlab.campaign.request import Request, request
+from schedlab.collect import baseline
 from schedlab.collect import manifest as manifests
 from schedlab.collect.store import Store
 from schedlab.errors import InterruptedRun
@@ -57,10 +58,15 @@ def _asked(options: argparse.Namespace) -> Request:
 def _carry_out(asked: Request, options: argparse.Namespace) -> int:
     console = Console(stderr=True, quiet=options.json)
     directory = Path(options.output) if options.output else default_directory(asked)
+    if options.baseline:
+        baseline.check(Path(options.baseline), asked.record_place)
+    if options.junit:
+        # An interrupted run must not leave the verdict of an earlier one.
+        Path(options.junit).unlink(missing_ok=True)
     with execute(asked, directory, options.jobs, console, not options.no_report) as (manifest, store, status):
-        from schedlab.cli.outcome import finish
+        from schedlab.cli.outcome import Judged, finish
 
-        return finish(manifest, store, options.json, not options.no_report, status, options.negligible, options.fail_on)
+        return finish(manifest, store, options.json, not options.no_report, Judged.of(options), status)
 
 
 @contextmanager

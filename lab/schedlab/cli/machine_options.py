@@ -95,6 +95,14 @@ def _check(commands: argparse._SubParsersAction) -> None:
     out = parser.add_argument_group("results")
     out.add_argument("-C", "--directory", metavar="DIR", help="where a finding goes (default: results/check/NAME)")
     out.add_argument("--json", action="store_true", help="print the result as JSON and nothing else")
+    out.add_argument("--sarif", metavar="FILE", help="write the findings as SARIF 2.1.0, however the check ends")
+    out.add_argument("--junit", metavar="FILE", help="write JUnit XML: a test case a policy or choice")
+    out.add_argument(
+        "--coverage",
+        metavar="FILE",
+        help="count what the simulated runs execute of the policy: name lines that none reached, and write all for "
+        "lcov's tools",
+    )
 
 
 _EXPLAIN_EPILOG = """\

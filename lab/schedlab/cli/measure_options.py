@@ -144,6 +144,12 @@ def _judged(out: argparse._ActionsContainer) -> None:
         help="status 1 if a scheduler's change against the first one is beyond it with its whole interval, as in "
         "'wakeup_latency_us.p99 > +5 %%'",
     )
+    out.add_argument(
+        "--baseline",
+        metavar="DIR",
+        help="compare with the first scheduler of these saved results instead; simulated ones only",
+    )
+    out.add_argument("--junit", metavar="FILE", help="write JUnit XML: a suite a workload, a test case a condition")
 
 
 def _threshold(text: str) -> Threshold:

@@ -4,45 +4,55 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from schedlab import parallel
-from schedlab.collect import manifest
+from schedlab.cli.conditions import Conditions
+from schedlab.collect import baseline, manifest
 from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import Record
 from schedlab.collect.store import Store
 from schedlab.errors import CHECK_FAILED
 from schedlab.export import results, summary_tables
 from schedlab.export.plain import as_json
-from schedlab.format.numbers import interval, percent
-from schedlab.format.sentences import where
 from schedlab.ledger import measured_error
-from schedlab.statistics.crossings import crossings
 from schedlab.statistics.negligible import NEGLIGIBLE_PCT
-from schedlab.statistics.summary import Summary, summarise
+from schedlab.statistics.summary import Summary, summarise, without_value
 from schedlab.statistics.threshold import Threshold
 from schedlab.terminal import legend, table
 
 _SHOWN_TROUBLES = 5
 
 
+@dataclass(frozen=True)
+class Judged:
+    """By what the changes are judged."""
+
+    negligible_pct: float = NEGLIGIBLE_PCT
+    fail_on: list[Threshold] = field(default_factory=list)
+    baseline: Path | None = None  # saved results, whose first scheduler is the reference
+    junit: Path | None = None  # where the verdicts on fail_on go
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> "Judged":
+        saved, junit = (Path(given) if given else None for given in (options.baseline, options.junit))
+        return cls(options.negligible, options.fail_on, saved, junit)
+
+
 def finish(
-    manifest: Manifest,
-    store: Store,
-    as_json_only: bool,
-    with_report: bool,
-    status: int = 0,
-    negligible_pct: float = NEGLIGIBLE_PCT,
-    fail_on: Iterable[Threshold] = (),
+    manifest: Manifest, store: Store, as_json_only: bool, with_report: bool, judged: Judged, status: int = 0
 ) -> int:
     found, bad = store.load(cell.id for cell in manifest.cells)
     for cell_id, error in bad.items():
         _say(f"{store.path(cell_id)}: corrupt record ({error}): left out; compare runs it again")
-    summary = summarise(manifest, found, negligible_pct, measured_error.measured())
+    if judged.baseline:
+        manifest, saved = baseline.read(judged.baseline, manifest)
+        found = saved | found
+    summary = summarise(manifest, found, judged.negligible_pct, measured_error.measured())
     files = [
         partial(results.write, manifest, found, store),
         partial(summary_tables.write_groups, summary, store),
@@ -61,8 +71,13 @@ def finish(
         names = "report.html, " * with_report + "results.csv, comparisons.csv, …"
         print(f"results: {store.directory}/ ({names})")
     _say_troubles(summary)
-    failed = status or bad or any(summary.counts[kind] for kind in ("failed", "void", "missing"))
-    return CHECK_FAILED if _say_crossings(fail_on, summary) or failed else 0
+    conditions = Conditions(judged.fail_on, summary)
+    for sentence in conditions.sentences():
+        _say(sentence)
+    without = without_value(summary, found)
+    if judged.junit:
+        conditions.write_junit(judged.junit, without)
+    return CHECK_FAILED if conditions.crossed or without or status else 0
 
 
 def _report(summary: Summary, found: dict[str, Record], store: Store) -> bool:
@@ -85,18 +100,6 @@ def _say_troubles(summary: Summary) -> None:
         _say(f"{summary.counts['missing']} of {summary.counts['planned']} cells have no record")
 
 
-def _say_crossings(fail_on: Iterable[Threshold], summary: Summary) -> bool:
-    crossed = False
-    for limit, row, comparison in crossings(fail_on, summary):
-        change = comparison.change
-        _say(
-            f"--fail-on '{limit.text}': {comparison.label} is {percent(change.pct)}"
-            f"{interval(change.interval.low, change.interval.high)} against {comparison.reference} in {where(row)}"
-        )
-        crossed = True
-    return crossed
-
-
 def _say(text: str) -> None:
     sys.stdout.flush()
     print(f"schedlab: {text}", file=sys.stderr)
@@ -104,6 +107,4 @@ def _say(text: str) -> None:
 
 def report(options: argparse.Namespace) -> int:
     directory = Path(options.directory)
-    return finish(
-        manifest.read(directory), Store(directory), options.json, True, 0, options.negligible, options.fail_on
-    )
+    return finish(manifest.read(directory), Store(directory), options.json, True, Judged.of(options))

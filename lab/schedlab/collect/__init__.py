@@ -7,4 +7,5 @@ store      the directory: which cells have a record, and what is in the way of t
 records    a cell's record, read with suspicion
 histogram  a record's distributions, merged by adding bucket counts
 manifest   manifest.json and guests.json
+baseline   saved results as the reference of later ones
 """

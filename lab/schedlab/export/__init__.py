@@ -6,4 +6,6 @@ Imports: campaign, catalogue, collect, statistics.
 results         results.csv and .parquet: a row per cell and metric
 summary_tables  groups.* and comparisons.*: a row per group, and per pair of schedulers
 plain           the summary as plain data, for --json and for the page
+junit           test results for continuous integration
+sarif           findings for what shows them beside the code
 """

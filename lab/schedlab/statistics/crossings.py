@@ -16,12 +16,16 @@ from schedlab.statistics.verdict import CLAIMS
 def crossings(thresholds: Iterable[Threshold], summary: Summary) -> Iterator[tuple[Threshold, Row, Comparison]]:
     """All changes against the reference that cross one, in the order of the tables. InputError: one concerns no row."""
     for limit in thresholds:
-        rows = [row for row in summary.rows if row.metric == limit.metric and limit.statistic in ("", row.statistic)]
+        rows = concerned(limit, summary)
         if not rows:
             there = ", ".join(dict.fromkeys(f"{row.metric}.{row.statistic}" for row in summary.rows))
             raise InputError(f"--fail-on '{limit.text}': no such metric in these results; there are: {there}")
         for row in rows:
             yield from ((limit, row, found) for found in row.against.values() if _crosses(found, limit))
+
+
+def concerned(limit: Threshold, summary: Summary) -> list[Row]:
+    return [row for row in summary.rows if row.metric == limit.metric and limit.statistic in ("", row.statistic)]
 
 
 def _crosses(comparison: Comparison, limit: Threshold) -> bool:

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from schedlab.campaign.cells import CONTROL, MEASURED
+from schedlab.campaign.cells import BASELINE, CONTROL, MEASURED
 from schedlab.catalogue.metrics import sort_key
 from schedlab.collect.histogram import Histogram, ns_per_unit
 from schedlab.collect.manifest import Manifest
@@ -158,7 +158,7 @@ def groups(manifest: Manifest, found: dict[str, Record]) -> Iterator[Group]:
     places: dict[tuple[str, str, int], dict[str, list[tuple[int, Record]]]] = defaultdict(lambda: defaultdict(list))
     for cell in manifest.cells:
         record = found.get(cell.id)
-        if record is None or record.status != OK or cell.role not in (MEASURED, CONTROL):
+        if record is None or record.status != OK or cell.role not in (MEASURED, CONTROL, BASELINE):
             continue
         key = (cell.data["workload"], cell.data["machine"], cell.data["load"])
         places[key][cell.label].append((cell.data["seed"], record))

@@ -9,7 +9,8 @@ from functools import partial
 from itertools import groupby
 
 from schedlab import parallel
-from schedlab.campaign.cells import FIRST, LAST
+from schedlab.campaign.cells import BASELINE, FIRST, LAST
+from schedlab.campaign.matrix import PlannedCell
 from schedlab.catalogue.metrics import FALLBACK_HEADLINES, sort_key
 from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import EJECTED, FAILED, OK, VOID, Record
@@ -29,6 +30,7 @@ _MOST_HEADLINES = 3
 
 
 MIXED = "mixed"
+MISSING = "missing"  # a cell without a record
 # Where no load carries a claim: the first of these that a load has.
 _WEAKER = [UNCLEAR, MODEL, NOISE, SAME]
 
@@ -149,8 +151,15 @@ def _headlines(manifest: Manifest, everything: list[Group]) -> dict[str, set[tup
 
 
 def _counts(manifest: Manifest, found: dict[str, Record]) -> dict[str, int]:
-    seen = Counter(found[cell.id].status if cell.id in found else "missing" for cell in manifest.cells)
-    return {"planned": len(manifest.cells), **{s: seen[s] for s in (OK, EJECTED, FAILED, VOID, "missing")}}
+    own = [cell for cell in manifest.cells if cell.role != BASELINE]
+    seen = Counter(found[cell.id].status if cell.id in found else MISSING for cell in own)
+    return {"planned": len(own), **{s: seen[s] for s in (OK, EJECTED, FAILED, VOID, MISSING)}}
+
+
+def without_value(summary: Summary, found: dict[str, Record]) -> list[Trouble]:
+    """Cells that should have one. Where the kernel threw a scheduler out, that is a result."""
+    lost = [trouble for trouble in summary.troubles if trouble.status in (FAILED, VOID)]
+    return lost + [_trouble(cell, MISSING, "no record") for cell in summary.manifest.cells if cell.id not in found]
 
 
 def _troubles(manifest: Manifest, found: dict[str, Record]) -> list[Trouble]:
@@ -158,11 +167,13 @@ def _troubles(manifest: Manifest, found: dict[str, Record]) -> list[Trouble]:
     for cell in manifest.cells:
         record = found.get(cell.id)
         if record and record.status != OK:
-            d = cell.data
-            troubles.append(
-                Trouble(cell.label, d["workload"], d["machine"], d["load"], d["seed"], record.status, record.reason)
-            )
+            troubles.append(_trouble(cell, record.status, record.reason))
     return troubles
+
+
+def _trouble(cell: PlannedCell, status: str, reason: str) -> Trouble:
+    d = cell.data
+    return Trouble(cell.label, d["workload"], d["machine"], d["load"], d["seed"], status, reason)
 
 
 def _drifts(manifest: Manifest, found: dict[str, Record]) -> tuple[list[float], Change | None]:

@@ -248,6 +248,7 @@ static inline u64 inline_executed(struct host *h, u64 r1, u64 r2, u64 r3, u64 r4
 "
         .to_owned(),
         inlines: [inline("mix", true), inline("executed", false)].into(),
+        ..Options::default()
     }
 }
 

@@ -10,12 +10,19 @@ pub enum Execution {
     Translated,
     /// The same, with every access checked.
     Paranoid,
+    /// As that, and blocks count how often they are executed.
+    Counted,
     /// Instruction by instruction, every access checked: slow, and the reference for the others.
     Interpreted,
 }
 
 impl Execution {
-    pub const ALL: [Self; 3] = [Self::Translated, Self::Paranoid, Self::Interpreted];
+    pub const ALL: [Self; 4] = [
+        Self::Translated,
+        Self::Paranoid,
+        Self::Counted,
+        Self::Interpreted,
+    ];
 
     /// As a message has them: `translated, paranoid or interpreted`.
     pub fn names() -> String {
@@ -33,6 +40,7 @@ impl Execution {
         match self {
             Self::Translated => "translated",
             Self::Paranoid => "paranoid",
+            Self::Counted => "counted",
             Self::Interpreted => "interpreted",
         }
     }

@@ -9,6 +9,7 @@ use std::mem::offset_of;
 use bpf::image::{Image, Outside};
 use bpf::{Inline, Options};
 
+use super::execution::Execution;
 use super::maps::Handle;
 use super::shown::TaskStruct;
 use super::world::{MOST_LOOPS, World};
@@ -56,7 +57,7 @@ const PAY_THEMSELVES: &[(&str, u32)] = &[
 ];
 
 /// How an image is translated for the model, with the prices of what it calls, in its order.
-pub fn options(image: &Image, prices: &[u64], paranoid: bool) -> Options {
+pub fn options(image: &Image, prices: &[u64], execution: Execution) -> Options {
     let mut prelude = prelude(image, prices);
     let mut inlines = BTreeMap::new();
     for (index, (outside, price)) in image.outside.iter().zip(prices).enumerate() {
@@ -75,7 +76,8 @@ pub fn options(image: &Image, prices: &[u64], paranoid: bool) -> Options {
         inlines.insert(outside.clone(), Inline { function, quiet });
     }
     Options {
-        paranoid,
+        paranoid: execution != Execution::Translated,
+        counted: execution == Execution::Counted,
         prelude,
         inlines,
     }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use bpf::btf::Btf;
 use bpf::host::Host;
 use bpf::image::{Image, Outside};
-use bpf::{Environment, Executor, Interpreter, Native, link, link_preset};
+use bpf::{Coverage, Environment, Executor, Interpreter, Native, link, link_preset};
 use policy::{Manifest, Object, Setting, TopologyGlobals};
 use workload::draw::Stream;
 
@@ -110,7 +110,7 @@ impl Program {
         let executor = if execution == Execution::Interpreted {
             Executor::Interpreter(Interpreter::new(Arc::clone(&image))?)
         } else {
-            let options = inlines::options(&image, &prices, execution == Execution::Paranoid);
+            let options = inlines::options(&image, &prices, execution);
             let kept = policy::cache_dir("translated")?;
             Executor::Native(Native::load(&image, &options, &kept)?)
         };
@@ -138,6 +138,20 @@ impl Program {
             ),
             _ => Ok(()),
         }
+    }
+
+    /// What was counted in this process since the last time, for [`Program::coverage`]; empty unless
+    /// [counted](Execution::Counted).
+    pub fn take_counts(&self) -> Vec<u64> {
+        match &self.executor {
+            Executor::Native(native) => native.take_counts(),
+            Executor::Interpreter(_) => Vec::new(),
+        }
+    }
+
+    /// What of the policy's source that is, or many of them added up.
+    pub fn coverage(&self, counts: &[u64]) -> Coverage {
+        self.image.coverage(counts)
     }
 
     /// Maps that are not empty at the beginning.

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use kernel::{Execution, Release};
+use kernel::Release;
 use policy::{CompileError, Manifest, Snapshot, Source};
 use serde_json::json;
 
@@ -20,8 +21,8 @@ use swarm::finding::{self, Told};
 use swarm::job::{Job, Limits};
 use swarm::{Draws, Swarm, meaning, simplify};
 
-use crate::BAD_INPUT;
 use crate::arguments::find;
+use crate::{BAD_INPUT, coverage};
 
 #[derive(Args)]
 pub struct CheckArgs {
@@ -78,6 +79,12 @@ pub struct CheckArgs {
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
+    /// Add what --json prints to this file, too
+    #[arg(long, value_name = "FILE")]
+    results: Option<PathBuf>,
+    /// Count what the runs execute of the policy, and write it to this file for lcov's tools
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    coverage: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -101,6 +108,8 @@ pub struct WorkerArgs {
     object: PathBuf,
     release: Release,
     values: Option<PathBuf>,
+    #[arg(long)]
+    counted: bool,
 }
 
 const RUNS: u64 = 500;
@@ -115,6 +124,7 @@ pub fn worker(args: &WorkerArgs) -> Result<u8> {
         object: args.object.clone(),
         release: args.release,
         values: args.values.clone(),
+        counted: args.counted,
     })?;
     Ok(0)
 }
@@ -155,10 +165,11 @@ pub fn run(args: &CheckArgs) -> Result<u8> {
         object,
         release,
         values,
+        counted: args.coverage.is_some(),
     };
     let opened = built.open()?;
     // What the model has not is said here, before a case would.
-    kernel::link(&opened, Execution::Paranoid, release)?;
+    let program = kernel::link(&opened, built.execution(), release)?;
     let mut manifest = opened.manifest;
     signals::catch();
     let dir = args
@@ -184,6 +195,7 @@ pub fn run(args: &CheckArgs) -> Result<u8> {
         manifest.setting(&source.name, name, value)?;
     }
     let mut status = 0;
+    let mut counts = Vec::new();
     for (fixed, dir) in variants(args, &manifest, &fixed, &dir)? {
         let swarm = Swarm {
             built: &built,
@@ -207,9 +219,16 @@ pub fn run(args: &CheckArgs) -> Result<u8> {
             ),
             interleave: args.interleave,
         };
-        status = status.max(one(args, &swarm, &dir)?);
+        status = status.max(one(args, &swarm, &dir, &mut counts)?);
         if signals::caught() {
-            return Ok(INTERRUPTED);
+            status = INTERRUPTED;
+            break;
+        }
+    }
+    if let Some(file) = &args.coverage {
+        coverage::write(&program.coverage(&counts), file)?;
+        if !args.json {
+            print!("{}", coverage::summary(&program.coverage(&counts)));
         }
     }
     Ok(status)
@@ -273,9 +292,10 @@ fn variants(
 }
 
 /// One swarm, to its end or to its first finding.
-fn one(args: &CheckArgs, swarm: &Swarm, dir: &Path) -> Result<u8> {
+fn one(args: &CheckArgs, swarm: &Swarm, dir: &Path, counts: &mut Vec<u64>) -> Result<u8> {
     let label = label(&swarm.built.name, swarm.fixed);
     let outcome = swarm.run()?;
+    swarm::counts::sum(counts, &outcome.counts);
     let Some((run, case, verdict)) = outcome.first else {
         let mut text = format!(
             "{label}: nothing found in {} runs of seed {} ({:.1} M events)",
@@ -291,7 +311,7 @@ fn one(args: &CheckArgs, swarm: &Swarm, dir: &Path) -> Result<u8> {
             &text,
             &json!({"policy": label, "seed": swarm.seed, "runs": outcome.good,
             "events": outcome.events, "cut": outcome.cut, "finding": null}),
-        );
+        )?;
         return Ok(0);
     };
     eprintln!(
@@ -302,11 +322,7 @@ fn one(args: &CheckArgs, swarm: &Swarm, dir: &Path) -> Result<u8> {
     let job = swarm.job(&small);
     let told = finding::tell(swarm.built, &job, dir)?;
     let file = finding::write(&job, &told, swarm.built, &args.policy, dir)?;
-    let line = format!(
-        "schedlab check {} --replay {}",
-        quoted(&args.policy),
-        finding::quoted(&file)
-    );
+    let line = reproduce(args, &file);
     let text = format!(
         "{label}: found in run {run} of seed {} by {}\n{}\
          the case, after {tried} attempts to make it smaller:\n  {} (was {})\n  {}\n\
@@ -324,7 +340,7 @@ fn one(args: &CheckArgs, swarm: &Swarm, dir: &Path) -> Result<u8> {
             "case": file.display().to_string(), "attempts": tried, "switches": told.verdict.switches,
             "size": {"cpus": small.machine.cpus(), "tasks": small.tasks(), "actions": small.actions(),
                 "hotplug": small.hotplug.len(), "duration_ms": small.duration_ms}}});
-    say(args, &text, &data);
+    say(args, &text, &data)?;
     Ok(FOUND)
 }
 
@@ -355,15 +371,21 @@ fn replay(
             built.name, told.verdict.events
         )
     };
-    let finding = told.verdict.found().then(
-        || json!({"by": told.verdict.by, "what": told.reason, "case": file.display().to_string()}),
-    );
+    let finding = told.verdict.found().then(|| {
+        json!({"by": told.verdict.by, "what": told.reason, "case": file.display().to_string(),
+            "reproduce": reproduce(args, file)})
+    });
     say(
         args,
         text.trim_end(),
         &json!({"policy": built.name, "events": told.verdict.events, "finding": finding}),
-    );
+    )?;
     Ok(if told.verdict.found() { FOUND } else { 0 })
+}
+
+fn reproduce(args: &CheckArgs, file: &Path) -> String {
+    let policy = quoted(&args.policy);
+    format!("schedlab check {policy} --replay {}", finding::quoted(file))
 }
 
 /// What was violated, what that means, with which switches, and what happened last.
@@ -402,7 +424,16 @@ fn label(name: &str, fixed: &BTreeMap<String, String>) -> String {
     }
 }
 
-fn say(args: &CheckArgs, text: &str, data: &serde_json::Value) {
+fn say(args: &CheckArgs, text: &str, data: &serde_json::Value) -> Result<()> {
+    if let Some(file) = &args.results {
+        let add = || {
+            writeln!(
+                File::options().append(true).create(true).open(file)?,
+                "{data}"
+            )
+        };
+        add().with_context(|| file.display().to_string())?;
+    }
     let mut out = std::io::stdout().lock();
     // A reader that has gone misses it.
     let _ = if args.json {
@@ -410,4 +441,5 @@ fn say(args: &CheckArgs, text: &str, data: &serde_json::Value) {
     } else {
         writeln!(out, "{text}")
     };
+    Ok(())
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `schedlab-sim describe`: what is known of workloads, machines, schedulers and metrics, for whoever plans a campaign or
-//! reads what came out of it.
+//! `schedlab-sim describe`: what is known of workloads, machines, schedulers, metrics and checkers, for whoever plans a
+//! campaign or reads what came out of one, or of a check.
 //!
 //! What cannot be read is an entry with `error` in its place, so that one broken file hides no other.
 
@@ -10,6 +10,7 @@ use clap::Args;
 use machine::Machine;
 use policy::{Object, Source};
 use serde_json::{Value, json};
+use swarm::meaning;
 use workload::Workload;
 
 use crate::BAD_INPUT;
@@ -38,6 +39,9 @@ pub struct DescribeArgs {
     /// Give all metrics
     #[arg(long)]
     metrics: bool,
+    /// Give the checkers of `check`, and what a finding of each means
+    #[arg(long)]
+    checkers: bool,
 }
 
 pub fn run(args: &DescribeArgs) -> Result<u8> {
@@ -56,6 +60,11 @@ pub fn run(args: &DescribeArgs) -> Result<u8> {
         .collect();
     if args.metrics {
         all.insert("metrics".to_owned(), serde_json::to_value(METRICS)?);
+    }
+    if args.checkers {
+        let checker = |name: &&str| json!({"name": name, "meaning": meaning::of(name)});
+        let checkers: Vec<Value> = meaning::CHECKERS.iter().map(checker).collect();
+        all.insert("checkers".to_owned(), checkers.into());
     }
     println!("{}", serde_json::to_string_pretty(&all)?);
     Ok(if broken { BAD_INPUT } else { 0 })
