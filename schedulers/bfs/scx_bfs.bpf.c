@@ -532,7 +532,7 @@ void BPF_STRUCT_OPS(bfs_cpu_offline, s32 cpu)
 	unstick(cpu);
 	send_on(BFS_OWN(cpu), cpu);
 	for_range(i, 0, nr_shared_queues()) send_on(i, cpu);
-	scx_bpf_kick_cpu(cpu, 0);
+	kick_who_stay(cpu);
 }
 
 /* rule 1.3.7; a task that is there when the policy is loaded starts afresh. */

@@ -28,3 +28,16 @@ __noinline s32 send_on(u32 dsq, u32 cpu)
 	bpf_rcu_read_unlock();
 	return 0;
 }
+
+/*
+ * Last: the CPU runs what was sent on. It has counted as idle since the kernel
+ * began to take it down, and whoever kicked it for a task kicked nobody: those
+ * that are idle look.
+ */
+static __always_inline void kick_who_stay(u32 cpu)
+{
+	u32 other;
+
+	scx_bpf_kick_cpu(cpu, 0);
+	for_range(other, 0, nr_cpus) scx_bpf_kick_cpu(other, SCX_KICK_IDLE);
+}

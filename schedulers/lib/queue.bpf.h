@@ -301,7 +301,7 @@ static __always_inline void queue_cpu_offline(u32 cpu)
 	cpu_of(cpu)->level = NO_LEVEL;
 	send_on(CPU_DSQ(cpu), cpu);
 	send_on(SHARED_DSQ, cpu);
-	scx_bpf_kick_cpu(cpu, 0);
+	kick_who_stay(cpu);
 }
 
 static __always_inline void queue_cpu_online(u32 cpu)

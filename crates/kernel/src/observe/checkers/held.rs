@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How long real-time tasks held CPUs while a task waited: no policy gets at a CPU then.
+//! How long CPUs were held by real-time tasks, or were not there, while a task waited: no policy gets at them then.
 
 use crate::ids::{CpuId, IDLE, Id, PerCpu, PerTask, TaskId};
 use crate::mask::{self, CpuMask};
@@ -18,6 +18,7 @@ pub struct Held {
 #[derive(Clone, Copy)]
 struct Cpu {
     running: TaskId,
+    gone: bool,
     since_ns: u64,
     /// In spells that are over.
     total_ns: u64,
@@ -27,6 +28,7 @@ impl Held {
     pub fn new(cpus: usize, tasks: usize) -> Self {
         let cpu = Cpu {
             running: IDLE,
+            gone: false,
             since_ns: 0,
             total_ns: 0,
         };
@@ -62,13 +64,26 @@ impl Held {
 
     #[inline]
     pub fn switched(&mut self, cpu: CpuId, next: TaskId, at_ns: u64) {
-        let prev = self.cpus[cpu].running;
+        let held = self.holds(cpu);
         let this = &mut self.cpus[cpu];
-        if prev != IDLE && self.real_time[prev] {
+        if held {
             this.total_ns += at_ns.saturating_sub(this.since_ns);
         }
         this.running = next;
         this.since_ns = at_ns;
+    }
+
+    /// A CPU is taken out of use, or is there again.
+    pub fn gone(&mut self, cpu: CpuId, gone: bool, at_ns: u64) {
+        self.ever |= gone;
+        self.switched(cpu, self.cpus[cpu].running, at_ns);
+        self.cpus[cpu].gone = gone;
+    }
+
+    #[inline(always)]
+    fn holds(&self, cpu: CpuId) -> bool {
+        let this = &self.cpus[cpu];
+        this.gone || this.running != IDLE && self.real_time[this.running]
     }
 
     #[inline]
@@ -97,8 +112,7 @@ impl Held {
 
     fn total_ns(&self, cpu: CpuId, now_ns: u64) -> u64 {
         let this = &self.cpus[cpu];
-        let held = this.running != IDLE && self.real_time[this.running];
-        let now_held_ns = now_ns.saturating_sub(this.since_ns) * u64::from(held);
+        let now_held_ns = now_ns.saturating_sub(this.since_ns) * u64::from(self.holds(cpu));
         this.total_ns + now_held_ns
     }
 
@@ -137,5 +151,11 @@ mod tests {
         held.class(hog, false, 110);
         held.switched(CpuId(0), IDLE, 150);
         assert_eq!(held.while_waiting_ns(waiter, &first, 200), 75);
+        // CPU 0 goes, and CPU 1 is held.
+        held.gone(CpuId(0), true, 200);
+        held.class(hog, true, 200);
+        held.switched(CpuId(1), hog, 200);
+        held.begins(waiter, 210);
+        assert_eq!(held.while_waiting_ns(waiter, &both, 250), 40);
     }
 }

@@ -157,11 +157,13 @@ impl Checkers {
             }
             Happened::Online { cpu } => {
                 mask::set(&mut self.active, cpu);
+                self.held.gone(cpu, false, at_ns);
                 self.waiting.cpu(cpu, true, at_ns);
                 self.waste.cpu(cpu, true, at_ns, u64::MAX);
             }
             Happened::Offline { cpu } => {
                 mask::clear(&mut self.active, cpu);
+                self.held.gone(cpu, true, at_ns);
                 self.waiting.offline(cpu);
                 self.waste.cpu(cpu, false, 0, u64::MAX);
             }
