@@ -119,4 +119,27 @@ mod tests {
         slices.off(CpuId(1));
         assert_eq!(slices.audit(200, &waiting, &affinity, |_| 100), None);
     }
+
+    #[test]
+    fn a_sliver_is_a_microsecond_or_less() {
+        let mut slices = Slices::new(1, 1);
+        let mut begins = |slice_ns| slices.begins(CpuId(0), TaskId(0), slice_ns, 0, 0);
+        assert!(begins(1_000).is_some());
+        assert_eq!(begins(1_001), None);
+    }
+
+    #[test]
+    fn who_waits_as_long_as_it_may_or_longer_than_the_other_runs_is_not_kept_from_it() {
+        let affinity = PerTask::filled(2, || mask::of([CpuId(0)]));
+        let told = |runs_ns, at_ns| {
+            let mut waiting = Waiting::new(1, 2);
+            let mut slices = Slices::new(1, 2);
+            slices.begins(CpuId(0), TaskId(0), u64::MAX, runs_ns, 3);
+            waiting.begins(TaskId(1), 10);
+            slices.audit(at_ns, &waiting, &affinity, |_| 100)
+        };
+        assert_eq!(told(10, 110), None);
+        assert!(told(10, 111).is_some());
+        assert_eq!(told(11, 111), None);
+    }
 }
