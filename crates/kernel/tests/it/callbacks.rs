@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use cell::Status;
 use kernel::{Execution, Options, Release};
-use workload::plan::{End, Inst, Policy, Start, Value};
+use workload::plan::{End, Group, Inst, Policy, Start, Value};
 
 use crate::common::{
     MS, calls, for_ms, free, group, hogs, plan, policy_path, run, run_for, sleep_for, switches,
-    traced,
+    traced, tracing,
 };
 
 fn every(groups: Vec<workload::plan::Group>, end: End, cpus: u32) -> (kernel::Outcome, String) {
@@ -331,6 +331,77 @@ fn kicks() {
     assert_eq!(second_runs_at_ms("idle"), 19);
     assert_eq!(second_runs_at_ms("preempt"), 0);
     assert_eq!(second_runs_at_ms("wait"), 0);
+}
+
+#[test]
+fn a_kick_that_waits_lasts_until_the_other_cpu_has_rescheduled() {
+    // Who wakes another works for 2 ms. Its CPU kicks CPU 0, which an interrupt takes 7 us to.
+    let done_ns = |mode: &str| {
+        let (sem, index) = (0, Value::Const(0));
+        let post = Inst::Post {
+            sem,
+            index: index.clone(),
+        };
+        let wait = Inst::Wait { sem, index };
+        let pinned = |name: &str, cpu, program| Group {
+            cpus: vec![cpu],
+            ..group(name, 1, program)
+        };
+        let wakes = vec![run_for(MS), post, run_for(MS)];
+        let groups = vec![
+            pinned("woken", 0, vec![wait]),
+            pinned("hog", 0, hogs(1).program),
+            pinned("wakes", 1, wakes),
+        ];
+        let mut load = plan(groups, for_ms(5));
+        load.semaphores.push((1, 0));
+        let mut machine = free(2);
+        machine.costs.ipi_ns = [7_000; 5];
+        let program = kernel::load(
+            &policy_path("kicks"),
+            Execution::default(),
+            Release::default(),
+        )
+        .unwrap();
+        let mode = BTreeMap::from([("mode".to_string(), mode.to_string())]);
+        let (options, text) = tracing(Options::default());
+        kernel::simulate(&machine, load, &program, "kicks", &mode, options).unwrap();
+        let text = text();
+        let seen = switches(&text, 1);
+        let from = seen
+            .iter()
+            .position(|(_, who)| who.starts_with("wakes"))
+            .unwrap();
+        seen[from + 1].0 - seen[from].0
+    };
+    assert_eq!(done_ns("preempt"), 2_000_000);
+    assert_eq!(done_ns("wait"), 2_007_000);
+}
+
+#[test]
+fn a_policy_may_keep_who_waits_and_have_the_kernel_look_for_an_idle_cpu() {
+    let jobs = plan(vec![group("job", 3, vec![run_for(100 * MS)])], End::All);
+    let outcome = run(&free(3), jobs, "keeps");
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    assert_eq!(outcome.metrics["elapsed_s"], 0.1);
+}
+
+#[test]
+fn who_has_slice_left_goes_on_before_the_others_of_its_cpu() {
+    let above = group("above", 1, vec![sleep_for(5 * MS), run_for(3 * MS)]);
+    let above = Group {
+        policy: Policy::Fifo(1),
+        ..above
+    };
+    let load = plan(vec![hogs(2), above], for_ms(30));
+    let (_, text) = traced(&free(1), load, "wastes", Options::default());
+    let seen = switches(&text, 0);
+    let at = seen
+        .iter()
+        .rposition(|(_, who)| who.starts_with("above"))
+        .unwrap();
+    assert_eq!(seen[at].0, 5 * MS as u64);
+    assert_eq!(seen[at - 1].1, seen[at + 1].1);
 }
 
 #[test]

@@ -218,16 +218,20 @@ impl Write for Sink {
     }
 }
 
-/// The same with the text of the trace.
-pub fn traced(machine: &Machine, plan: Plan, policy: &str, options: Options) -> (Outcome, String) {
+/// Options that keep the trace, and its text when the run is over.
+pub fn tracing(options: Options) -> (Options, impl Fn() -> String) {
     let sink = Sink::default();
-    let options = Options {
-        trace: Some(Box::new(sink.clone())),
-        ..options
-    };
+    let trace: Option<Box<dyn Write>> = Some(Box::new(sink.clone()));
+    let options = Options { trace, ..options };
+    let text = move || String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
+    (options, text)
+}
+
+/// A run, with the text of its trace.
+pub fn traced(machine: &Machine, plan: Plan, policy: &str, options: Options) -> (Outcome, String) {
+    let (options, text) = tracing(options);
     let outcome = simulate(machine, plan, policy, options);
-    let text = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
-    (outcome, text)
+    (outcome, text())
 }
 
 /// The policy's callbacks in the order of their calls.

@@ -36,6 +36,15 @@ fn work_goes_on_elsewhere() {
 }
 
 #[test]
+fn an_idle_cpu_that_gets_a_task_looks_for_it() {
+    // The policy kicks nobody.
+    let job = plan(vec![group("job", 1, vec![run_for(100 * MS)])], End::All);
+    let outcome = simulate(&free(2), job, "every", script(&[(50, 0, Offline)]));
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    assert_eq!(outcome.metrics["elapsed_s"], 0.1);
+}
+
+#[test]
 fn a_cpu_that_comes_back_is_used() {
     let jobs = plan(vec![group("job", 2, vec![run_for(100 * MS)])], End::All);
     let options = script(&[(50, 1, Offline), (70, 1, Online)]);

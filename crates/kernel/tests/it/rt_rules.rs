@@ -179,6 +179,39 @@ fn a_cpu_that_drops_in_priority_pulls() {
 }
 
 #[test]
+fn an_equal_that_waits_elsewhere_is_not_pulled() {
+    let may_use = |cpus: &[u32]| Inst::Affinity {
+        cpus: cpus.to_vec(),
+    };
+    let go = vec![
+        may_use(&[1]),
+        may_use(&[]),
+        sleep_for(2 * MS),
+        run_for(10 * MS),
+    ];
+    let pinned = |name: &str, cpu, program: &[Inst]| Group {
+        cpus: vec![cpu],
+        ..rt(
+            name,
+            Policy::Fifo(5),
+            1,
+            [&[sleep_for(MS)], program].concat(),
+        )
+    };
+    let turns = [run_for(5 * MS), Inst::Yield, run_for(5 * MS)];
+    let groups = vec![
+        // It was on CPU 1, and waits there.
+        rt("waits", Policy::Fifo(5), 1, go),
+        pinned("here", 1, &[run_for(20 * MS)]),
+        pinned("yields", 0, &turns),
+    ];
+    let mut seen = order(groups, 2, 0, 60);
+    seen.retain(|(ms, _)| *ms > 0);
+    let expected = [(1, "yields"), (11, "waits"), (21, "swapper")];
+    assert_eq!(seen, said(&expected));
+}
+
+#[test]
 fn a_lower_priority_of_ones_own_lets_the_higher_go_first() {
     let becomes = |prio| Inst::SetPolicy {
         policy: Policy::Fifo(prio),
@@ -320,6 +353,18 @@ fn without_borrowing_each_cpu_keeps_five_percent() {
             "{guard:?}: {shares:?}"
         );
     }
+}
+
+#[test]
+fn throttling_lasts_until_the_period_ends() {
+    let groups = vec![rt("rt", Policy::Fifo(1), 1, hogs(1).program), hogs(1)];
+    let options = guarded(RtGuard::Throttle);
+    let (_, text) = traced(&free(1), plan(groups, for_ms(1_100)), "vtime", options);
+    let seen: Vec<u64> = (switches(&text, 0).into_iter())
+        .map(|(ns, _)| ns / 1_000_000)
+        .collect();
+    // Seen at the tick of 4 ms after 950 ms.
+    assert_eq!(seen[..3], [0, 952, 1_000], "{seen:?}");
 }
 
 #[test]

@@ -339,3 +339,251 @@ impl Checkers {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::Cause;
+
+    const FIRST: TaskId = TaskId(0);
+    const SECOND: TaskId = TaskId(1);
+
+    /// Two CPUs of which the second is idle, the first runs the first task, and the second task wants to run from 10 ns
+    /// on.
+    fn second_wants(strict: bool) -> Checkers {
+        let bounds = Bounds {
+            idle_ns: 100,
+            starvation_ns: 1_000,
+            share_ns: 10,
+            patience_ns: 5_000,
+            slivers: 2,
+            ..Bounds::default()
+        };
+        let mut checkers = Checkers::new(2, 2, strict, bounds);
+        for task in [FIRST, SECOND] {
+            let measured = true;
+            checkers.see(0, Happened::Born { task, measured });
+        }
+        for (task, at_ns) in [(FIRST, 0), (SECOND, 10)] {
+            let served_ns = 0;
+            checkers.see(at_ns, Happened::Wants { task, served_ns });
+            if task == FIRST {
+                switch(&mut checkers, CpuId(0), IDLE, task, at_ns);
+            }
+        }
+        checkers
+    }
+
+    fn switch(checkers: &mut Checkers, cpu: CpuId, prev: TaskId, next: TaskId, at_ns: u64) {
+        let switched = Happened::Switched {
+            cpu,
+            prev,
+            next,
+            leaves: Leaves::Runnable,
+            cause: Cause::Schedule,
+            served_ns: 0,
+        };
+        checkers.see(at_ns, switched);
+    }
+
+    fn allow(checkers: &mut Checkers, task: TaskId, cpu: u32) {
+        let allowed = &mask::of([CpuId(cpu)]);
+        checkers.see(10, Happened::Affinity { task, allowed });
+    }
+
+    fn attributes(policy: Policy, weight: u32) -> Happened<'static> {
+        Happened::Attributes {
+            task: SECOND,
+            policy,
+            nice: 0,
+            prio: 120,
+            weight,
+            served_ns: 0,
+        }
+    }
+
+    /// Who failed the run, and how.
+    fn failed(checkers: &Checkers) -> Option<(&'static str, String)> {
+        let complaint = checkers.complaint()?;
+        assert!(checkers.failed());
+        Some((complaint.by, complaint.what))
+    }
+
+    #[test]
+    fn what_a_good_policy_does_not_do_is_counted_and_the_first_is_told() {
+        let mut checkers = second_wants(false);
+        for at_ns in [110, 111, 112] {
+            switch(&mut checkers, CpuId(1), IDLE, SECOND, at_ns);
+            assert!(!checkers.failed());
+            switch(&mut checkers, CpuId(1), SECOND, IDLE, at_ns);
+        }
+        assert!(checkers.remarks().is_empty(), "100 ns, then next to none");
+        switch(&mut checkers, CpuId(1), IDLE, SECOND, 213);
+        switch(&mut checkers, CpuId(1), SECOND, IDLE, 213);
+        switch(&mut checkers, CpuId(1), IDLE, SECOND, 400);
+        let told = "work conservation: 2 times, first task 1 waited for 101 ns while CPU 1 was idle at 213 ns";
+        assert_eq!(checkers.remarks(), [told]);
+        checkers.see(
+            500,
+            Happened::TaskTotal {
+                task: SECOND,
+                served_ns: 7,
+            },
+        );
+        assert_eq!(failed(&checkers).unwrap().0, "accounts");
+    }
+
+    #[test]
+    fn a_strict_run_fails_by_the_first_of_it() {
+        let mut checkers = second_wants(true);
+        switch(&mut checkers, CpuId(1), IDLE, SECOND, 111);
+        switch(&mut checkers, CpuId(0), SECOND, IDLE, 112);
+        let told = "check failed: work conservation: task 1 waited for 101 ns while CPU 1 was idle at 111 ns";
+        assert_eq!(
+            failed(&checkers),
+            Some(("work conservation", told.to_string()))
+        );
+        assert!(checkers.remarks().is_empty());
+    }
+
+    #[test]
+    fn a_task_runs_only_where_it_may() {
+        for (cpu, by) in [(1, None), (0, Some("affinity"))] {
+            let mut checkers = second_wants(true);
+            allow(&mut checkers, SECOND, cpu);
+            switch(&mut checkers, CpuId(1), IDLE, SECOND, 20);
+            assert_eq!(failed(&checkers).map(|(by, _)| by), by);
+        }
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_not_wasted() {
+        let kept = || {
+            let mut checkers = second_wants(true);
+            let (cpu, task) = (CpuId(0), SECOND);
+            checkers.see(10, Happened::Kept { cpu, task });
+            checkers
+        };
+        for (away, waste) in [(false, true), (true, false)] {
+            let mut checkers = kept();
+            if away {
+                checkers.see(20, Happened::Offline { cpu: CpuId(1) });
+            }
+            checkers.see(111, Happened::Audit);
+            assert_eq!(checkers.failed(), waste);
+        }
+        let mut checkers = kept();
+        checkers.see(20, Happened::Offline { cpu: CpuId(1) });
+        checkers.see(50, Happened::Online { cpu: CpuId(1) });
+        checkers.see(150, Happened::Audit);
+        assert!(!checkers.failed());
+        checkers.see(151, Happened::Audit);
+        assert_eq!(failed(&checkers).unwrap().0, "work conservation");
+    }
+
+    #[test]
+    fn who_is_in_no_queue_and_not_with_the_policy_is_lost() {
+        let kept = Happened::Kept {
+            cpu: CpuId(0),
+            task: SECOND,
+        };
+        let queued = Happened::QueuedRt {
+            cpu: CpuId(0),
+            task: SECOND,
+        };
+        let requeued = Happened::RequeuedRt { task: SECOND };
+        for happened in [Some(kept), Some(queued), Some(requeued), None] {
+            let mut checkers = second_wants(false);
+            if let Some(happened) = happened {
+                checkers.see(15, happened);
+            }
+            checkers.see(20, Happened::Audit);
+            let lost = happened.is_none().then_some("lost task");
+            assert_eq!(failed(&checkers).map(|(by, _)| by), lost);
+        }
+    }
+
+    #[test]
+    fn the_light_and_those_of_sched_idle_may_wait_longer() {
+        // 9 times its weight beside it, 100 of 1,000: 1,090 ns.
+        for (policy, wait_ns) in [(Policy::Other, 1_090), (Policy::Idle, 5_000)] {
+            let mut checkers = second_wants(false);
+            allow(&mut checkers, SECOND, 0);
+            checkers.see(10, attributes(policy, 100));
+            checkers.weights[FIRST] = 900;
+            checkers.see(
+                10,
+                Happened::Kept {
+                    cpu: CpuId(0),
+                    task: SECOND,
+                },
+            );
+            checkers.see(10 + wait_ns, Happened::Audit);
+            assert!(checkers.remarks().is_empty(), "{:?}", checkers.remarks());
+            checkers.see(11 + wait_ns, Happened::Audit);
+            assert!(checkers.remarks()[0].starts_with("starvation: 1 times"));
+        }
+    }
+
+    #[test]
+    fn slices_are_looked_at_in_a_strict_run() {
+        for strict in [true, false] {
+            let mut checkers = second_wants(strict);
+            for _ in 0..3 {
+                assert!(!checkers.failed());
+                let (cpu, task, slice_ns) = (CpuId(0), FIRST, 1);
+                checkers.see(
+                    20,
+                    Happened::Slice {
+                        cpu,
+                        task,
+                        slice_ns,
+                    },
+                );
+            }
+            assert_eq!(checkers.failed(), strict);
+            assert!(checkers.remarks().is_empty());
+        }
+    }
+
+    #[test]
+    fn an_inactive_cpu_may_pass_over_those_that_it_may_not_take() {
+        let dsq = DsqIndex(0);
+        for (away, only, by) in [
+            (false, None, Some("queue order")),
+            (true, None, None),
+            (false, Some(0), None),
+            (false, Some(1), Some("queue order")),
+        ] {
+            let mut checkers = second_wants(true);
+            for task in [SECOND, FIRST] {
+                let queued = Happened::Queued {
+                    task,
+                    to: Place::Dsq(dsq),
+                    dsq_id: 1,
+                    slice_ns: 1,
+                    vtime: 0,
+                    by_vtime: false,
+                    head: false,
+                };
+                checkers.see(20, queued);
+            }
+            let cpu = CpuId(1);
+            if away {
+                checkers.see(20, Happened::Offline { cpu });
+            }
+            if let Some(only) = only {
+                allow(&mut checkers, SECOND, only);
+            }
+            checkers.see(
+                30,
+                Happened::Taken {
+                    task: FIRST,
+                    dsq,
+                    cpu,
+                },
+            );
+            assert_eq!(failed(&checkers).map(|(by, _)| by), by);
+        }
+    }
+}

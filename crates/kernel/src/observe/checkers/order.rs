@@ -195,4 +195,61 @@ mod tests {
         assert!(order.in_turn(TaskId(0), DsqIndex(0), |_| true).is_err());
         assert!(order.in_turn(TaskId(1), DsqIndex(0), |_| true).is_ok());
     }
+
+    #[test]
+    fn a_long_queue_is_looked_through_as_often_as_tasks_taken_pay_for_it() {
+        // Whether the second of a queue of so many is found to be out of turn, each time that it is taken.
+        let mut order = Order::new(23, false);
+        let (long, short) = (DsqIndex(0), DsqIndex(1));
+        for task in 0..23 {
+            let dsq = Place::Dsq(if task < 20 { long } else { short });
+            order.queued(TaskId(task), dsq, None, false).unwrap();
+        }
+        let mut seen = |task, dsq, times| -> Vec<bool> {
+            let mut taken = || order.in_turn(TaskId(task), dsq, |_| true).is_err();
+            (0..times).map(|_| taken()).collect()
+        };
+        // 8 entries each: 24 pay for 20, of which 4 are left, and with 16 more these pay again.
+        let expected = [false, false, true, false, true, false, false, true];
+        assert_eq!(seen(1, long, 8), expected);
+        // A short queue is always looked through, and leaves no more than 8 entries.
+        assert_eq!(seen(21, short, 9), [true; 9]);
+        assert_eq!(seen(1, long, 2), [false, true]);
+    }
+
+    #[test]
+    fn members_are_found_again_after_one_of_them_has_left() {
+        let mut order = Order::new(3, true);
+        let dsq = Place::Dsq(DsqIndex(0));
+        for task in 0..3 {
+            order.queued(TaskId(task), dsq, None, false).unwrap();
+        }
+        let error = order.taken(TaskId(1), DsqIndex(0), |_| true).unwrap_err();
+        assert_eq!(error, "task 1 is taken from a queue before task 0");
+        assert_eq!(order.taken(TaskId(0), DsqIndex(0), |_| true), Ok(()));
+        assert_eq!(order.taken(TaskId(2), DsqIndex(0), |_| true), Ok(()));
+        let error = order.taken(TaskId(2), DsqIndex(0), |_| true).unwrap_err();
+        assert_eq!(error, "task 2 is taken from a queue it is not in");
+        order.queued(TaskId(2), dsq, None, false).unwrap();
+    }
+
+    #[test]
+    fn each_head_goes_before_the_last_and_none_before_a_virtual_time() {
+        let mut order = Order::new(4, true);
+        let (heads, times) = (DsqIndex(0), DsqIndex(1));
+        for task in [0, 1] {
+            order
+                .queued(TaskId(task), Place::Dsq(heads), None, true)
+                .unwrap();
+        }
+        assert!(order.in_turn(TaskId(0), heads, |_| true).is_err());
+        assert!(order.in_turn(TaskId(1), heads, |_| true).is_ok());
+        for task in [2, 3] {
+            order
+                .queued(TaskId(task), Place::Dsq(times), Some(7), true)
+                .unwrap();
+        }
+        assert!(order.in_turn(TaskId(2), times, |_| true).is_ok());
+        assert!(order.in_turn(TaskId(3), times, |_| true).is_err());
+    }
 }

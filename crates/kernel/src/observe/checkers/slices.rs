@@ -120,4 +120,26 @@ mod tests {
         slices.off(CpuId(1));
         assert_eq!(look(&slices, &affinity, 200), None);
     }
+
+    #[test]
+    fn a_sliver_is_a_microsecond_or_less() {
+        let mut slices = Slices::new(1, 1);
+        let mut begins = |slice_ns| slices.begins(CpuId(0), TaskId(0), slice_ns, 0, 0);
+        assert!(begins(1_000).is_some());
+        assert_eq!(begins(1_001), None);
+    }
+
+    #[test]
+    fn who_waits_as_long_as_it_may_or_longer_than_the_other_runs_is_not_kept_from_it() {
+        let affinity = PerTask::filled(2, || mask::of([CpuId(0)]));
+        let told = |runs_ns, at_ns| {
+            let mut slices = Slices::new(1, 2);
+            slices.begins(CpuId(0), TaskId(0), u64::MAX, runs_ns, 3);
+            let waited_ns = |task| (task == TaskId(1)).then_some(at_ns - 10);
+            slices.audit(at_ns, &affinity, waited_ns, |_| 100)
+        };
+        assert_eq!(told(10, 110), None);
+        assert!(told(10, 111).is_some());
+        assert_eq!(told(11, 111), None);
+    }
 }

@@ -242,4 +242,131 @@ mod tests {
         waiting.begins(TaskId(0), 70, &mut held);
         assert!(waiting.ends(TaskId(0), 101, &both, 30).is_some());
     }
+
+    /// No real-time task holds a CPU.
+    fn nobody() -> Held {
+        Held::new(2, 1)
+    }
+
+    fn waited_ns(waiting: &Waiting, now_ns: u64) -> Option<u64> {
+        waiting.waited_ns(TaskId(0), &mask::first_n(2), &nobody(), now_ns)
+    }
+
+    /// Two busy CPUs, and one task.
+    fn busy() -> Waiting {
+        let mut waiting = Waiting::new(2, 1);
+        waiting.cpu(CpuId(0), false, 0);
+        waiting.cpu(CpuId(1), false, 0);
+        waiting
+    }
+
+    #[test]
+    fn a_wait_is_wasted_while_it_lasts_and_the_cpu_is_idle_and_allowed() {
+        let both = mask::first_n(2);
+        for (waits_ns, idle_ns, allowed_ns) in [(50, 10, 10), (10, 50, 10), (10, 10, 50)] {
+            let told = |at_ns| {
+                let mut waiting = busy();
+                waiting.cpu(CpuId(1), true, idle_ns);
+                waiting.allowed(TaskId(0), allowed_ns);
+                waiting.begins(TaskId(0), waits_ns, &mut nobody());
+                waiting.ends(TaskId(0), at_ns, &both, 30)
+            };
+            assert_eq!(told(80), None);
+            let wasted = "task 0 waited for 31 ns while CPU 1 was idle";
+            assert_eq!(told(81).as_deref(), Some(wasted));
+        }
+    }
+
+    #[test]
+    fn a_cpu_that_is_busy_or_offline_or_forbidden_is_not_wasted() {
+        let both = mask::first_n(2);
+        let mut waiting = busy();
+        waiting.begins(TaskId(0), 0, &mut nobody());
+        assert_eq!(waiting.ends(TaskId(0), 100, &both, 30), None);
+        waiting.cpu(CpuId(1), true, 0);
+        let first = mask::of([CpuId(0)]);
+        assert_eq!(waiting.ends(TaskId(0), 100, &first, 30), None);
+        assert!(waiting.ends(TaskId(0), 100, &both, 30).is_some());
+        waiting.offline(CpuId(0));
+        assert_eq!(waiting.idle_cpus, 1, "it was busy");
+        waiting.offline(CpuId(1));
+        assert_eq!(waiting.idle_cpus, 0);
+        assert_eq!(waiting.ends(TaskId(0), 200, &both, 30), None);
+    }
+
+    #[test]
+    fn a_wait_goes_on_from_one_place_to_the_next() {
+        let mut waiting = busy();
+        assert_eq!(waited_ns(&waiting, 5), None);
+        waiting.begins(TaskId(0), 10, &mut nobody());
+        assert!(!waiting.somewhere(TaskId(0)));
+        waiting.with_policy(TaskId(0), 20, &mut nobody());
+        assert!(waiting.somewhere(TaskId(0)));
+        waiting.in_queue(TaskId(0), 30, &mut nobody());
+        assert!(waiting.somewhere(TaskId(0)));
+        assert_eq!(waited_ns(&waiting, 35), Some(25));
+        waiting.gone(TaskId(0));
+        assert!(!waiting.somewhere(TaskId(0)));
+        assert_eq!(waited_ns(&waiting, 40), None);
+    }
+
+    /// What an audit finds of the only task.
+    fn found(waiting: &Waiting, now_ns: u64, allowed: &CpuMask, wait_ns: u64) -> Vec<String> {
+        let bounds = Bounds {
+            idle_ns: 30,
+            lost_ns: 100,
+            ..Bounds::default()
+        };
+        let affinity = PerTask::filled(1, || allowed.clone());
+        let found = waiting.audit(now_ns, &affinity, &nobody(), &bounds, |_| wait_ns);
+        let told = |(kind, what): (&str, String)| format!("{kind}: {what}");
+        found.into_iter().map(told).collect()
+    }
+
+    #[test]
+    fn who_waits_longer_than_it_may_starves() {
+        let both = mask::first_n(2);
+        let mut waiting = busy();
+        assert!(found(&waiting, 500, &both, 100).is_empty());
+        waiting.in_queue(TaskId(0), 50, &mut nobody());
+        assert!(found(&waiting, 150, &both, 100).is_empty());
+        let starves = "starvation: task 0 has waited for 101 ns";
+        assert_eq!(found(&waiting, 151, &both, 100), [starves]);
+    }
+
+    #[test]
+    fn a_queue_beside_an_idle_cpu_is_found() {
+        let both = mask::first_n(2);
+        let mut waiting = busy();
+        waiting.in_queue(TaskId(0), 50, &mut nobody());
+        waiting.cpu(CpuId(1), true, 60);
+        assert!(found(&waiting, 90, &both, 1_000).is_empty());
+        let idles = "work conservation: task 0 waits in a queue for 31 ns while CPU 1 is idle";
+        assert_eq!(found(&waiting, 91, &both, 1_000), [idles]);
+        let first = mask::of([CpuId(0)]);
+        assert!(found(&waiting, 91, &first, 1_000).is_empty());
+    }
+
+    #[test]
+    fn a_task_that_its_policy_keeps_is_lost_after_so_much_idle_time() {
+        let both = mask::first_n(2);
+        let mut waiting = busy();
+        let idles = |waiting: &mut Waiting, from_ns, to_ns| {
+            waiting.cpu(CpuId(1), true, from_ns);
+            waiting.cpu(CpuId(1), false, to_ns);
+        };
+        // This was before it waits.
+        idles(&mut waiting, 10, 50);
+        waiting.with_policy(TaskId(0), 50, &mut nobody());
+        idles(&mut waiting, 60, 100);
+        idles(&mut waiting, 110, 170);
+        assert!(found(&waiting, 180, &both, 1_000).is_empty());
+        idles(&mut waiting, 190, 191);
+        let lost = "lost task: task 0 is kept for 150 ns, 101 ns idle meanwhile";
+        assert_eq!(found(&waiting, 200, &both, 1_000), [lost]);
+        let first = mask::of([CpuId(0)]);
+        assert!(found(&waiting, 200, &first, 1_000).is_empty(), "pinned");
+        waiting.in_queue(TaskId(0), 200, &mut nobody());
+        assert!(found(&waiting, 200, &both, 1_000).is_empty());
+    }
 }

@@ -139,4 +139,55 @@ mod tests {
         assert_eq!(waste.cpu(CpuId(0), true, 500, 100), None);
         assert!(waste.cpu(CpuId(0), false, 700, 100).is_some());
     }
+
+    #[test]
+    fn a_cpu_that_turns_busy_or_whose_last_waiter_leaves_tells_of_more_than_the_bound() {
+        let only = mask::first_n(1);
+        for (at_ns, wasted) in [(110, false), (111, true)] {
+            let waits = || {
+                let mut waste = Waste::new(1, 1);
+                waste.begins(TaskId(0), &only, 10);
+                waste
+            };
+            let runs = waits().cpu(CpuId(0), false, at_ns, 100);
+            assert_eq!(runs.is_some(), wasted);
+            assert_eq!(waits().ends(TaskId(0), at_ns, 100).is_some(), wasted);
+            assert_eq!(waits().audit(at_ns, 100).is_some(), wasted);
+        }
+    }
+
+    #[test]
+    fn idle_time_counts_from_when_the_cpu_is_idle_and_somebody_waits() {
+        let only = mask::first_n(1);
+        let mut waste = Waste::new(1, 2);
+        assert_eq!(waste.cpu(CpuId(0), false, 500, 100), None, "nobody waits");
+        waste.begins(TaskId(0), &only, 500);
+        waste.begins(TaskId(1), &only, 650);
+        assert_eq!(waste.cpu(CpuId(0), true, 700, 100), None);
+        // Told again, it is idle no later.
+        assert_eq!(waste.cpu(CpuId(0), true, 750, 100), None);
+        assert_eq!(waste.ends(TaskId(0), 900, 100), None, "another waits");
+        assert!(
+            waste
+                .audit(801, 100)
+                .is_some_and(|told| told.starts_with("CPU 0 was idle for 101 ns"))
+        );
+        waste.gone(TaskId(1));
+        assert_eq!(waste.audit(900, 100), None);
+    }
+
+    #[test]
+    fn who_may_use_other_cpus_waits_there_from_then_on() {
+        let mut waste = Waste::new(2, 1);
+        waste.moves(TaskId(0), &mask::of([CpuId(0)]), 0);
+        assert_eq!(waste.audit(500, 100), None, "it does not wait");
+        waste.begins(TaskId(0), &mask::of([CpuId(0)]), 0);
+        waste.moves(TaskId(0), &mask::of([CpuId(1)]), 50);
+        assert_eq!(waste.audit(150, 100), None);
+        assert!(
+            waste
+                .audit(151, 100)
+                .is_some_and(|told| told.starts_with("CPU 1 was idle for 101 ns"))
+        );
+    }
 }
