@@ -31,10 +31,13 @@ static __always_inline void queue_insert(u32 cpu, struct rq *rq, struct task_str
 		scx_bpf_dsq_insert_vtime(p, waiting_dsq(cpu), SLICE_BACKSTOP_NS, t->e.v, enq_flags);
 }
 
-/* The task keeps counting here until it runs there. */
+/*
+ * The task keeps counting here until it runs there. So it preempts who has come
+ * there since, as no pick looks at it.
+ */
 static __always_inline void push_task(struct task_struct *p, struct task_ctx *t, u32 cpu)
 {
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, SLICE_BACKSTOP_NS, 0);
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, SLICE_BACKSTOP_NS, SCX_ENQ_PREEMPT);
 }
 
 static __always_inline void note_best(struct rq *rq, s32 pid, u64 d)
