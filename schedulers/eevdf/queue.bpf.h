@@ -174,6 +174,7 @@ static __always_inline bool delay(struct rq *rq, struct task_struct *p, struct t
 	entry = delayed_at(rq, found);
 	entry->v = t->e.v;
 	entry->d = t->e.d;
+	entry->slice_ns = t->e.slice_ns;
 	entry->weight = t->e.weight;
 	entry->pid = p->pid;
 	__sync_fetch_and_add(&rq->nr_delayed, 1);
@@ -228,16 +229,28 @@ static __always_inline void forget_delayed(struct task_struct *p, struct task_ct
 	leave_note(rq, t->e.v, t->e.weight);
 }
 
-/* The shortest slice of those that wait; as long as no task asked for another, it is the base slice. */
+/*
+ * The shortest slice of those that wait and of the delayed sleepers. As long as
+ * no task that waits asked for another, all of them have the base slice.
+ */
 static __always_inline u64 least_slice(u32 cpu, struct rq *rq, u64 own)
 {
+	struct eevdf_delayed *entry;
 	struct task_struct *p;
 	struct task_ctx *t;
-	s32 half;
+	s32 half, i;
 
-	if (!rq->nr_custom)
-		return rq->sums.nr > 1 ? prm.base_slice_ns : own;
 	rq->best_d = own;
+	if (rq->nr_delayed) {
+		for_range(i, 0, rq->delayed_top)
+		{
+			entry = delayed_at(rq, i);
+			if (entry->pid && entry->slice_ns < rq->best_d)
+				rq->best_d = entry->slice_ns;
+		}
+	}
+	if (!rq->nr_custom)
+		return rq->sums.nr > 1 ? min_u64(rq->best_d, prm.base_slice_ns) : own;
 	for_range(half, 0, 2)
 	{
 		for_each_queued(it, p, half ? eligible_dsq(cpu) : waiting_dsq(cpu))
