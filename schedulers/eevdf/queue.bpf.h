@@ -31,10 +31,13 @@ static __always_inline void queue_insert(u32 cpu, struct rq *rq, struct task_str
 		scx_bpf_dsq_insert_vtime(p, waiting_dsq(cpu), SLICE_BACKSTOP_NS, t->e.v, enq_flags);
 }
 
-/* The task keeps counting here until it runs there. */
+/*
+ * The task keeps counting here until it runs there. So it preempts who has come
+ * there since, as no pick looks at it.
+ */
 static __always_inline void push_task(struct task_struct *p, struct task_ctx *t, u32 cpu)
 {
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, SLICE_BACKSTOP_NS, 0);
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, SLICE_BACKSTOP_NS, SCX_ENQ_PREEMPT);
 }
 
 static __always_inline void note_best(struct rq *rq, s32 pid, u64 d)
@@ -171,6 +174,7 @@ static __always_inline bool delay(struct rq *rq, struct task_struct *p, struct t
 	entry = delayed_at(rq, found);
 	entry->v = t->e.v;
 	entry->d = t->e.d;
+	entry->slice_ns = t->e.slice_ns;
 	entry->weight = t->e.weight;
 	entry->pid = p->pid;
 	__sync_fetch_and_add(&rq->nr_delayed, 1);
@@ -225,16 +229,28 @@ static __always_inline void forget_delayed(struct task_struct *p, struct task_ct
 	leave_note(rq, t->e.v, t->e.weight);
 }
 
-/* The shortest slice of those that wait; as long as no task asked for another, it is the base slice. */
+/*
+ * The shortest slice of those that wait and of the delayed sleepers. As long as
+ * no task that waits asked for another, all of them have the base slice.
+ */
 static __always_inline u64 least_slice(u32 cpu, struct rq *rq, u64 own)
 {
+	struct eevdf_delayed *entry;
 	struct task_struct *p;
 	struct task_ctx *t;
-	s32 half;
+	s32 half, i;
 
-	if (!rq->nr_custom)
-		return rq->sums.nr > 1 ? prm.base_slice_ns : own;
 	rq->best_d = own;
+	if (rq->nr_delayed) {
+		for_range(i, 0, rq->delayed_top)
+		{
+			entry = delayed_at(rq, i);
+			if (entry->pid && entry->slice_ns < rq->best_d)
+				rq->best_d = entry->slice_ns;
+		}
+	}
+	if (!rq->nr_custom)
+		return rq->sums.nr > 1 ? min_u64(rq->best_d, prm.base_slice_ns) : own;
 	for_range(half, 0, 2)
 	{
 		for_each_queued(it, p, half ? eligible_dsq(cpu) : waiting_dsq(cpu))

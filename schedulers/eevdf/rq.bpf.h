@@ -50,7 +50,7 @@ STAT(rehomed, "queued tasks taken from a CPU that goes offline");
 
 /* A delayed sleeper (rule 3.8). The CPU that sets pid to 0 takes it out of the sums. */
 struct eevdf_delayed {
-	u64 v, d;
+	u64 v, d, slice_ns;
 	u32 weight;
 	s32 pid;
 };
@@ -67,7 +67,7 @@ struct rq {
 	struct eevdf_entity curr;
 	u32 curr_policy;
 	u64 curr_since_ns;
-	u64 hrtick_at_ns; /* when the timer that ends the slice is due; 0: not set */
+	bool hrtick_active; /* the timer that ends slices is set */
 	s32 next_pid; /* the next buddy, queued here; 0: none */
 	u64 next_v, next_d;
 
@@ -256,8 +256,7 @@ static __always_inline u64 slice_left(const struct rq *rq, u64 now)
 	return left > ran ? left - ran : 0;
 }
 
-/* A timer that is due sooner sets itself again when it fires. */
-static __always_inline void set_hrtick(u32 cpu, struct rq *rq, u64 now)
+static __always_inline void start_hrtick(u32 cpu, struct rq *rq, u64 now)
 {
 	u64 left = slice_left(rq, now);
 	struct hrtick_timer *timer;
@@ -266,32 +265,22 @@ static __always_inline void set_hrtick(u32 cpu, struct rq *rq, u64 now)
 		return;
 	if (left < 10 * NSEC_PER_USEC)
 		left = 10 * NSEC_PER_USEC;
-	if (before64(now, rq->hrtick_at_ns) && !before64(now + left, rq->hrtick_at_ns))
-		return;
 	timer = bpf_map_lookup_elem(&hrtick_timers, &cpu);
 	if (!timer)
 		return;
-	rq->hrtick_at_ns = bpf_timer_start(&timer->timer, left, BPF_F_TIMER_CPU_PIN) ? 0
-										     : now + left;
+	rq->hrtick_active = !bpf_timer_start(&timer->timer, left, BPF_F_TIMER_CPU_PIN);
 }
 
+/* A timer that was set for another task is not looked at, as in the kernel. */
 static s32 hrtick_fire(void *map, s32 *key, struct bpf_timer *timer)
 {
-	u32 cpu = *key;
-	struct rq *rq = rq_of(cpu);
-	u64 now = scx_bpf_now(), left;
+	struct rq *rq = rq_of(*key);
 
-	rq->hrtick_at_ns = 0;
+	rq->hrtick_active = false;
 	if (!rq->curr_pid || rq->sums.nr <= 1)
 		return 0;
-	left = slice_left(rq, now);
-	if (left) {
-		rq->hrtick_at_ns = bpf_timer_start(timer, left, BPF_F_TIMER_CPU_PIN) ? 0
-										     : now + left;
-		return 0;
-	}
 	STAT_INC(hrticks);
-	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	scx_bpf_kick_cpu(*key, SCX_KICK_PREEMPT);
 	return 0;
 }
 

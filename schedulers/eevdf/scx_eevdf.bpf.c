@@ -28,7 +28,7 @@ static __always_inline void set_current(u32 cpu, struct rq *rq, struct task_stru
 		rq->starved_pid = 0;
 	eevdf_protect(&prm, &rq->curr, least_slice(cpu, rq, t->e.slice_ns));
 	scx_bpf_task_set_slice(p, SLICE_BACKSTOP_NS);
-	set_hrtick(cpu, rq, now);
+	start_hrtick(cpu, rq, now);
 }
 
 /* rule 3.9: p has become runnable on this CPU and counts there. */
@@ -122,7 +122,8 @@ void BPF_STRUCT_OPS(eevdf_runnable, struct task_struct *p, u64 enq_flags)
 		eevdf_place(&prm, &rq->sums, &t->e, t->is_new);
 		enter(rq, t, cpu);
 	}
-	set_hrtick(cpu, rq, now);
+	if (!rq->hrtick_active)
+		start_hrtick(cpu, rq, now);
 	if (due)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
@@ -288,7 +289,9 @@ void BPF_STRUCT_OPS(eevdf_dispatch, s32 cpu, struct task_struct *prev)
 	picked = pick(cpu, curr_runs && rq->push_pid != rq->curr_pid);
 	if (picked == PICK_NONE && !curr_runs && pull_before_idle(cpu) > 0)
 		picked = pick(cpu, false);
-	/* Its timer is not set again: the kernel does that when another task is switched in. */
+	if (picked == PICK_NONE)
+		rq->hrtick_active = false;
+	/* rule 3.10.4: its timer is not set again. */
 	if (picked == PICK_CURR && prev)
 		scx_bpf_task_set_slice(prev, SLICE_BACKSTOP_NS);
 }

@@ -31,6 +31,28 @@ def test_equals_take_turns_of_a_slice(rules: str, turn: float, tmp_path: Path) -
     assert schedule.turns(round(6 * turn, 6)) == expected
 
 
+def test_who_is_picked_again_has_no_timer(tmp_path: Path) -> None:
+    """Rule 3.10.4: b, with 0.7 where a has had 3, is picked again at 1.4, and runs up to the next tick, at 10."""
+    turns = run(tmp_path, "7.2", hog("a", slice_us=3000) + hog("b"), hz=100).turns(10)
+    assert turns == [("b", 0, 0.7), ("a", 0.7, 3.7), ("b", 3.7, 10)]
+
+
+def test_a_timer_is_left_over(tmp_path: Path) -> None:
+    """Rule 3.10.4: y's, set at 23 and due at 26, ends x's turn, whose d is 26.2. z, which joins at 24, sets none."""
+    tasks = task("x", "{ until_ms = 20 }", FOR_EVER, slice_us=3000)
+    tasks += task("y", "{ until_us = 20_500 }", "{ run_us = 200 }", SLEEPS, slice_us=3000)
+    tasks += task("z", "{ until_ms = 24 }", FOR_EVER, slice_us=3000)
+    turns = run(tmp_path, "7.2", tasks, hz=100).turns(26, after_ms=20)
+    assert turns == [("x", 20, 23), ("y", 23, 23.2), ("x", 23.2, 26)]
+
+
+def test_no_timer_is_left_over_by_an_idle_cpu(tmp_path: Path) -> None:
+    """Rule 3.10.4: that of p, set at 0 and due at 20, is gone when b joins a; so a's slice, from 1 on, ends on time."""
+    tasks = "".join(task(name, "{ run_us = 200 }", SLEEPS, slice_us=20000) for name in "pq")
+    tasks += task("a", "{ sleep_us = 1000 }", FOR_EVER) + task("b", "{ sleep_us = 1100 }", FOR_EVER)
+    assert run(tmp_path, "7.2", tasks, hz=100).turns(1.7, after_ms=1) == [("a", 1, 1.7)]
+
+
 @pytest.mark.parametrize(
     ("rules", "turns"),
     [
@@ -96,6 +118,18 @@ def test_who_sleeps_ineligible_stays_in_the_competition(tmp_path: Path) -> None:
     sleeper = task("sleeper", "{ run_us = 600 }", "{ sleep_us = 100 }", FOR_EVER)
     turns = run(tmp_path, "7.2", sleeper + hog("hog")).turns(1.4)
     assert turns == [("sleeper", 0, 0.6), ("hog", 0.6, 1.3), ("sleeper", 1.3, 1.4)]
+
+
+def test_a_sleeper_counts_for_the_protection(tmp_path: Path) -> None:
+    """Rules 3.6 and 3.8: in 7.2, a sleeps at 10.6 with v = 0.6 and V = 0.2. So b is protected for a's slice, 1 ms.
+
+    At the tick after that, at 12, it has v = 1.4 and is not eligible; c has v = 0. Without a it would run up to d = 15.
+    Before, at 1, a balance has picked anew.
+    """
+    wakes = "{ until_ms = 10 }"
+    tasks = task("a", "{ run_ms = 2 }", wakes, "{ run_us = 600 }", SLEEPS, slice_us=1000)
+    tasks += task("c", wakes, FOR_EVER, slice_us=15000) + task("b", wakes, FOR_EVER, slice_us=15000)
+    assert run(tmp_path, "7.2", tasks).turns(12, after_ms=10) == [("a", 10, 10.6), ("b", 10.6, 12)]
 
 
 @pytest.mark.parametrize("rules", ["6.12", "7.2"])

@@ -106,6 +106,12 @@ def test_no_cpu_idles_beside_a_waiting_task(version: str, machine: str, tmp_path
     simulate(tmp_path, f"eevdf:rules={version}", CHURN, 2, machine)
 
 
+@pytest.mark.parametrize("seed", [3, 18])
+def test_who_is_pushed_does_not_wait_for_a_slice(seed: int, tmp_path: Path) -> None:
+    """Another task may come first to the CPU that asked for it; with these draws one does."""
+    simulate(tmp_path, "eevdf", CHURN, 2, "server-2x8-smt", "--seed", str(seed))
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_tasks_survive_cpus_that_come_and_go(version: str, tmp_path: Path) -> None:
     hotplug = ",".join(f"{50 * i + 10}ms:-{i % 3 + 1},{50 * i + 40}ms:+{i % 3 + 1}" for i in range(20))

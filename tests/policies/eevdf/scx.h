@@ -40,6 +40,7 @@ struct scx_init_task_args {
 
 #include "scx_consts.h"
 
+#define SCX_ENQ_PREEMPT (1ULL << 32)
 #define SCX_ENQ_LAST (1ULL << 41)
 
 /* Maps: the pointers of the declaration carry types and sizes, never data. */
