@@ -190,6 +190,17 @@ def test_a_child_begins_on_the_idlest_cpu(rules: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rules", LATENCY)
+def test_a_child_begins_on_the_idle_thread_of_the_idlest_core(rules: str, tmp_path: Path) -> None:
+    """Rule 2.2.8.4: CPUs 2 and 3 are a core of which only the first thread is busy; the other core has three tasks."""
+    there = ["{ affinity = [0] }", "{ run_us = 2500 }", "{ affinity = [] }"]
+    parent = task("parent", *there, '{ fork = "child" }', FOR_EVER)
+    others = hog("a", cpus=[0]) + hog("b", cpus=[1]) + hog("c", cpus=[2])
+    tasks = parent + others + child("child", "{ run_ms = 5 }", SLEEPS)
+    schedule = run(tmp_path, rules, tasks, 40, tunables="+periodic=off+newidle=off", cores=2, threads=2)
+    assert schedule.turns(40, 3) == [("child", 2.5, 7.5), ("idle", 7.5, 40)]
+
+
+@pytest.mark.parametrize("rules", LATENCY)
 @pytest.mark.parametrize(("hogs", "cpu"), [(1, 0), (2, 1), (3, 1)])
 def test_who_is_woken_goes_where_load_is_less(hogs: int, cpu: int, rules: str, tmp_path: Path) -> None:
     """Rules 2.2.8.1, 2.2.8.2, 2.2.10.1 and 2.2.10.3: the waker's CPU has a load of 1,024, and there are as many hogs.
