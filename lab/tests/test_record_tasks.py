@@ -113,7 +113,9 @@ def test_what_else_runs_sleeps_until_it_was_woken_by_whomever() -> None:
     text = tomllib.loads(workload_file.text(recording, "t", "t"))
     described = {task["name"]: task for task in text["task"]}
     assert text["end"] == {"task": "c10_0"}
-    assert described["kworker_1_2h_1"].keys() == {"name", "cpus", "program"}, "once, from the start, where it is bound"
+    assert described["kworker_1_2h_1"].keys() == {"name", "kernel", "cpus", "program"}, (
+        "once, from the start, where it is bound"
+    )
     assert described["kworker_1_2h_1"]["cpus"] == [1]
 
 
