@@ -315,7 +315,7 @@ void BPF_STRUCT_OPS(cfs_tick, struct task_struct *p)
 	struct task_ctx *t = ctx_of(p);
 	enum cfs_tick verdict;
 
-	if (!t || rq->curr_pid != p->pid || runs_on(rq, p))
+	if (!t || rq->curr_pid != p->pid)
 		return;
 	charge(rq, t, scx_bpf_now());
 	refresh_left(cpu);

@@ -377,7 +377,7 @@ void BPF_STRUCT_OPS(eevdf_tick, struct task_struct *p)
 	u64 now = scx_bpf_now(), ticks = now_ticks();
 	bool repick;
 
-	if (rq->curr_pid != p->pid || runs_on(rq, p))
+	if (rq->curr_pid != p->pid)
 		return;
 	repick = update_curr(rq, now);
 	track(rq, now);

@@ -177,18 +177,6 @@ static __always_inline void cpu_comes(u32 cpu)
 	rq->next_balance = now_ticks();
 }
 
-/*
- * In ops.tick, first: on a CPU that goes offline a task that may not leave it runs
- * on. Such a CPU is not asked to dispatch any more, and would stand idle beside
- * a last task whose slice is over, as ops.enqueue wants to hear of last tasks.
- */
-static __always_inline bool runs_on(const struct rq *rq, struct task_struct *p)
-{
-	if (!rq->online)
-		scx_bpf_task_set_slice(p, SCX_SLICE_DFL);
-	return !rq->online;
-}
-
 static __always_inline void cpu_goes(u32 cpu)
 {
 	if (rq_of(cpu)->online)

@@ -210,7 +210,7 @@ void BPF_STRUCT_OPS(o1_stopping, struct task_struct *p, bool runnable)
 	u64 now = scx_bpf_now();
 	struct task_ctx *t = ctx_of(p);
 
-	if (!t || rq->curr_pid != p->pid || runs_on(rq, p))
+	if (!t || rq->curr_pid != p->pid)
 		return;
 	o1_switch_out(&t->a, now);
 	arrays_stopped(rq, t, now);

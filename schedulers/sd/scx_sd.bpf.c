@@ -153,7 +153,7 @@ void BPF_STRUCT_OPS(sd_tick, struct task_struct *p)
 	struct rq *rq = rq_of(cpu);
 	struct task_ctx *t = ctx_of(p);
 
-	if (!t || rq->curr_pid != p->pid || runs_on(rq, p))
+	if (!t || rq->curr_pid != p->pid)
 		return;
 	stair_charge(&t->a, &rq->q, scx_bpf_now());
 	if (tick_task(cpu, t))

@@ -57,7 +57,6 @@ struct bpf_timer {
 #define bpf_timer_set_callback(timer, callback) ((void)(timer), (void)(callback), 0)
 #define bpf_timer_start(timer, ns, flags) ((void)(timer), -EINVAL)
 #define scx_bpf_kick_cpu(cpu, flags) ((void)(cpu))
-#define scx_bpf_task_set_slice(p, slice) ((void)(p))
 
 static inline u32 bpf_get_smp_processor_id(void)
 {

@@ -74,6 +74,7 @@ const KFUNCS: &[(&str, &str, &[&str])] = &[
         &["task *", "s32", "u64", "bool *"],
     ),
     ("scx_bpf_kick_cpu", "void", &["s32", "u64"]),
+    ("scx_bpf_reenqueue_local", "u32", &[]),
     ("scx_bpf_dsq_nr_queued", "s32", &["u64"]),
     ("scx_bpf_destroy_dsq", "void", &["u64"]),
     ("bpf_iter_scx_dsq_new", "s32", &["it *", "u64", "u64"]),
@@ -166,6 +167,7 @@ const CALLBACKS: &[(&str, &str, &[&str])] = &[
     ("disable", "void", &["task *"]),
     ("cpu_online", "void", &["s32"]),
     ("cpu_offline", "void", &["s32"]),
+    ("cpu_release", "void", &["s32", "args *"]),
     ("init", "s32", &[]),
     ("exit", "void", &["info *"]),
 ];

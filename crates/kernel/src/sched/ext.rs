@@ -209,6 +209,10 @@ impl Sim<'_> {
             self.put(prev, Place::Local(cpu), crate::consts::ENQ_HEAD);
         } else if next == IDLE {
             self.do_enqueue(cpu, prev, ENQ_LAST);
+            // The CPU looks once more: a guest does not idle beside it, though `rq->curr` is still the task.
+            if !self.cpus[cpu].local.is_empty() {
+                self.resched(cpu);
+            }
         } else {
             self.do_enqueue(cpu, prev, 0);
         }

@@ -8,8 +8,8 @@ use kernel::{Execution, Options, Release};
 use workload::plan::{End, Group, Inst, Policy, Start, Value};
 
 use crate::common::{
-    MS, calls, for_ms, free, group, hogs, plan, policy_path, run, run_for, sleep_for, switches,
-    traced, tracing,
+    MS, calls, for_ms, free, group, hogs, plan, policy_path, run, run_for, simulate, sleep_for,
+    switches, traced, tracing,
 };
 
 fn every(groups: Vec<workload::plan::Group>, end: End, cpus: u32) -> (kernel::Outcome, String) {
@@ -474,4 +474,21 @@ fn a_text_at_no_address_is_empty() {
     let load = plan(vec![group("a", 1, vec![run_for(MS)])], End::All);
     let outcome = run(&free(1), load, "prints");
     assert_eq!(outcome.reason, "scx_bpf_error (<> <> <a>)");
+}
+
+/// As under Linux 7.2 in an exact guest: the one hog has 2.01 s of 2, and 0.33 s where it waits for a kick.
+#[test]
+fn a_last_task_in_its_cpus_own_queue_runs_on_and_in_another_waits_for_a_kick() {
+    let cpu_s = |policy: &str| {
+        let outcome = simulate(
+            &free(1),
+            plan(vec![hogs(1)], for_ms(2_000)),
+            policy,
+            Options::default(),
+        );
+        assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+        outcome.metrics["cpu_s"]
+    };
+    assert_eq!(cpu_s("last:rules=local"), 2.0);
+    assert!(cpu_s("last:rules=shared") < 0.1);
 }
