@@ -118,13 +118,14 @@ def schedule(schedules: dict[str, Schedule], world: str) -> Schedule:
 
 @WORLDS
 def test_equals_take_turns_of_a_slice(schedule: Schedule) -> None:
-    """Rules 3.1, 3.4, 3.5, 3.10.1 and 3.10.4: 0.7 ms, on time.
+    """Rules 3.1, 3.4, 3.5, 3.10.1 and 3.10.4: a round's first turn, of two that are level, lasts 0.7 ms, on time.
 
-    What wakes between them can leave one so far behind that it is picked again and again, up to a tick each time.
+    Later what wakes between them can leave one so far behind that it is picked again and again, up to a tick each time.
     """
-    begin_ms, end_ms = 250, 250 + ROUND_MS * ROUNDS
-    lasted_ms = [turn.end - turn.start for turn in _turns(schedule, ["equal"], begin_ms) if turn.end < end_ms]
-    assert median(lasted_ms) == pytest.approx(SLICE_MS, abs=COSTS_MS)
+    begin_ms = 250
+    firsts = [_turns(schedule, ["equal"], round_ms)[0] for round_ms in _rounds(begin_ms)]
+    lasted_ms = [turn.end - turn.start for turn in firsts]
+    assert [ms == pytest.approx(SLICE_MS, abs=COSTS_MS) for ms in lasted_ms].count(True) > ROUNDS / 2, lasted_ms
     for round_ms in _rounds(begin_ms):
         shares = [_ran_ms(schedule, f"equal-{index}", round_ms, round_ms + 16) for index in range(2)]
         assert shares[0] == pytest.approx(shares[1], abs=TICK_MS + SLICE_MS)
