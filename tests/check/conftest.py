@@ -2,8 +2,12 @@
 """The built programs, and one run of `schedlab check`."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +43,24 @@ def check(policy: Path | str, *options: str | Path) -> Checked:
     done = subprocess.run([str(word) for word in words], cwd=ROOT / "lab", capture_output=True, text=True, check=False)
     data = json.loads(done.stdout) if done.stdout.strip() else {}
     return Checked(done.returncode, data, done.stderr)
+
+
+def interrupted(words: Sequence[str | Path], after_s: float = 4) -> "subprocess.CompletedProcess[str]":
+    """How a command ends by Ctrl-C, which its whole group of processes gets."""
+    command = [str(word) for word in words]
+    child = subprocess.Popen(
+        command,
+        cwd=ROOT / "lab",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    time.sleep(after_s)
+    os.killpg(child.pid, signal.SIGINT)
+    out, err = child.communicate(timeout=20)
+    return subprocess.CompletedProcess(command, child.returncode, out, err)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,18 +2,15 @@
 """The command line of `schedlab check`: bad input, other ways to break, interruption."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from schedlab.cli.check import show
 from schedlab.places import trial
-from tests.check.conftest import POLICIES, ROOT, check
+from tests.check.conftest import POLICIES, ROOT, check, interrupted
 
 SOUND = POLICIES / "sound.bpf.c"
 
@@ -126,21 +123,10 @@ def test_every_choice_gets_its_own_swarm(tmp_path: Path) -> None:
 
 def test_ctrl_c_ends_it(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "schedlab", "check", SOUND, "--time-s", "60", "--kernel", "none", "-C", tmp_path]
-    child = subprocess.Popen(
-        [str(word) for word in words],
-        cwd=ROOT / "lab",
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        process_group=0,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    time.sleep(4)
-    os.killpg(child.pid, signal.SIGINT)
-    out, err = child.communicate(timeout=20)
-    assert child.returncode == 130, (out, err)
-    assert "nothing found in" in out
-    assert "Traceback" not in err
+    done = interrupted(words)
+    assert done.returncode == 130, done
+    assert "nothing found in" in done.stdout
+    assert "Traceback" not in done.stderr
 
 
 def said(loaded: bool, **more: object) -> dict[str, object]:

@@ -2,10 +2,8 @@
 """What `schedlab check` writes for continuous integration, however it ends."""
 
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ import pytest
 from schedlab.cli.check_results import Results
 from schedlab.places import trial
 from tests import junit_form, sarif_form
-from tests.check.conftest import POLICIES, ROOT
+from tests.check.conftest import POLICIES, ROOT, interrupted
 
 SOUND = POLICIES / "sound.bpf.c"
 END = "the check ran to its end"
@@ -134,18 +132,8 @@ def test_bad_input_is_no_empty_success(text: str | None, options: list, trouble:
 
 
 def test_what_was_found_is_written_when_it_is_interrupted(tmp_path: Path) -> None:
-    child = subprocess.Popen(
-        words(SOUND, tmp_path, "--kernel", "none", "--time-s", "60"),
-        cwd=ROOT / "lab",
-        stdout=subprocess.PIPE,
-        text=True,
-        process_group=0,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    time.sleep(4)
-    os.killpg(child.pid, signal.SIGINT)
-    child.communicate(timeout=20)
-    assert child.returncode == 130
+    done = interrupted(words(SOUND, tmp_path, "--kernel", "none", "--time-s", "60"))
+    assert done.returncode == 130, done
     sarif, cases = written(tmp_path)
     assert (sarif["invocations"][0]["executionSuccessful"], sarif["invocations"][0]["exitCode"]) == (False, 130)
     assert cases == {f"{SOUND}: sound": "", f"{SOUND}: {END}": "error"}

@@ -206,11 +206,7 @@ fn group(dice: &mut Dice, cpus: u32, left: u32, pace: Pace) -> Group {
             2 => "idle",
             _ => "other",
         },
-        cpus: if dice.chance(25) {
-            some_cpus(dice, cpus)
-        } else {
-            Vec::new()
-        },
+        cpus: perhaps_some_cpus(dice, cpus, 25),
         warden: None,
         footprint_kib: *dice.pick(&[0, 0, 64, 512]),
         times: dice.chance(20).then(|| 1 + dice.up_to(30)),
@@ -218,18 +214,27 @@ fn group(dice: &mut Dice, cpus: u32, left: u32, pace: Pace) -> Group {
     }
 }
 
-/// Tasks that only compute.
-fn hogs(dice: &mut Dice, least: u32, nices: &[i32]) -> Group {
+/// One task of which nothing special is said.
+fn plain(kind: Kind, actions: Vec<Action>) -> Group {
     Group {
-        kind: Kind::Plain,
-        count: least + dice.up_to(least),
-        nice: *dice.pick(nices),
+        kind,
+        count: 1,
+        nice: 0,
         policy: "other",
         cpus: Vec::new(),
         warden: None,
         footprint_kib: 0,
         times: None,
-        actions: vec![Action::Run(1_000, 50_000)],
+        actions,
+    }
+}
+
+/// Tasks that only compute.
+fn hogs(dice: &mut Dice, least: u32, nices: &[i32]) -> Group {
+    Group {
+        count: least + dice.up_to(least),
+        nice: *dice.pick(nices),
+        ..plain(Kind::Plain, vec![Action::Run(1_000, 50_000)])
     }
 }
 
@@ -251,6 +256,14 @@ fn some_cpus(dice: &mut Dice, cpus: u32) -> Vec<u32> {
     chosen.sort_unstable();
     chosen.dedup();
     chosen
+}
+
+fn perhaps_some_cpus(dice: &mut Dice, cpus: u32, pct: i64) -> Vec<u32> {
+    if dice.chance(pct) {
+        some_cpus(dice, cpus)
+    } else {
+        Vec::new()
+    }
 }
 
 fn action(dice: &mut Dice, cpus: u32, pace: Pace, actions: &mut Vec<Action>) {
@@ -321,15 +334,12 @@ fn threads(dice: &mut Dice, cpus: u32, pace: Pace) -> Group {
     let shortest = if pace == Pace::Long { 2_000 } else { 50 };
     let us = dice.scale(shortest, 10 * shortest);
     Group {
-        kind: Kind::Threads,
         count: cpus,
         nice: *dice.pick(&[0, 0, -20, 19]),
-        policy: "other",
-        cpus: Vec::new(),
-        warden: None,
-        footprint_kib: 0,
-        times: None,
-        actions: vec![Action::Sleep(4 * us, 40 * us), Action::Run(us / 2, us)],
+        ..plain(
+            Kind::Threads,
+            vec![Action::Sleep(4 * us, 40 * us), Action::Run(us / 2, us)],
+        )
     }
 }
 
@@ -337,19 +347,10 @@ fn threads(dice: &mut Dice, cpus: u32, pace: Pace) -> Group {
 fn storm(dice: &mut Dice, cpus: u32, pace: Pace) -> Group {
     let shortest = if pace == Pace::Long { 4_000 } else { 100 };
     Group {
-        kind: Kind::Storm,
         count: 1 + dice.up_to(2 * cpus.min(8)),
         nice: nice(dice),
-        policy: "other",
-        cpus: if dice.chance(20) {
-            some_cpus(dice, cpus)
-        } else {
-            Vec::new()
-        },
-        warden: None,
-        footprint_kib: 0,
-        times: None,
-        actions: vec![Action::Run(shortest, 8 * shortest)],
+        cpus: perhaps_some_cpus(dice, cpus, 20),
+        ..plain(Kind::Storm, vec![Action::Run(shortest, 8 * shortest)])
     }
 }
 
@@ -392,19 +393,10 @@ fn real_time(dice: &mut Dice, cpus: u32, pace: Pace) -> Group {
         }
     };
     Group {
-        kind,
         count: 1 + dice.up_to(cpus.min(4) - 1),
-        nice: 0,
         policy: born,
-        cpus: if dice.chance(50) {
-            some_cpus(dice, cpus)
-        } else {
-            Vec::new()
-        },
-        warden: None,
-        footprint_kib: 0,
-        times: None,
-        actions: actions.into(),
+        cpus: perhaps_some_cpus(dice, cpus, 50),
+        ..plain(kind, actions.into())
     }
 }
 

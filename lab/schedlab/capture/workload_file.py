@@ -78,11 +78,12 @@ def _task(task: Task, names: dict[int, str], recording: Recording) -> str:
         lines.append('start = "fork"')
         if task.thread:
             lines.append("threads = true")
-    bound = _BOUND.search(task.comm)
-    if task.other and (bound or task.comm.startswith("kworker/")):
-        lines.append("kernel = true")
-    if task.other and bound:
-        lines.append(f"cpus = [{bound[1]}]")
+    if task.other:
+        bound = _BOUND.search(task.comm)
+        if bound or task.comm.startswith("kworker/"):
+            lines.append("kernel = true")
+        if bound:
+            lines.append(f"cpus = [{bound[1]}]")
     if task.nice:
         lines.append(f"nice = {task.nice}")
     if task.rt_priority:

@@ -90,7 +90,7 @@ def _conformance(runner: Path, options: argparse.Namespace) -> int:
     if options.set or options.each or options.replay or options.api or options.rodata:
         raise InputError("--conformance: -o, --each, --replay, --api and --rodata are for a policy of one's own")
     command = [str(runner), "conformance", options.conformance]
-    return _run([*command, "--json"] if options.json else command, None)[0]
+    return _run([*command, "--json"] if options.json else command, False)[0]
 
 
 def _source(name: str) -> Path | None:
@@ -169,7 +169,7 @@ def _simulate(command: list[str], as_json: bool, results: Results) -> int:
     return status
 
 
-def _run(command: list[str], captured: bool | None) -> tuple[int, str | None]:
+def _run(command: list[str], captured: bool) -> tuple[int, str | None]:
     """Ctrl-C reaches the simulator too, which ends in order and prints what it has found."""
     with subprocess.Popen(command, stdout=subprocess.PIPE if captured else None, text=True) as child:
         while True:

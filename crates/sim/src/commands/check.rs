@@ -226,9 +226,10 @@ pub fn run(args: &CheckArgs) -> Result<u8> {
         }
     }
     if let Some(file) = &args.coverage {
-        coverage::write(&program.coverage(&counts), file)?;
+        let reached = program.coverage(&counts);
+        coverage::write(&reached, file)?;
         if !args.json {
-            print!("{}", coverage::summary(&program.coverage(&counts)));
+            print!("{}", coverage::summary(&reached));
         }
     }
     Ok(status)

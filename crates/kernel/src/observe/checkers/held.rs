@@ -54,12 +54,9 @@ impl Held {
         let on = self.cpus.pairs().find(|(_, cpu)| cpu.running == task);
         let on = on.map(|(cpu, _)| cpu);
         if let Some(cpu) = on {
-            self.switched(cpu, IDLE, at_ns);
-        }
-        self.real_time[task] = real_time;
-        if let Some(cpu) = on {
             self.switched(cpu, task, at_ns);
         }
+        self.real_time[task] = real_time;
     }
 
     #[inline]

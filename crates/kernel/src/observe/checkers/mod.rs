@@ -311,8 +311,8 @@ impl Checkers {
         let all: u64 = self.weights.iter().map(|weight| u64::from(*weight)).sum();
         let bounds = self.bounds;
         let wait_ns = |task: TaskId| {
+            // A policy may run SCHED_IDLE tasks only where nobody else wants to.
             if self.idle_policy[task] {
-                // A policy may run SCHED_IDLE tasks only where nobody else wants to.
                 bounds.starvation_ns.max(bounds.patience_ns)
             } else {
                 bounds.wait_ns(u64::from(self.weights[task]), all)
