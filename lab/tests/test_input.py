@@ -19,7 +19,7 @@ _LATT = ["-w", "latt"]
             ["bfs", *_LATT, "-m", "desktop"],
             "unknown machine 'desktop'; did you mean desktop-4? known: desktop-4, server-2x8-smt",
         ),
-        (["bfs,,cfs"], "schedulers 'bfs,,cfs': expected NAME[:KEY=VALUE[+KEY=VALUE…]], separated by commas"),
+        (["bfs,,cfs"], "schedulers 'bfs,,cfs': expected NAME[@KERNEL][:KEY=VALUE[+KEY=VALUE…]], separated by commas"),
         (["bfs,bfs"], "schedulers 'bfs,bfs': 'bfs' is given twice"),
         (["bfs:"], "scheduler 'bfs:': tunable '': expected KEY=VALUE, several joined by '+'"),
         (["bfs:rules"], "scheduler 'bfs:rules': tunable 'rules': expected KEY=VALUE, several joined by '+'"),

@@ -23,6 +23,9 @@ pub struct Cell {
     /// Costs are as the machine file has them, whatever their spread.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exact_costs: bool,
+    /// The kernel that the guest boots, as the user wrote it; none: the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
     pub load: i64,
     pub machine: String,
     /// A real kernel runs what the simulator does: the tasks of a workload instead of the application they stand for,
@@ -43,6 +46,9 @@ pub struct Cell {
 #[serde(deny_unknown_fields)]
 pub struct Digests {
     pub engine: String,
+    /// Of the image that the guest boots; none where the cell names no kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
     pub machine: String,
     pub scheduler: String,
     pub workload: String,
@@ -69,11 +75,13 @@ pub(crate) mod tests {
             built_in: false,
             digests: Digests {
                 engine: "0".repeat(16),
+                kernel: None,
                 machine: "1".repeat(16),
                 scheduler: "2".repeat(16),
                 workload: "3".repeat(16),
             },
             exact_costs: false,
+            kernel: None,
             load: 4,
             machine: "desktop-4".into(),
             modelled: false,

@@ -35,6 +35,7 @@ fn shard(dir: &Path, cells: u64) -> PathBuf {
                 built_in: false,
                 digests: Digests::default(),
                 exact_costs: false,
+                kernel: None,
                 load: 1,
                 machine: "host".into(),
                 modelled: false,

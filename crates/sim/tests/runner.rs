@@ -62,6 +62,7 @@ fn shard(dir: &Path, cells: &[(&str, i64, u64)]) -> PathBuf {
                 built_in: false,
                 digests: Digests::default(),
                 exact_costs: false,
+                kernel: None,
                 load: *load,
                 machine: "desktop-4".into(),
                 modelled: false,

@@ -6,7 +6,8 @@ Imports: catalogue, vm.
 where          the places by name, and what has to be known of each beforehand
 request        what the user asked for, checked
 campaign_file  the same as a TOML file
-arms           the columns of a comparison: schedulers with their tunables
+arms           the columns of a comparison: schedulers with their tunables, on a kernel
+kernels        the kernels that arms name
 matrix         all cells of a request in the order in which they run, blocks, shards
 cells          a cell's identity, its digests, and what it is measured for
 """

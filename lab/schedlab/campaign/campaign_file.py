@@ -7,6 +7,7 @@ loads = [1, 4, 15]                # default: each workload's own
 machines = ["desktop-4"]
 on = "sim"                        # a place
 tier = "exact"                    # of the virtual machine
+kernel = "6.16"                   # that it boots
 built_in = true                   # in the simulator: all as parts of the kernel, and not its own scheduler alone
 exact_costs = true                # in the simulator: as the machine file has them, whatever their spread
 api = "6.12"                      # the release of the kernel that policies see in the simulator
@@ -31,6 +32,7 @@ _PLAIN = {
     "api": (str, "a release as a string"),
     "built_in": (bool, "true or false"),
     "exact_costs": (bool, "true or false"),
+    "kernel": (str, "a kernel as a string"),
     "repetitions": (int, "an integer"),
     "seed_base": (int, "an integer"),
 }

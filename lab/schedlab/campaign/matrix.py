@@ -2,16 +2,17 @@
 """All cells of a request, in the order in which they run, and the shards that carry them.
 
 In the simulator the order means nothing. On a real kernel each repetition is a block, within which every workload and
-load meets each arm once, shuffled by the seed: the same command gives the same order everywhere.
+load meets each arm once, shuffled by the seed: the same command gives the same order everywhere. Of several kernels
+each boots once a repetition, in such an order, too.
 """
 
 import hashlib
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from schedlab.campaign import cells
+from schedlab.campaign import cells, kernels
 from schedlab.campaign.arms import Arm
 from schedlab.campaign.request import Request
 from schedlab.campaign.where import PLACES
@@ -22,7 +23,8 @@ from schedlab.catalogue.workloads import Workload
 T = TypeVar("T")
 
 
-CONTROL_LABEL = "default (again)"
+_AGAIN = " (again)"
+CONTROL_LABEL = f"{schedulers.DEFAULT}{_AGAIN}"
 
 
 def shuffled(items: Sequence[T], *seed: object) -> list[T]:
@@ -49,6 +51,7 @@ class Block:
 
     machine: Machine
     cells: list[PlannedCell]
+    kernel: str = ""  # that the guest boots
 
 
 @dataclass(frozen=True)
@@ -97,13 +100,23 @@ def only(planned: Campaign, pairs: Collection[tuple[str, str]]) -> Campaign:
 
 
 def with_control(chosen: list[Arm]) -> list[Arm]:
-    """On a real kernel the kernel's own scheduler always runs too, twice: the A/A control."""
-    default = schedulers.find(schedulers.DEFAULT)
+    """On a real kernel the kernel's own scheduler always runs too, twice: the A/A control. Of several kernels it is
+    the first one's.
+    """
     arms = list(chosen)
-    if all(arm.scheduler.name != schedulers.DEFAULT for arm in arms):
-        arms.append(Arm(schedulers.DEFAULT, default))
-    arms.append(Arm(CONTROL_LABEL, default, control=True))
+    own = next((arm for arm in arms if arm.scheduler.name == schedulers.DEFAULT), None)
+    if own is None:
+        kernel = arms[0].kernel
+        label = f"{schedulers.DEFAULT}@{kernel}" if arms[0].names_kernel else schedulers.DEFAULT
+        own = Arm(label, schedulers.find(schedulers.DEFAULT), kernel=kernel)
+        arms.append(own)
+    arms.append(replace(own, label=f"{own.label}{_AGAIN}", control=True))
     return arms
+
+
+def controlled(labels: Collection[str]) -> tuple[str, str] | None:
+    """Of the columns of a comparison the two that are the A/A control."""
+    return next(((label, label + _AGAIN) for label in labels if label + _AGAIN in labels), None)
 
 
 def _simulated(request: Request, engine: str) -> list[Block]:
@@ -124,25 +137,33 @@ def _simulated(request: Request, engine: str) -> list[Block]:
 
 
 def _real(request: Request, arms: list[Arm], engine: str) -> list[Block]:
-    """One block a repetition: within it every workload and load meets each arm once, in an order of its own."""
-    blocks = []
-    default = Arm(schedulers.DEFAULT, schedulers.find(schedulers.DEFAULT))
+    """A block for each repetition, machine and kernel: within it every workload and load meets each arm once, in an
+    order of its own.
+    """
+    kernels = list(dict.fromkeys(arm.kernel for arm in arms))
+    return [
+        _block(request, [arm for arm in arms if arm.kernel == kernel], machine, kernel, repetition, engine)
+        for repetition in range(request.repetitions)
+        for machine in request.machines
+        for kernel in shuffled(kernels, request.seed_base, repetition, machine.name)
+    ]
+
+
+def _block(request: Request, arms: list[Arm], machine: Machine, kernel: str, repetition: int, engine: str) -> Block:
+    default = Arm(schedulers.DEFAULT, schedulers.find(schedulers.DEFAULT), kernel=kernel)
     first = request.workloads[0]
-    for repetition in range(request.repetitions):
-        for machine in request.machines:
 
-            def end(role: str, machine: Machine = machine, repetition: int = repetition) -> PlannedCell:
-                load = request.loads_on(first, machine)[0]
-                return _cell(request, default, first, load, machine, repetition, engine, role)
+    def end(role: str) -> PlannedCell:
+        load = request.loads_on(first, machine)[0]
+        return _cell(request, default, first, load, machine, repetition, engine, role)
 
-            measured = [
-                _cell(request, arm, workload, load, machine, repetition, engine)
-                for workload in request.workloads
-                for load in request.loads_on(workload, machine)
-                for arm in shuffled(arms, request.seed_base, repetition, machine.name, workload.name, load)
-            ]
-            blocks.append(Block(machine, [end(cells.WARM_UP), end(cells.FIRST), *measured, end(cells.LAST)]))
-    return blocks
+    measured = [
+        _cell(request, arm, workload, load, machine, repetition, engine)
+        for workload in request.workloads
+        for load in request.loads_on(workload, machine)
+        for arm in shuffled(arms, request.seed_base, repetition, machine.name, workload.name, load)
+    ]
+    return Block(machine, [end(cells.WARM_UP), end(cells.FIRST), *measured, end(cells.LAST)], kernel)
 
 
 def _cell(
@@ -174,6 +195,10 @@ def _cell(
             "engine": engine,
         },
     }
+    if arm.kernel:
+        booted = kernels.of_arm(arm)
+        data["kernel"] = arm.kernel
+        data["digests"]["kernel"] = booted.sha256[:16]
     if arm.built_in:
         data["built_in"] = True
     if request.exact_costs:

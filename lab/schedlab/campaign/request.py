@@ -78,6 +78,7 @@ def request(
     repetitions: int = DEFAULT_REPETITIONS,
     seed_base: int = 1,
     param: list[str] | None = None,
+    kernel: str | None = None,
     built_in: bool = False,
     exact_costs: bool = False,
     modelled: bool = False,
@@ -89,6 +90,8 @@ def request(
         raise InputError(f"--seed-base {seed_base}: expected 0 or more")
     if tier and place != "vm":
         raise InputError(f"--tier {tier}: only the virtual machine has tiers (--on vm)")
+    if kernel and place != "vm":
+        raise InputError(f"--kernel {kernel}: only a guest boots a kernel of one's choice (--on vm)")
     if api and not PLACES[place].simulated:
         raise InputError(f"--api {api}: only the simulator shows another release's interface (--on sim)")
     if built_in and not PLACES[place].simulated:
@@ -97,7 +100,7 @@ def request(
         )
     if exact_costs and not PLACES[place].simulated:
         raise InputError(f"--exact-costs with --on {place}: only the simulator draws costs")
-    chosen = arms.parse(schedulers, place, built_in)
+    chosen = arms.parse(schedulers, place, built_in, kernel or "")
     names = split(workload_names or DEFAULT_WORKLOADS, "-w")
     where = PLACES[place]
     boards = [where.machine(name) for name in split(machine_names or where.default_machine, "-m")]

@@ -47,6 +47,7 @@ def _asked(options: argparse.Namespace) -> Request:
         place=options.on,
         tier=options.tier,
         api=options.api,
+        kernel=options.kernel,
         repetitions=options.repetitions,
         built_in=options.built_in,
         exact_costs=options.exact_costs,
@@ -136,7 +137,7 @@ def _load(with_report: bool, over: threading.Event) -> None:
 def default_directory(asked: Request) -> Path:
     """The same request finds the same directory, so that the same command resumes; more repetitions are added to it."""
     parts = [
-        [(arm.label, str(arm.scheduler.origin)) for arm in asked.arms],
+        [(arm.label, str(arm.scheduler.origin), *([arm.kernel] if arm.kernel else [])) for arm in asked.arms],
         [(str(w.path), asked.loads_of(w), sorted(asked.params[w.name].items())) for w in asked.workloads],
         [(m.name, str(m.path)) for m in asked.machines],
         [asked.record_place, asked.seed_base, *([asked.api] if asked.api else [])],

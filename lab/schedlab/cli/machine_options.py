@@ -198,7 +198,12 @@ def _vm(commands: argparse._SubParsersAction) -> None:
     shell = _vm_action(actions, "shell", "[options]", "a busybox shell on the guest's console")
     _guest(shell)
     for each in (setup, run, shell):
-        each.add_argument("--kernel", metavar="K", help="a series such as 7.2 (the default), a release, or host")
+        each.add_argument(
+            "--kernel",
+            metavar="K",
+            help="a series such as 7.2 (the default), a release, a package, host, or the path of a bzImage, a built "
+            "kernel tree or a .deb",
+        )
 
 
 def _vm_action(actions: argparse._SubParsersAction, name: str, usage: str, about: str) -> argparse.ArgumentParser:

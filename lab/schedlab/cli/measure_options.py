@@ -21,6 +21,7 @@ schedulers:
   So does a program that holds an object: /usr/bin/scx_bpfland. The simulator runs the object
   in it; a real kernel gets the program itself, started with the options that are given:
   '/usr/bin/scx_bpfland:options=-m powersave'
+  In the virtual machine a kernel may follow the name: default@6.12,default@./linux,bfs@7.2:rules=424
 
 results in DIR:
   report.html, results.csv and .parquet (a row per cell and metric), groups.csv and
@@ -89,6 +90,12 @@ def _compare(commands: argparse._SubParsersAction) -> None:
         help="of the virtual machine: exact (default: counted instructions, repeatable to the byte), "
         "virtual (KVM) or emulated (fast emulation)",
     )
+    where.add_argument(
+        "--kernel",
+        metavar="K",
+        help="of the virtual machine: a series such as 6.16 (default: 7.2), a release, a Debian package, host, or the "
+        "path of a bzImage, a built kernel tree or a .deb; of all schedulers that name none",
+    )
     add_api(where)
     _results(parser, where)
 
@@ -101,6 +108,7 @@ a campaign file, with every key but the first left out or not:
   machines = ["desktop-4"]
   on = "sim"
   tier = "exact"                  # where on = "vm"
+  kernel = "6.16"                 # where on = "vm"
   built_in = true                 # where on = "sim"
   api = "6.12"                    # where on = "sim"
   repetitions = 10

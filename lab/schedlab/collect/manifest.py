@@ -109,6 +109,8 @@ def _digests(campaign: Campaign) -> dict[str, Any]:
         found["workloads"][cell.data["workload"]] = digests["workload"]
         found["machines"][cell.data["machine"]] = digests["machine"]
         found["engine"][cell.data["place"]] = digests["engine"]
+        if "kernel" in digests:
+            found.setdefault("kernels", {})[cell.data["kernel"]] = digests["kernel"]
     return found
 
 

@@ -34,8 +34,8 @@ def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done
     status = 0
     for block, cells in real_kernel.unfinished(campaign, store, todo):
 
-        def boot(cells: list[PlannedCell], machine: Machine = block.machine) -> int:
-            return _boot(campaign, store, cells, machine, objects, done, say)
+        def boot(cells: list[PlannedCell], machine: Machine = block.machine, kernel: str = block.kernel) -> int:
+            return _boot(campaign, store, cells, machine, kernel, objects, done, say)
 
         status = max(status, real_kernel.until_not_void(cells, store, boot, say))
     return status
@@ -46,6 +46,7 @@ def _boot(
     store: Store,
     cells: list[PlannedCell],
     machine: Machine,
+    kernel: str,
     objects: dict[str, Path],
     done: Done,
     say: Say,
@@ -53,6 +54,7 @@ def _boot(
     """Run cells in one guest; their records come back as lines of its output."""
     from schedlab import vm
     from schedlab.vm import tiers
+    from schedlab.vm.kernel import SERIES
 
     waiting = {cell.id: cell for cell in cells}
     messages: list[str] = []
@@ -77,6 +79,7 @@ def _boot(
                 topology=tiers.topology(machine.name) if "x" in machine.name else None,
                 memory_mib=memory_mib or _MEMORY_MIB,
                 environment={"SCHEDLAB_CACHE": applications.CACHE},
+                kernel_spec=kernel or SERIES,
                 on_disk=applications.wants_disk(workloads),
                 limit_s=_BOOT_LIMIT_S + cell_limit_s * len(cells),
                 on_line=take,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from schedlab.campaign.matrix import CONTROL_LABEL
+from schedlab.campaign.matrix import controlled
 from schedlab.catalogue.metrics import metric
 from schedlab.statistics import design, multiple_comparisons, verdict
 from schedlab.statistics.blocks import Blocks, additive
@@ -100,9 +100,8 @@ def rows_of(group: Group, labels: list[str], planned: str, headlines: Collection
     by_label = {label: values(found) for label, found in resampled.items()}
     own = {label: runs(sample) for label, sample in samples.items()}
     pairs = {pair: _changes(*pair, samples, resampled, planned) for pair in combinations(labels, 2)}
-    control = None
-    if CONTROL_LABEL in group.samples and "default" in group.samples:
-        control = changes(group.samples["default"], group.samples[CONTROL_LABEL], True)
+    pair = controlled(group.samples)
+    control = changes(group.samples[pair[0]], group.samples[pair[1]], True) if pair else None
     any_sample = next(iter(group.samples.values()))
     made = []
     for statistic in any_sample.statistics:

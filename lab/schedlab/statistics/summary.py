@@ -178,10 +178,11 @@ def _trouble(cell: PlannedCell, status: str, reason: str) -> Trouble:
 
 def _drifts(manifest: Manifest, found: dict[str, Record]) -> tuple[list[float], Change | None]:
     """How much the machine changed from the beginning to the end of every block, by the default's own figure."""
-    ends: dict[tuple[str, int], dict[str, Record]] = {}
+    ends: dict[tuple[str, str, int], dict[str, Record]] = {}
     for cell in manifest.cells:
         if cell.role in (FIRST, LAST) and cell.id in found and found[cell.id].status == OK:
-            ends.setdefault((cell.data["machine"], cell.data["seed"]), {})[cell.role] = found[cell.id]
+            block = (cell.data["machine"], cell.data.get("kernel", ""), cell.data["seed"])
+            ends.setdefault(block, {})[cell.role] = found[cell.id]
     pairs = [(_judged(pair[FIRST]), _judged(pair[LAST])) for pair in ends.values() if len(pair) == 2]
     pairs = [(first, last) for first, last in pairs if first and last]
     if not pairs:

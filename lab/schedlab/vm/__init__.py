@@ -5,18 +5,20 @@ result = run(["sh", "-c", "cat /sys/kernel/sched_ext/state"], tier="exact", cpus
 
 Imports: none.
 
-command     prepares a guest, and runs one command or a shell in it; whether KVM works
-machine     boots a guest and streams what it prints
-tiers       exact, virtual, emulated: QEMU's arguments and the kernel's command line
-tsc         how fast this machine's time-stamp counter runs
-kernel      which kernel the guest boots
-candidates  kernels that may serve, of Debian and of this machine
-apt         Debian packages through apt, with sources and lists of our own
-qemu        finds QEMU, or installs it
-initramfs   what the guest boots into (init.sh is its first program)
-disk        the same on a disk
-cpio        a reproducible archive
-tools       installed programs and packages for a guest
+command      prepares a guest, and runs one command or a shell in it; whether KVM works
+machine      boots a guest and streams what it prints
+tiers        exact, virtual, emulated: QEMU's arguments and the kernel's command line
+tsc          how fast this machine's time-stamp counter runs
+kernel       which kernel the guest boots
+candidates   kernels that may serve, of Debian and of this machine
+own_kernels  a kernel by its path: a bzImage, a built tree, a package
+bzimage      what is in a bzImage
+apt          Debian packages through apt, with sources and lists of our own
+qemu         finds QEMU, or installs it
+initramfs    what the guest boots into (init.sh is its first program)
+disk         the same on a disk
+cpio         a reproducible archive
+tools        installed programs and packages for a guest
 """
 
 from schedlab.vm.command import run

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Kernels that may serve as the guest's, before they are fetched, and what makes one fit.
 
-They come out of Debian's archive (the stock cloud kernels, two packages of 14 MB) or are those that this machine has
-installed, where there is no way to Debian's.
+They come out of Debian's archive (the stock cloud kernels, 14 MB each), or are those that this machine has installed,
+where there is no way to Debian's. Those of a user's own are in own_kernels.py.
 """
 
 import os
@@ -17,7 +17,9 @@ from schedlab.errors import PlaceError
 from schedlab.vm import apt
 
 # What a guest needs built in, since its initramfs holds no modules.
-OPTIONS = ("SCHED_CLASS_EXT", "VIRTIO_PCI", "VIRTIO_CONSOLE", "SERIAL_8250_CONSOLE", "BLK_DEV_INITRD", "DEVTMPFS")
+OPTIONS = ("VIRTIO_PCI", "VIRTIO_CONSOLE", "SERIAL_8250_CONSOLE", "BLK_DEV_INITRD", "DEVTMPFS")
+# What it needs besides for any scheduler but its own.
+POLICY_OPTION = "SCHED_CLASS_EXT"
 # From 7.0 on a kfunc with a hidden argument has a twin NAME_impl in the kernel's type information. Where pahole missed
 # some of them, as in 7.2.11 and 7.2.12 of trixie-backports, no scheduler loads that calls them.
 KFUNC_TWINS = (
@@ -28,9 +30,10 @@ KFUNC_TWINS = (
 ).split()
 
 
-# trixie-backports outlives sid's daily changes, so it is asked first.
-SUITES = ("trixie-backports", "sid")
-_BINARY = "linux-binary-"
+# trixie-backports outlives sid's daily changes, so it is asked first; the others have what is older.
+SUITES = ("trixie-backports", "sid", "trixie", "bookworm-backports", "bookworm")
+# Since 6.19 the image is in the first, and in the second only what it depends on; before, all is in the second.
+PACKAGES = ("linux-binary-", "linux-image-")
 _FLAVOUR = "-cloud-amd64"
 BOOT = Path("/boot")
 MODULES = Path("/lib/modules")
@@ -54,19 +57,25 @@ class Candidate:
 
 def check_config(release: str, config: str) -> None:
     """Refuse a kernel that lacks what a guest needs."""
-    lines = set(config.splitlines())
-    lacking = [f"CONFIG_{option}=y" for option in OPTIONS if f"CONFIG_{option}=y" not in lines]
+    lacking = [f"CONFIG_{option}=y" for option in OPTIONS if not _has(config, option)]
     if lacking:
         raise Unfit(f"kernel {release} lacks {', '.join(lacking)}")
 
 
-def check_types(release: str, elf: bytes) -> None:
-    """Refuse an unpacked kernel that the policies could not be loaded into."""
-    if numbers(release)[0] < 7:
-        return
+def without_policies(release: str, config: str, elf: bytes) -> str:
+    """Why it runs under its own scheduler alone; empty where policies can be loaded. `elf` is empty if not known."""
+    if not _has(config, POLICY_OPTION):
+        return f"kernel {release} lacks CONFIG_{POLICY_OPTION}=y"
+    if not elf or numbers(release)[0] < 7:
+        return ""
     missing = [name for name in KFUNC_TWINS if f"\0{name}_impl\0".encode() not in elf]
     if missing:
-        raise Unfit(f"kernel {release} loads no scheduler that calls {missing[0]}: its type information is broken")
+        return f"kernel {release} loads no scheduler that calls {missing[0]}: its type information is broken"
+    return ""
+
+
+def _has(config: str, option: str) -> bool:
+    return f"CONFIG_{option}=y" in config.splitlines()
 
 
 def numbers(release: str) -> list[int]:
@@ -95,23 +104,31 @@ def debian_kernels(spec: str) -> Iterator[Candidate]:
     for suite in SUITES:
         archive = apt.Apt(suite, {apt.mirror(): [suite]})
         archive.update()
-        names = archive.names(f"^{_BINARY}[0-9].*{_FLAVOUR}$")
-        releases = sorted((name.removeprefix(_BINARY) for name in names), key=numbers, reverse=True)
-        seen.update(".".join(release.split(".")[:2]) for release in releases)
-        for release in releases:
+        packages = {}
+        for prefix in reversed(PACKAGES):
+            for name in archive.names(f"^{prefix}[0-9].*{_FLAVOUR}$"):
+                packages[name.removeprefix(prefix)] = name
+        seen.update(".".join(release.split(".")[:2]) for release in packages)
+        for release in sorted(packages, key=numbers, reverse=True):
             if release == spec or re.match(rf"{re.escape(spec)}[.+~-]", release):
                 found = True
-                origin = f"Debian {suite} {archive.candidate(_BINARY + release)}"
-                yield Candidate(release, origin, partial(_fetch_from_debian, archive, release))
+                package = packages[release]
+                origin = f"Debian {suite} {archive.candidate(package)}"
+                yield Candidate(release, origin, partial(_fetch_from_debian, archive, package, release))
     if not found:
         known = ", ".join(sorted(seen, key=numbers))
         raise PlaceError(f"Debian has no cloud kernel {spec} now; it has {known}: choose one with --kernel")
 
 
-def _fetch_from_debian(archive: apt.Apt, release: str, folder: Path) -> tuple[Path, Path]:
-    archive.unpack([f"{_BINARY}{release}", f"linux-base-{release}"], folder)
-    modules = folder / "usr/lib/modules" / release
-    return modules / "vmlinuz", modules / "config"
+def _fetch_from_debian(archive: apt.Apt, package: str, release: str, folder: Path) -> tuple[Path, Path]:
+    base = [f"linux-base-{release}"] if package.startswith(PACKAGES[0]) else []
+    archive.unpack([package, *base], folder)
+    return unpacked(release, folder)
+
+
+def unpacked(release: str, folder: Path) -> tuple[Path, Path]:
+    """Image and config of a kernel whose packages are unpacked there. Raises Unfit."""
+    return _found(release, folder / "boot", folder / "usr/lib/modules")
 
 
 def installed_kernels() -> Iterator[Candidate]:
@@ -122,8 +139,12 @@ def installed_kernels() -> Iterator[Candidate]:
 
 
 def _fetch_installed(release: str, folder: Path) -> tuple[Path, Path]:
-    image = _readable(release, BOOT / f"vmlinuz-{release}", MODULES / release / "vmlinuz")
-    return image, _readable(release, BOOT / f"config-{release}", MODULES / release / "config")
+    return _found(release, BOOT, MODULES)
+
+
+def _found(release: str, boot: Path, modules: Path) -> tuple[Path, Path]:
+    image = _readable(release, boot / f"vmlinuz-{release}", modules / release / "vmlinuz")
+    return image, _readable(release, boot / f"config-{release}", modules / release / "config")
 
 
 def _readable(release: str, *paths: Path) -> Path:

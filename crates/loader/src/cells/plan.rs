@@ -177,6 +177,7 @@ mod tests {
             built_in: false,
             digests: Digests::default(),
             exact_costs: false,
+            kernel: None,
             load: 1,
             machine: "host".into(),
             modelled: false,

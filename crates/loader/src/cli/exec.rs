@@ -217,6 +217,7 @@ fn job(matches: &ArgMatches, cpus: u32) -> Result<Job> {
         built_in: false,
         digests: Digests::default(),
         exact_costs: false,
+        kernel: None,
         load,
         machine: "host".into(),
         modelled,

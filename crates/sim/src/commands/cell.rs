@@ -86,6 +86,7 @@ pub fn run(args: &CellArgs) -> Result<u8> {
         built_in: args.built_in || arm.scheduler == DEFAULT,
         digests: Digests::default(),
         exact_costs: args.exact_costs,
+        kernel: None,
         load: match args.load {
             Some(load) => load,
             None => workload.least_load(machine.cpus() as u32)?,
