@@ -377,3 +377,4 @@ def test_block_edges() -> None:
     )
     lifted = additive(np.array([[1.1, 2.1], [2.2, 3.2], [3.3, 4.3]]), list("ab"))
     assert lifted.note == "schedulers differ by the same in every block: no spread to test against"
+    assert lifted.error == 0

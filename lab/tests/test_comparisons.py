@@ -21,6 +21,7 @@ from schedlab.export import summary_tables
 from schedlab.export.plain import as_json
 from schedlab.format.sentences import WORDS, runs_needed
 from schedlab.statistics import design, summary, verdict
+from schedlab.statistics.model_error import ModelError
 from schedlab.statistics.rows import Row
 from schedlab.statistics.summary import Summary, summarise
 from schedlab.statistics.verdict import holm
@@ -46,7 +47,7 @@ class Campaign:
             metrics, histograms = ({}, {self.metric: value}) if spread else ({self.metric: value}, {})
             self.records[cell_id] = Record(cell_id, data, "ok", "", metrics, histograms, "", {}, {})
 
-    def summary(self) -> Summary:
+    def summary(self, model: ModelError | None = None) -> Summary:
         data = {
             "place": self.place,
             "schedulers": self.labels,
@@ -55,7 +56,7 @@ class Campaign:
             "repetitions": 10,
             "command": "test",
         }
-        return summarise(Manifest(data, self.cells), self.records)
+        return summarise(Manifest(data, self.cells), self.records, model=model)
 
 
 def campaign(values: dict[str, list], place: str = "sim", **more: str) -> Campaign:
@@ -107,6 +108,14 @@ def test_the_same_seed_or_block_makes_a_pair(place: str, kind: str, method: str)
     # Seeds differ by tens of percent; the three percent are seen all the same.
     assert c.verdict == verdict.WORSE
     assert stats.ttest_ind(B, A).pvalue > 0.5
+
+
+@pytest.mark.parametrize(("place", "word"), [("sim", verdict.MODEL), ("vm-exact", verdict.WORSE)])
+def test_what_the_model_is_off_by_counts_where_numbers_are_simulated(place: str, word: str) -> None:
+    """Three percent more, where the simulator's changes are off by a tenth."""
+    model = ModelError(of_changes={("w", "elapsed_s", "mean"): [0.1] * 10})
+    (row,) = campaign({"a": A, "b": B}, place).summary(model).rows
+    assert row.against["b"].verdict == word
 
 
 def test_the_omnibus_test_removes_blocks_and_one_way_beside_it_does_not() -> None:

@@ -219,9 +219,12 @@ def test_what_was_not_measured_does_not_agree(study: Study):
 
 
 def test_nothing_dropped_is_no_division_by_zero(study: Study):
-    both, one = (score.reproduce(study, [claim()], measured(*pair))[0] for pair in ((0.0, 0.0), (0.0, 4.0)))
+    both, one, other = (
+        score.reproduce(study, [claim()], measured(*pair))[0] for pair in ((0.0, 0.0), (0.0, 4.0), (4.0, 0.0))
+    )
     assert (both.pct, both.agrees) == (0.0, False)
-    assert one.agrees is True
+    assert (one.pct, one.agrees) == (100.0, True)
+    assert (other.pct, other.agrees) == (-100.0, False)
 
 
 def counters(bfs: dict[str, float], cfs: dict[str, float]) -> Measured:
