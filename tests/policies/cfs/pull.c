@@ -2,11 +2,11 @@
 /*
  * The walks of ../lib that balance CPUs, line by line as the kernel runs them,
  * on machines and queues by chance: when a domain is balanced, who balances it,
- * which queue gives, which tasks move (rules 2.2.11.1 to 2.2.11.5, 4.10.2 and
- * 4.10.6), and where a new task begins (rules 2.2.8.4 and 4.10.8). The
- * references know a CPU by its place on the machine, and have what the kernels'
- * load_balance() does in the order in which those do it. How much moves is
- * arithmetic, which balance.c tests.
+ * which queue gives, which tasks move (rules 2.2.11.1, 2.2.11.2, 2.2.11.4,
+ * 2.2.11.5, 4.10.2 and 4.10.6), and where a new task begins (rules 2.2.8.4 and
+ * 4.10.8). The references know a CPU by its place on the machine, and have what
+ * the kernels' load_balance() does in the order in which those do it. How much
+ * moves is arithmetic, which balance.c tests.
  */
 #include <scx.h>
 #include <stddef.h>
