@@ -87,6 +87,13 @@ def test_elapsed_time_and_throughput_are_one_headline(promises: list[str], shown
     assert {row.metric for row in made.summary().headlines()} == shown
 
 
+def test_loads_rise_in_whatever_order_their_cells_are_planned() -> None:
+    made = Campaign(["a"])
+    for load in (4, 1, 16, 2):
+        made.add("a", 1, 3.0, load)
+    assert [row.load for row in made.summary().rows] == [1, 2, 4, 16]
+
+
 DRAW = np.random.default_rng(8)
 SEEDS = DRAW.gamma(3, 10, 10)  # what a seed does to every scheduler
 A = (SEEDS + DRAW.normal(0, 0.05, 10)).tolist()

@@ -171,6 +171,12 @@ def test_agreement_is_of_sign_and_error_of_ratio(study: Study):
     assert higher.agrees is True
 
 
+def test_what_is_stated_as_equal_may_differ_by_one_per_cent(study: Study):
+    for bfs, agrees in ((0.991, True), (1.009, True), (0.989, False), (1.011, False)):
+        (reproduction,) = score.reproduce(study, [claim(sign=0)], measured(bfs, 1.0))
+        assert reproduction.agrees is agrees
+
+
 def test_a_claim_looks_at_its_own_load(study: Study):
     (reproduction,) = score.reproduce(study, [claim()], measured(0.1, 0.2, load=1))
     assert reproduction.agrees is None
