@@ -167,6 +167,9 @@ def test_agreement_is_of_sign_and_error_of_ratio(study: Study):
     assert reproduction.ratio_error == pytest.approx(abs(0.5 / (0.2 / 0.3) - 1))
     (other,) = score.reproduce(study, [claim()], measured(0.3, 0.2))
     assert other.agrees is False
+    # However small the difference is.
+    (hardly,) = score.reproduce(study, [claim()], measured(0.999, 1.0))
+    assert hardly.agrees is True
     (higher,) = score.reproduce(study, [claim(lower_is_better=False)], measured(0.3, 0.2))
     assert higher.agrees is True
 
