@@ -21,6 +21,7 @@ from schedlab.export import summary_tables
 from schedlab.export.plain import as_json
 from schedlab.format.sentences import WORDS, runs_needed
 from schedlab.statistics import design, summary, verdict
+from schedlab.statistics.effect import hedges
 from schedlab.statistics.model_error import ModelError
 from schedlab.statistics.rows import Row
 from schedlab.statistics.summary import Summary, summarise
@@ -115,6 +116,9 @@ def test_the_same_seed_or_block_makes_a_pair(place: str, kind: str, method: str)
     # Seeds differ by tens of percent; the three percent are seen all the same.
     assert c.verdict == verdict.WORSE
     assert stats.ttest_ind(B, A).pvalue > 0.5
+    # So the effect size is that of pairs, too, whose interval knows how alike they are.
+    assert c.effect == hedges(np.array(A), np.array(B), True)
+    assert c.effect.low > 0
 
 
 @pytest.mark.parametrize(("place", "word"), [("sim", verdict.MODEL), ("vm-exact", verdict.WORSE)])

@@ -220,6 +220,9 @@ def test_the_fair_score_weighs_within_groups_first(study: Study):
     assert found.agreement == pytest.approx((1.5 / 2.5 + 1) / 2)
     assert found.strong_and_medium == (2, 3)
     assert found.judged == 4
+    # The median of 1/2 and 2 over the published 2/3, less 1: three times 1/4 and once 2.
+    assert found.ratio_error == pytest.approx(0.25)
+    assert score.score([]).ratio_error is None
 
 
 def test_what_was_not_measured_does_not_agree(study: Study):
