@@ -53,7 +53,7 @@ struct scx_init_task_args {
 struct bpf_timer {
 	u64 __opaque[2];
 };
-#define bpf_map_lookup_elem(map, key) ((typeof((map)->value))NULL)
+#define bpf_map_lookup_elem(map, key) ((void)(key), (typeof((map)->value))NULL)
 #define bpf_timer_init(timer, map, clock) ((void)(timer))
 #define bpf_timer_set_callback(timer, callback) ((void)(timer), (void)(callback), 0)
 #define bpf_timer_start(timer, ns, flags) ((void)(timer), -EINVAL)
@@ -78,6 +78,10 @@ static inline bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask)
 
 u64 scx_bpf_now(void);
 void scx_bpf_kick_cpu(s32 cpu, u64 flags);
+s32 scx_bpf_task_cpu(const struct task_struct *p);
+s32 scx_bpf_create_dsq(u64 dsq_id, s32 node);
+const struct cpumask *scx_bpf_get_online_cpumask(void);
+void scx_bpf_put_cpumask(const struct cpumask *mask);
 void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags);
 void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime,
 			      u64 enq_flags);
