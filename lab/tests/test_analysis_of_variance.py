@@ -355,6 +355,10 @@ def test_one_group_without_spread_still_has_its_pair() -> None:
     assert math.isnan(found.omnibus.p)
     one_sample = stats.ttest_1samp([6.0, 7.0, 9.0, 4.0, 12.0, 8.0], 5.0)
     assert found.pairs[0].p == pytest.approx(one_sample.pvalue)
+    # Two of them have a difference, and nothing to hold it against.
+    pair = oneway(groups([5.0] * 6, [7.0] * 6, [6.0, 7.0, 9.0, 4.0, 12.0, 8.0])).pairs[0]
+    assert pair.difference == 2
+    assert math.isnan(pair.p)
 
 
 @pytest.mark.filterwarnings("error")
@@ -377,3 +381,4 @@ def test_block_edges() -> None:
     )
     lifted = additive(np.array([[1.1, 2.1], [2.2, 3.2], [3.3, 4.3]]), list("ab"))
     assert lifted.note == "schedulers differ by the same in every block: no spread to test against"
+    assert lifted.error == 0

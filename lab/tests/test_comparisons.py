@@ -21,6 +21,8 @@ from schedlab.export import summary_tables
 from schedlab.export.plain import as_json
 from schedlab.format.sentences import WORDS, runs_needed
 from schedlab.statistics import design, summary, verdict
+from schedlab.statistics.effect import hedges
+from schedlab.statistics.model_error import ModelError
 from schedlab.statistics.rows import Row
 from schedlab.statistics.summary import Summary, summarise
 from schedlab.statistics.verdict import holm
@@ -46,7 +48,7 @@ class Campaign:
             metrics, histograms = ({}, {self.metric: value}) if spread else ({self.metric: value}, {})
             self.records[cell_id] = Record(cell_id, data, "ok", "", metrics, histograms, "", {}, {})
 
-    def summary(self) -> Summary:
+    def summary(self, model: ModelError | None = None) -> Summary:
         data = {
             "place": self.place,
             "schedulers": self.labels,
@@ -55,7 +57,7 @@ class Campaign:
             "repetitions": 10,
             "command": "test",
         }
-        return summarise(Manifest(data, self.cells), self.records)
+        return summarise(Manifest(data, self.cells), self.records, model=model)
 
 
 def campaign(values: dict[str, list], place: str = "sim", **more: str) -> Campaign:
@@ -86,6 +88,13 @@ def test_elapsed_time_and_throughput_are_one_headline(promises: list[str], shown
     assert {row.metric for row in made.summary().headlines()} == shown
 
 
+def test_loads_rise_in_whatever_order_their_cells_are_planned() -> None:
+    made = Campaign(["a"])
+    for load in (4, 1, 16, 2):
+        made.add("a", 1, 3.0, load)
+    assert [row.load for row in made.summary().rows] == [1, 2, 4, 16]
+
+
 DRAW = np.random.default_rng(8)
 SEEDS = DRAW.gamma(3, 10, 10)  # what a seed does to every scheduler
 A = (SEEDS + DRAW.normal(0, 0.05, 10)).tolist()
@@ -107,6 +116,17 @@ def test_the_same_seed_or_block_makes_a_pair(place: str, kind: str, method: str)
     # Seeds differ by tens of percent; the three percent are seen all the same.
     assert c.verdict == verdict.WORSE
     assert stats.ttest_ind(B, A).pvalue > 0.5
+    # So the effect size is that of pairs, too, whose interval knows how alike they are.
+    assert c.effect == hedges(np.array(A), np.array(B), True)
+    assert c.effect.low > 0
+
+
+@pytest.mark.parametrize(("place", "word"), [("sim", verdict.MODEL), ("vm-exact", verdict.WORSE)])
+def test_what_the_model_is_off_by_counts_where_numbers_are_simulated(place: str, word: str) -> None:
+    """Three percent more, where the simulator's changes are off by a tenth."""
+    model = ModelError(of_changes={("w", "elapsed_s", "mean"): [0.1] * 10})
+    (row,) = campaign({"a": A, "b": B}, place).summary(model).rows
+    assert row.against["b"].verdict == word
 
 
 def test_the_omnibus_test_removes_blocks_and_one_way_beside_it_does_not() -> None:

@@ -201,6 +201,7 @@ def test_only_seeds_that_both_have_are_paired() -> None:
     change = changes(one, two, paired=True)["mean"]
     assert change.n == 2
     assert change.pct == pytest.approx(10)
+    assert change.interval == Interval(pytest.approx(10), pytest.approx(10), CONSTANT)
     none = changes(one, Scalars([7], [1]), paired=True)["mean"]
     assert none.n == 0
     assert math.isnan(none.pct)
@@ -263,6 +264,8 @@ def test_one_repetition_has_no_interval_and_carries_no_claim() -> None:
         assert change.pct == pytest.approx(50)
         assert change.interval.method == NONE
         assert verdict.verdict(change, "lower") == verdict.UNKNOWN
+        two = changes(scalars([2.0, 3.0]), scalars([3.0, 4.0]), paired)["mean"]
+        assert two.interval.low < two.pct < two.interval.high
 
 
 def test_a_change_against_zero_is_not_a_number() -> None:
@@ -293,7 +296,8 @@ def test_verdicts(low: float, pct: float, high: float, better: str, word: str) -
     for method in (BCA, PERCENTILE):
         change = Change(10, pct, Interval(low, high, method), True)
         assert verdict.verdict(change, better) == word
-    few = Change(verdict.FEWEST - 1, pct, Interval(low, high, BCA), True)
+    enough, few = (Change(n, pct, Interval(low, high, BCA), True) for n in (verdict.FEWEST, verdict.FEWEST - 1))
+    assert verdict.verdict(enough, better) == word
     assert verdict.verdict(few, better) == verdict.UNKNOWN
 
 

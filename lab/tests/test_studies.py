@@ -167,8 +167,17 @@ def test_agreement_is_of_sign_and_error_of_ratio(study: Study):
     assert reproduction.ratio_error == pytest.approx(abs(0.5 / (0.2 / 0.3) - 1))
     (other,) = score.reproduce(study, [claim()], measured(0.3, 0.2))
     assert other.agrees is False
+    # However small the difference is.
+    (hardly,) = score.reproduce(study, [claim()], measured(0.999, 1.0))
+    assert hardly.agrees is True
     (higher,) = score.reproduce(study, [claim(lower_is_better=False)], measured(0.3, 0.2))
     assert higher.agrees is True
+
+
+def test_what_is_stated_as_equal_may_differ_by_one_per_cent(study: Study):
+    for bfs, agrees in ((0.991, True), (1.009, True), (0.989, False), (1.011, False)):
+        (reproduction,) = score.reproduce(study, [claim(sign=0)], measured(bfs, 1.0))
+        assert reproduction.agrees is agrees
 
 
 def test_a_claim_looks_at_its_own_load(study: Study):
@@ -211,6 +220,9 @@ def test_the_fair_score_weighs_within_groups_first(study: Study):
     assert found.agreement == pytest.approx((1.5 / 2.5 + 1) / 2)
     assert found.strong_and_medium == (2, 3)
     assert found.judged == 4
+    # The median of 1/2 and 2 over the published 2/3, less 1: three times 1/4 and once 2.
+    assert found.ratio_error == pytest.approx(0.25)
+    assert score.score([]).ratio_error is None
 
 
 def test_what_was_not_measured_does_not_agree(study: Study):
@@ -219,9 +231,12 @@ def test_what_was_not_measured_does_not_agree(study: Study):
 
 
 def test_nothing_dropped_is_no_division_by_zero(study: Study):
-    both, one = (score.reproduce(study, [claim()], measured(*pair))[0] for pair in ((0.0, 0.0), (0.0, 4.0)))
+    both, one, other = (
+        score.reproduce(study, [claim()], measured(*pair))[0] for pair in ((0.0, 0.0), (0.0, 4.0), (4.0, 0.0))
+    )
     assert (both.pct, both.agrees) == (0.0, False)
-    assert one.agrees is True
+    assert (one.pct, one.agrees) == (100.0, True)
+    assert (other.pct, other.agrees) == (-100.0, False)
 
 
 def counters(bfs: dict[str, float], cfs: dict[str, float]) -> Measured:

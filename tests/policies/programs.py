@@ -8,6 +8,9 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parents[1]
+# For programs that run a policy's binding: sched_ext as plain functions, and what the kernel's compiler does not mind.
+SCHED_EXT = ("tests/policies/sched_ext",)
+LENIENT = ("-Wno-sign-compare", "-Wno-unused-function", "-Wno-unused-parameter")
 
 
 def clang() -> str:

@@ -33,6 +33,12 @@ u64 scx_bpf_now(void)
 	return now_ns;
 }
 
+/* Nobody waits for a CPU to look. */
+void scx_bpf_kick_cpu(s32 cpu, u64 flags)
+{
+	(void)cpu, (void)flags;
+}
+
 void bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags)
 {
 	struct walk *w = (struct walk *)it;

@@ -75,7 +75,12 @@ mod tests {
         queue.push(TaskId(2), 99, false);
         queue.push(TaskId(3), 10, true);
         assert_eq!(queue.best(), Some(99));
+        assert_eq!(
+            [9, 10, 98, 99].map(|prio| queue.has(prio)),
+            [false, true, false, true]
+        );
         queue.remove(TaskId(2), 99);
+        assert!(!queue.has(99));
         assert_eq!(queue.best(), Some(10));
         assert_eq!(queue.find(|_| true), Some(TaskId(3)));
         assert_eq!(queue.find(|id| id != TaskId(3)), Some(TaskId(1)));

@@ -387,6 +387,31 @@ fn a_policy_may_keep_who_waits_and_have_the_kernel_look_for_an_idle_cpu() {
 }
 
 #[test]
+fn who_is_sent_to_a_cpu_waits_there_beside_an_idle_one() {
+    let all = Inst::Affinity { cpus: Vec::new() };
+    let on = |cpu, group| Group {
+        cpus: vec![cpu],
+        ..group
+    };
+    let program = vec![run_for(MS), all, sleep_for(MS), run_for(MS)];
+    let load = plan(
+        vec![on(1, hogs(1)), on(0, group("sent", 1, program))],
+        for_ms(30),
+    );
+    let (outcome, text) = traced(&free(2), load, "sends", Options::default());
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    let ran_ms = |cpu| -> Vec<u64> {
+        (switches(&text, cpu).into_iter())
+            .filter(|(_, who)| who.starts_with("sent"))
+            .map(|(ns, _)| ns / 1_000_000)
+            .collect()
+    };
+    // Woken at 2 ms where it was, it runs when the hog's 20 ms are over.
+    assert_eq!(ran_ms(0), [0]);
+    assert_eq!(ran_ms(1), [20]);
+}
+
+#[test]
 fn who_has_slice_left_goes_on_before_the_others_of_its_cpu() {
     let above = group("above", 1, vec![sleep_for(5 * MS), run_for(3 * MS)]);
     let above = Group {

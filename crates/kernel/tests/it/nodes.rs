@@ -3,6 +3,7 @@
 
 use cell::Status;
 use kernel::Options;
+use workload::plan::Group;
 
 use crate::common::{MS, for_ms, machine_of, no_costs, plan, shape, simulate, sleepers};
 
@@ -14,6 +15,18 @@ fn idle_cpus_are_found_in_the_node_first() {
     let outcome = simulate(&two_nodes, plan, "nodes", Options::default());
     assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
     assert!(outcome.metrics["switches_voluntary"] > 100.0);
+}
+
+#[test]
+fn a_task_with_one_cpu_is_offered_no_other() {
+    let two_nodes = machine_of(shape(2, 1, 2, 1), no_costs());
+    let confined = |cpu| Group {
+        cpus: vec![cpu],
+        ..sleepers(1, MS, MS)
+    };
+    let plan = plan((0..4).map(confined).collect(), for_ms(20));
+    let outcome = simulate(&two_nodes, plan, "nodes", Options::default());
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
 }
 
 #[test]

@@ -368,6 +368,25 @@ fn throttling_lasts_until_the_period_ends() {
 }
 
 #[test]
+fn what_was_used_too_much_counts_in_the_next_period_only() {
+    let us = |us: i64| us * MS / 1_000;
+    let program = vec![
+        run_for(us(951_900)),
+        sleep_for(us(2_051_100)),
+        run_for(us(960_000)),
+    ];
+    let groups = vec![rt("rt", Policy::Fifo(1), 1, program), hogs(1)];
+    let options = guarded(RtGuard::Throttle);
+    let (_, text) = traced(&free(1), plan(groups, for_ms(3_990)), "vtime", options);
+    let seen: Vec<u64> = (switches(&text, 0).into_iter())
+        .map(|(ns, _)| ns / 1_000)
+        .filter(|us| *us > 3_000_000)
+        .collect();
+    // 1.9 ms too much in the first second. At 3,952 ms the third has 949 ms, which is allowed, at 3,956 ms 953.
+    assert_eq!(seen, [3_003_000, 3_956_000]);
+}
+
+#[test]
 fn with_borrowing_one_hog_takes_all_of_its_cpu() {
     let shares = ordinary_ms(RtGuard::Share, 2, &[]);
     // Until the first 950 ms are used it cannot know.

@@ -61,8 +61,26 @@ s32 BPF_STRUCT_OPS(nodes_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	return cpu < 0 ? prev_cpu : cpu;
 }
 
+/* A task with one CPU has only that, on whatever node one looks first, and none where one looks on other nodes alone. */
+static void look_for_the_only_cpu(struct task_struct *p)
+{
+	s32 only = bpf_cpumask_first(p->cpus_ptr), node, cpu;
+
+	for_range(node, 0, scx_bpf_nr_node_ids())
+	{
+		cpu = scx_bpf_pick_any_cpu_node(p->cpus_ptr, node, 0);
+		if (cpu != only)
+			scx_bpf_error("CPU %llu was picked, not %llu", cpu, only);
+		cpu = scx_bpf_pick_any_cpu_node(p->cpus_ptr, node, SCX_PICK_IDLE_IN_NODE);
+		if (cpu != (scx_bpf_cpu_node(only) == node ? only : -EBUSY))
+			scx_bpf_error("CPU %llu was picked on node %llu", cpu, node);
+	}
+}
+
 void BPF_STRUCT_OPS(nodes_enqueue, struct task_struct *p, u64 enq_flags)
 {
+	if (p->nr_cpus_allowed == 1)
+		look_for_the_only_cpu(p);
 	if (!scx_bpf_dsq_insert___v2___compat(p, SHARED, SCX_SLICE_DFL, enq_flags))
 		scx_bpf_error("not inserted");
 }

@@ -101,12 +101,12 @@ static void look_around(s32 cpu)
 	bpf_rcu_read_unlock();
 }
 
-static u64 kept_so_far(void)
+static struct scx_event_stats events_so_far(void)
 {
 	struct scx_event_stats events;
 
 	scx_bpf_events(&events, sizeof(events));
-	return events.SCX_EV_DISPATCH_KEEP_LAST;
+	return events;
 }
 
 void BPF_STRUCT_OPS(requeues_dispatch, s32 cpu, struct task_struct *prev)
@@ -128,11 +128,15 @@ void BPF_STRUCT_OPS(requeues_dispatch, s32 cpu, struct task_struct *prev)
 	if (call % 16 == 2)
 		scx_bpf_reenqueue_local___v2___compat();
 	if (call % 1024 == 3) {
-		u64 before = kept_so_far();
+		struct scx_event_stats before = events_so_far(), after = events_so_far();
 
-		EXPECT(kept_so_far() >= before);
-		/* The kernel counts after the policy: a CPU may be in between. */
-		EXPECT(kept < 16 || before > 0);
+		EXPECT(after.SCX_EV_DISPATCH_KEEP_LAST >= before.SCX_EV_DISPATCH_KEEP_LAST);
+		/*
+		 * The kernel counts after the policy: a CPU may be in between. Who is kept
+		 * has used its slice up, and gets another one.
+		 */
+		EXPECT(kept < 16 || before.SCX_EV_DISPATCH_KEEP_LAST > 0);
+		EXPECT(kept < 16 || before.SCX_EV_REFILL_SLICE_DFL > 0);
 	}
 	scx_bpf_dsq_move_to_local(SHARED);
 }

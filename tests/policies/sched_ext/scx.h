@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * As much of sched_ext as queue.bpf.h uses, in place of include/scx.h, so that
- * a plain program can run its lines. The program defines what is declared here.
+ * As much of sched_ext as the policies' walks over queues use, in place of
+ * include/scx.h, so that a plain program can run their lines. The program
+ * defines what is declared here.
  */
 #pragma once
 
@@ -48,15 +49,22 @@ struct scx_init_task_args {
 #define __type(name, val) typeof(val) *name
 #define bpf_task_storage_get(map, p, init, flags) ((typeof((map)->value))(p)->storage)
 
-/* There are no timers and no kicks here. */
+/* There are no timers here. */
 struct bpf_timer {
 	u64 __opaque[2];
 };
-#define bpf_map_lookup_elem(map, key) ((typeof((map)->value))NULL)
+#define bpf_map_lookup_elem(map, key) ((void)(key), (typeof((map)->value))NULL)
 #define bpf_timer_init(timer, map, clock) ((void)(timer))
 #define bpf_timer_set_callback(timer, callback) ((void)(timer), (void)(callback), 0)
 #define bpf_timer_start(timer, ns, flags) ((void)(timer), -EINVAL)
-#define scx_bpf_kick_cpu(cpu, flags) ((void)(cpu))
+
+static inline void bpf_rcu_read_lock(void)
+{
+}
+
+static inline void bpf_rcu_read_unlock(void)
+{
+}
 
 static inline u32 bpf_get_smp_processor_id(void)
 {
@@ -69,6 +77,11 @@ static inline bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask)
 }
 
 u64 scx_bpf_now(void);
+void scx_bpf_kick_cpu(s32 cpu, u64 flags);
+s32 scx_bpf_task_cpu(const struct task_struct *p);
+s32 scx_bpf_create_dsq(u64 dsq_id, s32 node);
+const struct cpumask *scx_bpf_get_online_cpumask(void);
+void scx_bpf_put_cpumask(const struct cpumask *mask);
 void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags);
 void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime,
 			      u64 enq_flags);
@@ -92,4 +105,7 @@ bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it, struct task_struct *p, 
 
 #define for_range(i, start, end) for ((i) = (start); (i) < (end); (i)++)
 
+/* The machine, which a loader would fill in, is the program's to set. */
+#define const
 #include "policy.h"
+#undef const
