@@ -80,6 +80,7 @@ impl Sim<'_> {
         let next = self.pick(cpu, prev);
         self.release_waiters(cpu);
         let stopper = std::mem::take(&mut self.cpus[cpu].stopper);
+        self.cpus[cpu].next_class = (next != IDLE).then(|| self.tasks[next].class);
         if next == prev && !stopper {
             if prev == IDLE {
                 self.update_idle(cpu, true, false);

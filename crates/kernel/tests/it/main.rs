@@ -15,6 +15,7 @@ mod executions;
 mod higher_class;
 mod hotplug;
 mod housekeeping;
+mod immediate;
 mod interleave;
 mod nodes;
 mod queues;
