@@ -25,6 +25,7 @@ mod rt_rules;
 mod runner;
 mod set_up;
 mod swarm;
+mod ticks;
 mod timers;
 mod waits;
 mod workloads;
