@@ -61,14 +61,14 @@ static inline bool scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u
 }
 
 /* 7.1 takes flags, as an argument that older sources leave out; 6.13 has the name. */
-bool scx_bpf_dsq_move_to_local___v2(u64 dsq_id, u64 enq_flags) __ksym __weak;
+bool scx_bpf_dsq_move_to_local___v2___flags(u64 dsq_id, u64 enq_flags) __ksym __weak;
 bool scx_bpf_dsq_move_to_local___v1(u64 dsq_id) __ksym __weak;
 bool scx_bpf_consume___612(u64 dsq_id) __ksym __weak;
 
 static inline bool __scx_move_to_local2(u64 dsq_id, u64 enq_flags)
 {
-	if (bpf_ksym_exists(scx_bpf_dsq_move_to_local___v2))
-		return scx_bpf_dsq_move_to_local___v2(dsq_id, enq_flags);
+	if (bpf_ksym_exists(scx_bpf_dsq_move_to_local___v2___flags))
+		return scx_bpf_dsq_move_to_local___v2___flags(dsq_id, enq_flags);
 	if (bpf_ksym_exists(scx_bpf_dsq_move_to_local___v1))
 		return scx_bpf_dsq_move_to_local___v1(dsq_id);
 	return scx_bpf_consume___612(dsq_id);

@@ -36,7 +36,12 @@ def test_the_kernel_agrees(said: Said, name: str):
 
 @pytest.mark.parametrize(
     ("name", "first", "count"),
-    [("released", "releases", 3), ("requeues", "reenqueues", 2), ("iterators", "reversals", 1)],
+    [
+        ("released", "releases", 3),
+        ("requeues", "reenqueues", 2),
+        ("iterators", "reversals", 1),
+        ("immediate", "late", 3),
+    ],
 )
 def test_what_it_counts_happened(said: Said, name: str, first: str, count: int):
     shown = said.event("fixture", fixture=name)["said"].split("|")

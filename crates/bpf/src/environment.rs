@@ -16,6 +16,8 @@ pub struct Environment {
     pub map_kinds: BTreeSet<u32>,
     /// `CONFIG_NAME`, with its value as `/proc/config.gz` has it: `y`, `250`, `"text"`.
     pub config: BTreeMap<String, String>,
+    /// Arguments of callbacks that may be NULL, by the callback (`TYPE.MEMBER`), a bit each.
+    pub nullable: BTreeMap<String, u64>,
     /// As `KERNEL_VERSION` makes it of its three numbers.
     pub version: u32,
     /// What `LINUX_HAS_BPF_COOKIE` and `LINUX_HAS_SYSCALL_WRAPPER` say.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Why an object cannot be linked: all that the kernel has not, at once.
+//! Why an object cannot be linked: all that the kernel has not, and what its verifier refuses, at once.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use std::fmt;
 pub enum LinkError {
     /// The object itself cannot be used, whatever the kernel.
     Object(anyhow::Error),
-    /// What it needs and the kernel has not.
+    /// What it needs and the kernel has not, and what it does and must not.
     Missing(Vec<Missing>),
 }
 
-/// Something that an object needs.
+/// Something that an object needs, or that it must not do.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Missing {
     /// Where the object needs it, if it says so.
@@ -40,6 +40,8 @@ pub enum MissingKind {
     MapKind,
     Config,
     Member,
+    /// Of a callback, used unchecked though it may be NULL.
+    Argument,
 }
 
 impl fmt::Display for MissingKind {
@@ -54,6 +56,7 @@ impl fmt::Display for MissingKind {
             Self::MapKind => "map kind",
             Self::Config => "config value",
             Self::Member => "member",
+            Self::Argument => "argument",
         })
     }
 }
@@ -64,6 +67,11 @@ impl fmt::Display for Missing {
             write!(f, "{file}:{line}: ")?;
         }
         match &self.why {
+            _ if self.kind == MissingKind::Argument => write!(
+                f,
+                "the verifier refuses this: {} {} may be NULL, and is used without a comparison with it",
+                self.kind, self.name
+            ),
             None => write!(f, "the kernel has no {} {}", self.kind, self.name),
             Some(why) => write!(f, "{} {}: {why}", self.kind, self.name),
         }

@@ -18,9 +18,9 @@ use crate::maps::Maps;
 use crate::names;
 use crate::op::{Callee, Op, Value};
 use crate::preset::Preset;
-use crate::reach::{self, Subject};
+use crate::reach::{self, Reached, Root, Subject};
 use crate::resolve::{Beyond, Poison, References, Resolved};
-use crate::struct_ops;
+use crate::struct_ops::{self, Callback};
 
 /// Link an object against a kernel. Whoever runs the image may change its data before it does.
 pub fn link(object: &[u8], environment: &Environment) -> Result<Image, LinkError> {
@@ -71,10 +71,18 @@ fn link_with(
         resolved.push(references.resolve(function, &mut beyond)?);
     }
     let mut programs = programs(&functions, preset);
-    let reached = reach(&functions, &resolved, &programs, &tables.callbacks, &layout);
+    let Reached {
+        ops: reached,
+        unchecked,
+    } = reach(&functions, &resolved, &programs, &tables.callbacks, &layout);
 
     missing.extend(missing_map_kinds(&maps, environment));
     missing.extend(missing_externs(&references));
+    missing.extend(unchecked_arguments(
+        &references,
+        &tables.callbacks,
+        &unchecked,
+    ));
     for (resolved, reached) in resolved.iter_mut().zip(&reached) {
         for (at, poison) in std::mem::take(&mut resolved.poison) {
             match poison {
@@ -165,11 +173,18 @@ fn reach(
     functions: &Functions,
     resolved: &[Resolved],
     programs: &[Program],
-    callbacks: &[usize],
+    callbacks: &[Callback],
     layout: &Layout,
-) -> Vec<Vec<bool>> {
-    let entries = programs.iter().map(|program| program.function as usize);
-    let roots: Vec<usize> = entries.chain(callbacks.iter().copied()).collect();
+) -> Reached {
+    let entries = programs.iter().map(|program| Root {
+        function: program.function as usize,
+        nullable: 0,
+    });
+    let callbacks = callbacks.iter().map(|callback| Root {
+        function: callback.function,
+        nullable: callback.nullable,
+    });
+    let roots: Vec<Root> = entries.chain(callbacks).collect();
     let subjects: Vec<Subject> = functions
         .all
         .iter()
@@ -224,6 +239,32 @@ fn missing_externs(references: &References) -> Vec<Missing> {
             _ => None,
         })
         .collect()
+}
+
+/// Arguments that may be NULL and are used as if they were not. In a function that several callbacks call, it is one of
+/// theirs: the first that has such an argument is named.
+fn unchecked_arguments(
+    references: &References,
+    callbacks: &[Callback],
+    unchecked: &[(usize, usize, u32)],
+) -> Vec<Missing> {
+    let name = |function: usize, argument: u32| {
+        let has = |callback: &&Callback| callback.nullable >> argument & 1 != 0;
+        let own = (callbacks.iter()).find(|one| one.function == function && has(one));
+        let callback = own.or_else(|| callbacks.iter().find(has));
+        let of = callback.map_or("a callback", |callback| &callback.name);
+        format!("{} of {of}", argument + 1)
+    };
+    let all = unchecked.iter().map(|&(function, op, argument)| {
+        let code = &references.functions.all[function];
+        Missing {
+            at: references.source(code, code.offset(op)),
+            kind: MissingKind::Argument,
+            name: name(function, argument),
+            why: None,
+        }
+    });
+    all.collect()
 }
 
 /// Functions by their index in the image. What only leads to functions that are left out is never reached.

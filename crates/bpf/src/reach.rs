@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Which operations can be reached, as the verifier finds out by following constants: what an object asks of the
 //! kernel's types and names became constants, and what is guarded by them is dead where the answer is no.
+//!
+//! On the way it is found where a callback reads or writes through an argument that may be NULL and that nothing has
+//! compared with NULL. What is not sure is not said: the verifier looks at every way by itself, this at all together.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,6 +19,10 @@ enum Known {
     Frame(i64),
     /// Some other address: not 0.
     Address,
+    /// Where a callback's arguments are. Those with a bit may be NULL.
+    Arguments(u64),
+    /// The callback's argument of that index, which may be NULL.
+    Nullable(u32),
 }
 
 type Guess = Option<Known>;
@@ -56,6 +63,32 @@ impl State {
             .retain(|offset, slot| other.slots.get(offset) == Some(slot));
         self.shared = self.shared.min(other.shared);
         *self != before
+    }
+
+    /// What is known of an argument that may be NULL, wherever it was copied to.
+    fn learn(&mut self, argument: u32, known: Guess) {
+        let nullable = Known::Nullable(argument);
+        for reg in self.regs.iter_mut().filter(|reg| **reg == Some(nullable)) {
+            *reg = known;
+        }
+        match known {
+            None => self.slots.retain(|_, (_, slot)| *slot != nullable),
+            Some(known) => {
+                let slots = self.slots.values_mut();
+                for (_, slot) in slots.filter(|(_, slot)| *slot == nullable) {
+                    *slot = known;
+                }
+            }
+        }
+    }
+
+    /// Another function may compare its arguments with NULL, which its caller then knows as well.
+    fn forget_nullable(&mut self) {
+        let is_nullable = |known: &Known| matches!(known, Known::Nullable(_));
+        for reg in &mut self.regs {
+            *reg = reg.filter(|known| !is_nullable(known));
+        }
+        self.slots.retain(|_, (_, slot)| !is_nullable(slot));
     }
 
     fn operand(&self, operand: Operand) -> Guess {
@@ -102,7 +135,7 @@ impl State {
                     _ => {}
                 }
             }
-            Some(Known::Data(_) | Known::Address) => {}
+            Some(Known::Data(_) | Known::Address | Known::Arguments(_) | Known::Nullable(_)) => {}
             Some(Known::Number(_)) | None => self.forget_shared(),
         }
     }
@@ -118,8 +151,23 @@ pub struct Subject<'a> {
     pub is_global: bool,
 }
 
-/// Finds what is reached from `roots`: for each function, whether each of its operations is.
-pub fn reached(subjects: &[Subject], roots: &[usize], constants: Constants) -> Vec<Vec<bool>> {
+/// Where code begins.
+#[derive(Clone, Copy)]
+pub struct Root {
+    pub function: usize,
+    /// Of a callback: its arguments that may be NULL, a bit each.
+    pub nullable: u64,
+}
+
+pub struct Reached {
+    /// For each function, whether each of its operations is.
+    pub ops: Vec<Vec<bool>>,
+    /// Uses of arguments that may be NULL: function, operation, argument.
+    pub unchecked: Vec<(usize, usize, u32)>,
+}
+
+/// Finds what is reached from `roots`.
+pub fn reached(subjects: &[Subject], roots: &[Root], constants: Constants) -> Reached {
     let mut reach = Reach {
         subjects,
         constants,
@@ -132,16 +180,19 @@ pub fn reached(subjects: &[Subject], roots: &[usize], constants: Constants) -> V
         queue: VecDeque::new(),
     };
     for root in roots {
-        reach.arrive(*root, 0, &State::entry([None; 5]));
+        let arguments = (root.nullable != 0).then_some(Known::Arguments(root.nullable));
+        let entry = State::entry([arguments, None, None, None, None]);
+        reach.arrive(root.function, 0, &entry);
     }
     while let Some((function, op)) = reach.queue.pop_front() {
         reach.step(function, op);
     }
-    reach
-        .states
-        .iter()
-        .map(|states| states.iter().map(Option::is_some).collect())
-        .collect()
+    Reached {
+        ops: (reach.states.iter())
+            .map(|states| states.iter().map(Option::is_some).collect())
+            .collect(),
+        unchecked: reach.unchecked(),
+    }
 }
 
 struct Reach<'a> {
@@ -156,6 +207,33 @@ struct Reach<'a> {
 }
 
 impl Reach<'_> {
+    fn unchecked(&self) -> Vec<(usize, usize, u32)> {
+        let mut found = Vec::new();
+        for (function, subject) in self.subjects.iter().enumerate() {
+            for (at, op) in subject.ops.iter().enumerate() {
+                let base = match *op {
+                    Op::Load { src, .. } => src,
+                    // Nor is there arithmetic on it.
+                    Op::Store { dst, .. }
+                    | Op::Atomic { dst, .. }
+                    | Op::Alu {
+                        wide: true,
+                        op: Alu::Add | Alu::Sub,
+                        dst,
+                        ..
+                    } => dst,
+                    _ => continue,
+                };
+                let state = self.states[function][at].as_ref();
+                let known = state.and_then(|state| state.regs[base as usize]);
+                if let Some(Known::Nullable(argument)) = known {
+                    found.push((function, at, argument));
+                }
+            }
+        }
+        found
+    }
+
     fn arrive(&mut self, function: usize, op: usize, state: &State) {
         let Some(place) = self.states[function].get_mut(op) else {
             return;
@@ -188,6 +266,20 @@ impl Reach<'_> {
             } => {
                 let (left, right) = (state.regs[dst as usize], state.operand(src));
                 let decided = decide(wide, condition, left, right);
+                if let Some(Known::Nullable(argument)) = right {
+                    state.learn(argument, None);
+                }
+                if let Some(Known::Nullable(argument)) = left {
+                    let is_null = condition == Condition::Eq;
+                    if wide && (is_null || condition == Condition::Ne) && src == Operand::Imm(0) {
+                        let mut taken = state.clone();
+                        taken.learn(argument, Some(null_or_not(is_null)));
+                        self.arrive(function, target as usize, &taken);
+                        state.learn(argument, Some(null_or_not(!is_null)));
+                        return self.arrive(function, at + 1, &state);
+                    }
+                    state.learn(argument, None);
+                }
                 if decided != Some(false) {
                     let mut taken = state.clone();
                     refine(&mut taken, wide, condition == Condition::Eq, dst, right);
@@ -217,7 +309,7 @@ impl Reach<'_> {
             Some(Some(_)) => None,
         };
         // An address in the frame is none any more.
-        let result = result.filter(|known| !matches!(known, Known::Frame(_)));
+        let result = result.filter(|known| !matches!(known, Known::Frame(_) | Known::Nullable(_)));
         self.results[function] = Some(result);
         self.queue.extend(self.callers[function].iter().copied());
     }
@@ -241,6 +333,9 @@ impl Reach<'_> {
                 self.results[index].map(|result| result.filter(|_| !is_global))
             }
         };
+        if matches!(callee, Callee::Function(_)) {
+            state.forget_nullable();
+        }
         for reg in 1..6 {
             state.share(state.regs[reg]);
             state.regs[reg] = None;
@@ -325,6 +420,11 @@ impl Reach<'_> {
                 let place = place.wrapping_add_signed(i64::from(off));
                 (self.constants)(place, width.bytes())?
             }
+            Known::Arguments(nullable) if width == Width::Double && off >= 0 && off % 8 == 0 => {
+                let argument = u32::from(off.unsigned_abs()) / 8;
+                let may_be_null = nullable.checked_shr(argument).unwrap_or(0) & 1 != 0;
+                return may_be_null.then_some(Known::Nullable(argument));
+            }
             _ => return None,
         };
         Some(Known::Number(extend(number, width, signed)))
@@ -338,6 +438,15 @@ fn extend(number: u64, width: Width, signed: bool) -> u64 {
         (number.cast_signed() << above >> above).cast_unsigned()
     } else {
         number << above >> above
+    }
+}
+
+/// What a comparison with NULL makes of a pointer.
+fn null_or_not(is_null: bool) -> Known {
+    if is_null {
+        Known::Number(0)
+    } else {
+        Known::Address
     }
 }
 

@@ -28,13 +28,24 @@ pub fn callback(section: &str) -> Option<bool> {
     }
 }
 
+/// A function that a variable refers to.
+#[derive(Debug)]
+pub struct Callback {
+    /// By its index in [`Functions`].
+    pub function: usize,
+    /// `TYPE.MEMBER`.
+    pub name: String,
+    /// Its arguments that may be NULL, a bit each.
+    pub nullable: u64,
+}
+
 /// All such variables of an object.
 #[derive(Debug, Default)]
 pub struct Found {
     /// With functions by their index in [`Functions`].
     pub struct_ops: Vec<StructOps>,
     /// Every function that a variable refers to, also for members that the kernel lacks.
-    pub callbacks: Vec<usize>,
+    pub callbacks: Vec<Callback>,
     pub missing: Vec<Missing>,
 }
 
@@ -120,6 +131,26 @@ impl Variable<'_> {
         }
     }
 
+    /// The function that a member points to, unless a loader has cleared it.
+    fn function(&self, member: &btf::Member) -> Option<usize> {
+        let is_cleared = (self.preset).is_some_and(|preset| preset.cleared.contains(&member.name));
+        (self.pointer)(member.offset_bits / 8).filter(|_| !is_cleared)
+    }
+
+    fn callback(
+        &self,
+        kind: &str,
+        member: &btf::Member,
+        environment: &Environment,
+    ) -> Option<Callback> {
+        let name = format!("{kind}.{}", member.name);
+        Some(Callback {
+            function: self.function(member)?,
+            nullable: environment.nullable.get(&name).copied().unwrap_or(0),
+            name,
+        })
+    }
+
     fn link(&self, environment: &Environment, found: &mut Found) -> Result<()> {
         let (btf, kernel, name) = (self.btf, &environment.btf, self.name);
         let Some((
@@ -143,14 +174,10 @@ impl Variable<'_> {
             name,
             why: why.map(str::to_owned),
         };
-        let cleared = |member: &btf::Member| {
-            let mut presets = self.preset.iter();
-            presets.any(|preset| preset.cleared.contains(&member.name))
-        };
-        let pointers = composite.members.iter().filter(|member| !cleared(member));
+        let callbacks = composite.members.iter();
         found
             .callbacks
-            .extend(pointers.filter_map(|member| (self.pointer)(member.offset_bits / 8)));
+            .extend(callbacks.filter_map(|member| self.callback(kind, member, environment)));
         let Some((_, target)) = kernel.find_struct(kind) else {
             found
                 .missing
@@ -167,7 +194,7 @@ impl Variable<'_> {
                 .get(offset as usize..offset as usize + size as usize)
                 .with_context(context)?;
             let bytes = self.set(member, bytes).with_context(context)?;
-            let function = (self.pointer)(offset).filter(|_| !cleared(member));
+            let function = self.function(member);
             let full_name = format!("{kind}.{}", member.name);
             let is_set = function.is_some() || bytes.iter().any(|byte| *byte != 0);
             let Some(other) = target.members.iter().find(|one| one.name == member.name) else {

@@ -29,8 +29,12 @@ pub struct Case {
     pub workload: String,
     pub cpus: u32,
     pub nodes: u32,
+    /// CPUs that stop their tick for one task.
+    pub nohz_full: Vec<i64>,
     /// Values of the policy's constants and variables.
     pub set: Option<Node>,
+    /// Values of its variables in the middle of the run.
+    pub later: Option<Node>,
     /// Instead of those of the object.
     pub flags: Option<u64>,
     /// Which of the object's schedulers, where it holds several.
@@ -39,6 +43,8 @@ pub struct Case {
     /// A program of type `syscall`, in the middle of the run; its argument is the process id of the first task.
     pub program: Option<String>,
     pub ends: Ends,
+    /// Of a policy that is refused: what stands in the reason.
+    pub reason: String,
     pub expect: Vec<Expectation>,
     /// Metrics of the run, with the least that each has to be.
     pub metrics: Vec<(String, f64)>,
@@ -66,6 +72,8 @@ pub enum Ends {
     Well,
     /// The policy is thrown out, or goes by itself.
     Ejected,
+    /// Before it begins: the kernel does not load the policy.
+    Refused,
 }
 
 pub fn tests() -> Result<Vec<Test>> {
@@ -101,10 +109,27 @@ fn test(node: &Node) -> Result<Test> {
 }
 
 /// What cases of a test may share.
-const KEYS: [&str; 11] = [
-    "workload", "cpus", "nodes", "set", "flags", "attach", "hotplug", "program", "ends", "expect",
+const KEYS: [&str; 14] = [
+    "workload",
+    "cpus",
+    "nodes",
+    "nohz_full",
+    "set",
+    "later",
+    "flags",
+    "attach",
+    "hotplug",
+    "program",
+    "ends",
+    "reason",
+    "expect",
     "metrics",
 ];
+
+fn numbers(list: &Node) -> Result<Vec<i64>> {
+    let items = list.list()?.iter();
+    items.map(|item| item.integer(0..=63)).collect()
+}
 
 /// A case has what its test has and it has not itself.
 fn case(own: &Table, shared: &Table) -> Result<Case> {
@@ -112,12 +137,15 @@ fn case(own: &Table, shared: &Table) -> Result<Case> {
         workload,
         cpus,
         nodes,
+        nohz_full,
         set,
+        later,
         flags,
         attach,
         hotplug,
         program,
         ends,
+        reason,
         expect,
         metrics,
     ] = KEYS.map(|key| own.optional(key).or_else(|| shared.optional(key)));
@@ -136,10 +164,18 @@ fn case(own: &Table, shared: &Table) -> Result<Case> {
     let ends = match (ends, ends.map(Node::text).transpose()?) {
         (_, Some("well")) => Ends::Well,
         (_, Some("ejected")) => Ends::Ejected,
-        (Some(node), _) => bail!(node.expected("well or ejected")),
+        (_, Some("refused")) => Ends::Refused,
+        (Some(node), _) => bail!(node.expected("well, ejected or refused")),
         (None, _) if not_applicable.is_some() => Ends::Well,
         (None, _) => bail!(own.node().error("expected ends, or not_applicable")),
     };
+    let reason = text(reason)?.unwrap_or_default();
+    if ends == Ends::Refused && reason.is_empty() {
+        bail!(
+            own.node()
+                .error("expected reason, which says why it is refused")
+        );
+    }
     let expect = expect.map(|list| list.list()?.iter().map(Expectation::of).collect());
     let metrics = metrics.map(|table| {
         let entries = table.table()?;
@@ -158,7 +194,12 @@ fn case(own: &Table, shared: &Table) -> Result<Case> {
         workload: text(workload)?.unwrap_or_else(|| "sleepers".to_owned()),
         cpus,
         nodes,
+        nohz_full: match nohz_full {
+            Some(list) => numbers(list)?,
+            None => Vec::new(),
+        },
         set: set.cloned(),
+        later: later.cloned(),
         flags: flags.transpose()?,
         attach: text(attach)?,
         hotplug: match hotplug {
@@ -167,6 +208,7 @@ fn case(own: &Table, shared: &Table) -> Result<Case> {
         },
         program: text(program)?,
         ends,
+        reason,
         expect: expect.transpose()?.unwrap_or_default(),
         metrics: metrics.transpose()?.unwrap_or_default(),
     })

@@ -39,7 +39,7 @@ fn our_own_meet_what_is_expected() {
         .filter(|test| test.verdict != Verdict::Pass)
         .collect();
     assert!(failed.is_empty(), "{failed:#?}");
-    assert_eq!(report.tests.len(), 11);
+    assert_eq!(report.tests.len(), 14);
 }
 
 #[test]
@@ -71,6 +71,18 @@ fn what_differs_is_said() {
             "scx_bpf_dsq_reenq(QUEUE, 0)",
             "(void)p",
             "expected nr_reenq_kfunc > 0, found 0 and 0",
+        ),
+        (
+            "maybe_null_fail_dsp",
+            "last_pid = prev->pid",
+            "last_pid = prev ? prev->pid : 0",
+            "expected that it is refused, because: argument 2 of sched_ext_ops.dispatch may be NULL; found: it is loaded",
+        ),
+        (
+            "nohz_tick",
+            "finite_phase ? 1000000 : SCX_SLICE_INF",
+            "SCX_SLICE_INF",
+            "expected nr_finite_running > 1, found 0 and 1; expected nr_finite_ticks > 15, found 0 and 15",
         ),
         (
             "prog_run",

@@ -22,6 +22,7 @@ pub const OPS_KEEP_BUILTIN_IDLE: u64 = 1;
 pub const OPS_ENQ_LAST: u64 = 1 << 1;
 pub const OPS_ENQ_EXITING: u64 = 1 << 2;
 pub const OPS_IDLE_PER_NODE: u64 = 1 << 6;
+pub const OPS_ALWAYS_ENQ_IMMED: u64 = 1 << 7;
 
 pub const ENQ_WAKEUP: u64 = 1;
 /// The kernel's own `ENQUEUE_RESTORE` and `DEQUEUE_SAVE`.
@@ -30,6 +31,8 @@ pub const DEQ_SAVE: u64 = 2;
 pub const ENQ_HEAD: u64 = 1 << 16;
 pub const ENQ_CPU_SELECTED: u64 = 1 << 20;
 pub const ENQ_PREEMPT: u64 = 1 << 32;
+/// On the CPU at once, or back to the policy.
+pub const ENQ_IMMED: u64 = 1 << 33;
 /// Back to the policy, out of a local queue.
 pub const ENQ_REENQ: u64 = 1 << 40;
 pub const ENQ_LAST: u64 = 1 << 41;
@@ -53,9 +56,13 @@ pub const WAKE_SYNC: u64 = 16;
 pub const PF_IDLE: u32 = 0x2;
 /// In `p->scx.flags`.
 pub const TASK_QUEUED: u32 = 1;
-/// Why a task is enqueued again, and that a kfunc asked for it.
+/// It came to its local queue with `ENQ_IMMED`.
+pub const TASK_IMMED: u32 = 1 << 5;
+/// Why a task is enqueued again: a kfunc asked for it, it could not run at once, or a higher class took its CPU.
 pub const TASK_REENQ_MASK: u32 = 3 << 12;
 pub const TASK_REENQ_KFUNC: u32 = 1 << 12;
+pub const TASK_REENQ_IMMED: u32 = 2 << 12;
+pub const TASK_REENQ_PREEMPTED: u32 = 3 << 12;
 pub const PF_EXITING: u32 = 0x4;
 pub const PF_KTHREAD: u32 = 0x20_0000;
 
@@ -69,6 +76,8 @@ pub const TASK_NEW: u32 = 0x800;
 
 pub const DISPATCH_BATCH: usize = 32;
 pub const DISPATCH_LOOPS: u32 = 32;
+/// So often the tasks of a local queue go back to a policy that puts them there again.
+pub const REENQ_LOCAL_REPEATS: u32 = 256;
 
 /// A CPU at its full speed (`SCX_CPUPERF_ONE`).
 pub const CPUPERF_ONE: u32 = 1_024;

@@ -8,6 +8,7 @@ use crate::hardware::lock::Lock;
 use crate::ids::{CpuId, IDLE, TaskId};
 use crate::queue::dsq::Dsq;
 use crate::queue::rt::RtQueue;
+use crate::task::Class;
 
 /// Work done per nanosecond by a full-speed core on its own.
 pub const FULL_RATE: u64 = 1024 * 100;
@@ -59,6 +60,11 @@ pub struct Cpu {
     /// Of tasks that went to sleep here: the next is that which has to expire first.
     pub timers: BinaryHeap<Reverse<Timer>>,
     pub in_dispatch: bool,
+    /// The class that runs here or is about to: that of the task picked last, or a higher one that woke since. `None` is
+    /// idleness (`rq->next_class`).
+    pub next_class: Option<Class>,
+    /// Tasks of its local queue that are to run at once.
+    pub nr_immed: u32,
     /// A higher class took it from sched_ext, which has not had it back.
     pub released: bool,
     /// Its task was moved away by force; what follows is no return from idleness.
@@ -126,6 +132,8 @@ impl Cpu {
             rt: RtQueue::default(),
             timers: BinaryHeap::new(),
             in_dispatch: false,
+            next_class: None,
+            nr_immed: 0,
             released: false,
             stopper: false,
             waited_for_by: Vec::new(),

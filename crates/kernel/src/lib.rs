@@ -56,7 +56,7 @@ pub use ids::TaskId;
 pub use interleave::{Interleave, NOT_POSSIBLE, Switch, Taken};
 pub use machine::RtGuard;
 pub use observe::Bounds;
-pub use options::{INTERRUPTED, Options, ProgramRun};
+pub use options::{GlobalWrite, INTERRUPTED, Options, ProgramRun};
 pub use outcome::Outcome;
 pub use queue::dsq;
 pub use simulate::{calls, constant, link, load, simulate};

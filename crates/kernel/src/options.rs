@@ -41,6 +41,8 @@ pub struct Options {
     pub ends_at_restart: bool,
     /// What a user half has the kernel run while the workload runs.
     pub runs: Vec<ProgramRun>,
+    /// What a user half writes into the policy's variables while the workload runs.
+    pub writes: Vec<GlobalWrite>,
     /// Stop a run that takes more events; 0: never.
     pub max_events: u64,
     /// A callback of the policy that executes more is an endless loop; 0: as many as 2³².
@@ -79,6 +81,14 @@ pub struct ProgramRun {
     pub context: Vec<u8>,
 }
 
+/// A variable of the policy's gets other contents at this time after the start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GlobalWrite {
+    pub at_ns: u64,
+    pub global: String,
+    pub bytes: Vec<u8>,
+}
+
 /// What of it ends or disturbs a run.
 pub struct Limits {
     /// How often everybody who waits is looked at; `None`: only as often as the watchdog looks.
@@ -87,6 +97,7 @@ pub struct Limits {
     pub offline: Vec<u32>,
     pub ends_at_restart: bool,
     pub runs: Vec<LaterRun>,
+    pub writes: Vec<LaterWrite>,
     pub max_events: u64,
     pub stop: Option<fn() -> bool>,
 }
@@ -95,4 +106,11 @@ pub struct Limits {
 pub struct LaterRun {
     pub at_ns: u64,
     pub run: Run,
+}
+
+/// When which place of the policy's global data gets which contents.
+pub struct LaterWrite {
+    pub at_ns: u64,
+    pub offset: usize,
+    pub bytes: Vec<u8>,
 }

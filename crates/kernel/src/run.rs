@@ -95,6 +95,10 @@ impl Sim<'_> {
             Event::Hotplug(line) => self.hotplug(line),
             Event::RtBudget(cpu) => self.rt_budget(cpu, due.seq),
             Event::Program(index) => self.run_later(index),
+            Event::Write(index) => {
+                let write = &self.limits.writes[index as usize];
+                self.boundary.write_data(write.offset, &write.bytes);
+            }
         }
     }
 
@@ -122,6 +126,10 @@ impl Sim<'_> {
         for (index, later) in self.limits.runs.iter().enumerate() {
             let at_ns = self.clock.start_ns + later.at_ns;
             self.clock.post(at_ns, Event::Program(index as u32));
+        }
+        for (index, write) in self.limits.writes.iter().enumerate() {
+            let at_ns = self.clock.start_ns + write.at_ns;
+            self.clock.post(at_ns, Event::Write(index as u32));
         }
     }
 

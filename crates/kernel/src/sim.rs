@@ -33,7 +33,7 @@ use crate::hardware::Hardware;
 use crate::ids::{PerCpu, PerTask, TaskId};
 use crate::interleave::{BrokenOff, Interleaving};
 use crate::observe::{Happened, Looks, Observers, Stamp};
-use crate::options::{LaterRun, Limits, Options};
+use crate::options::{LaterRun, LaterWrite, Limits, Options};
 use crate::queue::Dsqs;
 use crate::task::{Groups, Task, pid_of};
 use crate::world::disk::Disk;
@@ -113,6 +113,14 @@ impl<'a> Sim<'a> {
             })
         });
         let runs = runs.collect::<Result<Vec<_>>>()?;
+        let writes = options.writes.into_iter().map(|write| {
+            Ok(LaterWrite {
+                at_ns: write.at_ns,
+                offset: loaded.program.offset(&write.global, write.bytes.len())?,
+                bytes: write.bytes,
+            })
+        });
+        let writes = writes.collect::<Result<Vec<_>>>()?;
         let random = plan.stream(u32::MAX, 0);
         let mut boundary = {
             let divided = options.interleave.is_some();
@@ -150,6 +158,7 @@ impl<'a> Sim<'a> {
                 offline: options.offline,
                 ends_at_restart: options.ends_at_restart,
                 runs,
+                writes,
                 max_events: options.max_events,
                 stop: options.stop,
             },

@@ -17,13 +17,14 @@ pub(crate) fn machine(text: &str, file: &str) -> Result<Machine> {
     let root = Node::parse(text, file)?;
     let table = root.table()?;
     let name = table.required("name")?;
-    let machine = Machine {
+    let mut machine = Machine {
         name: name.text()?.to_string(),
         title: table.required("title")?.text()?.to_string(),
         hz: {
             table.required("source")?.text()?;
             table.required("hz")?.integer(1..=10_000)? as u32
         },
+        nohz_full: Vec::new(),
         rt_guard: table
             .optional("rt_guard")
             .map_or(Ok(RtGuard::default()), rt_guard)?,
@@ -36,6 +37,9 @@ pub(crate) fn machine(text: &str, file: &str) -> Result<Machine> {
             .optional("spread_pct")
             .map_or_else(|| Ok(Spreads::default()), spreads)?,
     };
+    if let Some(list) = table.optional("nohz_full") {
+        machine.nohz_full = nohz_full(list, machine.cpus())?;
+    }
     ensure!(
         is_name(&machine.name),
         name.expected("a name of a-z, 0-9 and -")
@@ -91,6 +95,22 @@ fn topology(node: &Node) -> Result<Topology> {
         ))
     );
     Ok(Topology::regular(shape, &capacities))
+}
+
+/// The kernel leaves itself at least one CPU to keep the time with.
+fn nohz_full(node: &Node, cpus: usize) -> Result<Vec<u32>> {
+    let items = node.list()?.iter();
+    let last = cpus as i64 - 1;
+    let mut found = items
+        .map(|item| Ok(item.integer(0..=last)? as u32))
+        .collect::<Result<Vec<u32>>>()?;
+    found.sort_unstable();
+    found.dedup();
+    ensure!(
+        found.len() < cpus,
+        node.expected("a list of CPUs, not of all")
+    );
+    Ok(found)
 }
 
 fn rt_guard(node: &Node) -> Result<RtGuard> {

@@ -34,6 +34,8 @@ pub struct Machine {
     pub topology: Topology,
     /// Timer interrupts per second and busy CPU (the kernel's `CONFIG_HZ`).
     pub hz: u32,
+    /// CPUs that need no tick for a task that runs as long as it likes (the kernel's parameter `nohz_full`).
+    pub nohz_full: Vec<u32>,
     /// What its kernel keeps ordinary tasks alive with.
     pub rt_guard: RtGuard,
     pub rt_kernel: RtKernel,

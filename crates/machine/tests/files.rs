@@ -166,7 +166,17 @@ const MESSAGES: &[(&str, &str, &str)] = &[
     (
         "hz = 250",
         "hz = 250\nnumberin = 1",
-        "5: numberin: unknown key, expected one of name, title, source, hz, rt_guard, rt_highest_sought, rt_lockup_look_ms, topology, costs, spread_pct",
+        "5: numberin: unknown key, expected one of name, title, source, hz, rt_guard, rt_highest_sought, rt_lockup_look_ms, topology, costs, spread_pct, nohz_full",
+    ),
+    (
+        "hz = 250",
+        "hz = 250\nnohz_full = [2]",
+        "5: nohz_full[0]: expected an integer from 0 to 1, found 2",
+    ),
+    (
+        "hz = 250",
+        "hz = 250\nnohz_full = [1, 0]",
+        "5: nohz_full: expected a list of CPUs, not of all, found a list of 2",
     ),
     (
         "hz = 250",

@@ -8,6 +8,7 @@ mod decode;
 mod externs;
 mod fixture;
 mod maps;
+mod nullable;
 mod policies;
 mod reach;
 mod struct_ops;

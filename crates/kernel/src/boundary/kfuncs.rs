@@ -56,21 +56,17 @@ kfuncs! {
         insert::<K>(host, p, Verdict { dsq_id, slice, vtime, enq_flags: enq_flags | ENQ_PRIQ });
         true
     };
-    613 [203] scx_bpf_dsq_move_to_local(dsq_id: u64) -> bool = |host| back::<K>(host).move_to_local(dsq_id);
+    613 [203] scx_bpf_dsq_move_to_local(dsq_id: u64) -> bool = |host| back::<K>(host).move_to_local(dsq_id, 0);
     701 [~203] scx_bpf_dsq_move_to_local___v2(dsq_id: u64, enq_flags: u64) -> bool = |host| {
         let kernel = back::<K>(host);
-        if enq_flags == 0 {
-            kernel.move_to_local(dsq_id)
-        } else {
-            kernel.eject(format!("invalid enq_flags 0x{enq_flags:x}"));
-            false
-        }
+        let enq_flags = kernel.boundary().enq_flags.meant(enq_flags);
+        kernel.move_to_local(dsq_id, enq_flags)
     };
     612..615 [~113] scx_bpf_dispatch(p: Task, dsq_id: u64, slice: u64, enq_flags: u64) =
         |host| insert::<K>(host, p, Verdict { dsq_id, slice, vtime: 0, enq_flags });
     612..615 [~123] scx_bpf_dispatch_vtime(p: Task, dsq_id: u64, slice: u64, vtime: u64, enq_flags: u64) =
         |host| insert::<K>(host, p, Verdict { dsq_id, slice, vtime, enq_flags: enq_flags | ENQ_PRIQ });
-    612..615 [~203] scx_bpf_consume(dsq_id: u64) -> bool = |host| back::<K>(host).move_to_local(dsq_id);
+    612..615 [~203] scx_bpf_consume(dsq_id: u64) -> bool = |host| back::<K>(host).move_to_local(dsq_id, 0);
 
     612 [145] bpf_iter_scx_dsq_new(it: *mut DsqIter, dsq_id: u64, flags: u64) -> i32 =
         |host| walk_new::<K>(host, it, dsq_id, flags);

@@ -263,6 +263,16 @@ impl Boundary {
         words.flat_map(|word| word.to_ne_bytes()).collect()
     }
 
+    /// The policy's own program writes into its data.
+    pub fn write_data(&mut self, offset: usize, bytes: &[u8]) {
+        for (place, byte) in (offset..).zip(bytes) {
+            let word = &mut self.data[place / 8];
+            let mut all = word.to_ne_bytes();
+            all[place % 8] = *byte;
+            *word = u64::from_ne_bytes(all);
+        }
+    }
+
     /// A value that a callback may touch until it is taken back, the last one first; its address.
     pub fn lend<T>(&mut self, value: *mut T) -> u64 {
         self.lend_bytes(value.cast(), size_of::<T>())

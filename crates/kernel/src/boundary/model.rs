@@ -40,7 +40,7 @@ pub trait Kernel: Sized {
     fn create_dsq(&mut self, id: u64, node: i32) -> i32;
     fn destroy_dsq(&mut self, id: u64);
     fn insert(&mut self, task: TaskId, verdict: Verdict);
-    fn move_to_local(&mut self, dsq_id: u64) -> bool;
+    fn move_to_local(&mut self, dsq_id: u64, enq_flags: u64) -> bool;
     fn nr_queued(&self, dsq_id: u64) -> i32;
     fn walk(&self, dsq_id: u64, is_reversed: bool) -> Option<Walk>;
     fn walk_on(&self, walk: &mut Walk) -> Option<TaskId>;

@@ -70,6 +70,7 @@ impl Program {
                 helpers: helpers.iter().map(|helper| helper.number).collect(),
                 map_kinds: maps::kind::KNOWN.iter().copied().collect(),
                 config: config(),
+                nullable: nullable(),
                 version: release.version(),
                 ..Environment::default()
             };
@@ -242,6 +243,14 @@ impl Program {
         Some(start..start + global.bytes as usize)
     }
 
+    /// Where a variable of so many bytes lies in the block of data.
+    pub(crate) fn offset(&self, name: &str, bytes: usize) -> Result<usize> {
+        let place = self.place(name).filter(|place| place.len() == bytes);
+        let place =
+            place.with_context(|| format!("{}: no global {name} of {bytes} bytes", self.name))?;
+        Ok(place.start)
+    }
+
     /// For a model of the type that this was linked for; `divided`: operations may be broken off at its calls.
     pub(crate) fn code<'a>(&'a self, data: &'a [u8], random: Stream, divided: bool) -> Code<'a> {
         let mut code = Code {
@@ -279,6 +288,14 @@ fn config() -> BTreeMap<String, String> {
         [(HZ, "250".to_owned()), ("CONFIG_NR_CPUS", most_cpus)]
             .map(|(name, value)| (name.to_owned(), value)),
     )
+}
+
+/// Who is switched away from, when it is no task of the policy's, and whom a task yields to, when it is nobody.
+fn nullable() -> BTreeMap<String, u64> {
+    let arguments = [("sched_ext_ops.dispatch", 1), ("sched_ext_ops.yield", 1)];
+    arguments
+        .map(|(callback, argument)| (callback.to_owned(), 1 << argument))
+        .into()
 }
 
 fn helper(helpers: &[Helper], number: u32) -> (Calls, u64) {

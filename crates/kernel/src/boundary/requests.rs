@@ -48,6 +48,14 @@ impl Kick {
     }
 }
 
+/// What waits in a queue is to go back to the policy.
+#[derive(Clone, Copy, Debug)]
+pub struct Reenqueue {
+    pub queue: Place,
+    /// All of it, not only what should run at once and cannot.
+    pub all: bool,
+}
+
 #[derive(Default)]
 pub struct Requests {
     pub context: Context,
@@ -55,12 +63,26 @@ pub struct Requests {
     /// Tasks that `ops.dispatch()` has moved so far.
     pub dispatched: u32,
     /// Queues that go back to the policy at the end of the operation, each once.
-    pub reenqueues: Vec<Place>,
+    pub reenqueues: Vec<Reenqueue>,
     /// CPUs to kick, in order of the first kick, with the flags of all kicks since.
     pub kicks: Vec<(CpuId, Kick)>,
 }
 
 impl Requests {
+    pub fn reenqueue(&mut self, queue: Place, all: bool) {
+        let asked = &mut self.reenqueues;
+        match asked.iter_mut().find(|other| other.queue == queue) {
+            Some(same) => same.all |= all,
+            None => asked.push(Reenqueue { queue, all }),
+        }
+    }
+
+    /// What was asked of this queue, once.
+    pub fn take_reenqueue(&mut self, queue: Place) -> Option<Reenqueue> {
+        let place = (self.reenqueues.iter()).position(|asked| asked.queue == queue)?;
+        Some(self.reenqueues.remove(place))
+    }
+
     /// The kicks of a CPU so far.
     pub fn kick_of(&mut self, cpu: CpuId) -> &mut Kick {
         let kicks = &mut self.kicks;

@@ -97,7 +97,7 @@ impl Kernel for Toy {
     }
 
     /// Calls the policy from within its own call, as the kernel does when a task leaves its custody.
-    fn move_to_local(&mut self, _dsq_id: u64) -> bool {
+    fn move_to_local(&mut self, _dsq_id: u64, _enq_flags: u64) -> bool {
         if self.queue.is_empty() {
             return false;
         }

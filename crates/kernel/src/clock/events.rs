@@ -32,6 +32,8 @@ pub enum Event {
     RtBudget(CpuId),
     /// A user half has the kernel run a program of the policy's, by its number.
     Program(u32),
+    /// It writes into the policy's data, by the number of the write.
+    Write(u32),
 }
 
 impl Event {
@@ -48,6 +50,7 @@ impl Event {
             Self::Hotplug(line) => (8, line),
             Self::RtBudget(cpu) => (9, cpu.0),
             Self::Program(run) => (10, run),
+            Self::Write(write) => (11, write),
         };
         kind << INDEX_BITS | u64::from(index)
     }
@@ -65,7 +68,8 @@ impl Event {
             7 => Self::End,
             8 => Self::Hotplug(index),
             9 => Self::RtBudget(CpuId(index)),
-            _ => Self::Program(index),
+            10 => Self::Program(index),
+            _ => Self::Write(index),
         }
     }
 }

@@ -11,12 +11,17 @@ use domains::Domains;
 use lock::LockCosts;
 use topology::Topology;
 
+use crate::ids::CpuId;
+use crate::mask::{self, CpuMask};
+
 pub struct Hardware {
     pub costs: Costs,
     pub locks: LockCosts,
     pub topology: Topology,
     pub domains: Domains,
     pub tick_ns: u64,
+    /// CPUs that need no tick for a task that runs as long as it likes.
+    pub nohz_full: CpuMask,
     pub rt_guard: RtGuard,
     pub rt_kernel: RtKernel,
     /// The scheduler is part of the kernel, and no BPF policy.
@@ -40,6 +45,7 @@ impl Hardware {
             costs,
             topology,
             tick_ns: 1_000_000_000 / u64::from(machine.hz),
+            nohz_full: mask::of(machine.nohz_full.iter().map(|cpu| CpuId(*cpu))),
             rt_guard: rt_guard.unwrap_or(machine.rt_guard),
             rt_kernel: machine.rt_kernel,
             built_in,

@@ -199,9 +199,7 @@ impl Sim<'_> {
             Class::Rt => self.enqueue_rt(target, id, false),
             Class::Ext => {
                 self.enqueue_ext(target, id, 0);
-                if self.cpus[target].curr == IDLE {
-                    self.resched(target);
-                }
+                self.preempt_idle(target);
             }
         }
     }

@@ -12,10 +12,12 @@ use crate::boundary::Callback;
 use crate::consts::{DEQ_SLEEP, SLICE_INF};
 use crate::cpu::NEVER;
 use crate::ids::{CpuId, IDLE, NO_CPU, TaskId};
+use crate::mask;
 use crate::observe::Happened;
 use crate::observe::{Cause, Leaves};
 use crate::sim::Sim;
 use crate::task::{Class, State};
+use workload::plan::Policy;
 
 impl Sim<'_> {
     /// A CPU's event: its task's work has ended, a tick, or an interrupt.
@@ -78,6 +80,7 @@ impl Sim<'_> {
             }
         }
         let next = self.pick(cpu, prev);
+        self.cpus[cpu].next_class = (next != IDLE).then(|| self.tasks[next].class);
         self.release_waiters(cpu);
         let stopper = std::mem::take(&mut self.cpus[cpu].stopper);
         if next == prev && !stopper {
@@ -161,11 +164,26 @@ impl Sim<'_> {
         };
         self.tell(clock, started);
         self.begin_progress(cpu, next);
-        if prev == IDLE {
+        if self.runs_without_tick(cpu, next) {
+            self.cpus[cpu].next_tick_ns = NEVER;
+        } else if prev == IDLE || self.cpus[cpu].next_tick_ns == NEVER {
             let tick = self.machine.tick_ns;
             self.cpus[cpu].next_tick_ns = (self.clock.at_ns / tick + 1) * tick;
+        }
+        if prev == IDLE {
             self.rescale_siblings(cpu);
         }
+    }
+
+    /// The kernel's `sched_can_stop_tick()`: for a task that no tick would take the CPU from.
+    #[inline(always)]
+    fn runs_without_tick(&self, cpu: CpuId, id: TaskId) -> bool {
+        let task = &self.tasks[id];
+        mask::has(&self.machine.nohz_full, cpu)
+            && match task.class {
+                Class::Ext => self.boundary.view.task(id).scx.slice == SLICE_INF,
+                Class::Rt => matches!(task.policy, Policy::Fifo(_)),
+            }
     }
 
     /// A CPU changes its task, at the run queue's clock.

@@ -5,8 +5,8 @@ use crate::boundary::Callback;
 use crate::boundary::requests::Context;
 use crate::boundary::shown::{CpuReleaseArgs, PreemptReason};
 use crate::consts::{
-    DEQ_SCHED_CHANGE, DEQ_SLEEP, DISPATCH_LOOPS, ENQ_LAST, ENQ_REENQ, OPS_ENQ_EXITING,
-    OPS_ENQ_LAST, PF_EXITING, SLICE_DFL, TASK_QUEUED, TASK_REENQ_KFUNC, TASK_REENQ_MASK,
+    DEQ_SCHED_CHANGE, DEQ_SLEEP, DISPATCH_LOOPS, ENQ_LAST, OPS_ENQ_EXITING, OPS_ENQ_LAST,
+    PF_EXITING, SLICE_DFL, TASK_IMMED, TASK_QUEUED, TASK_REENQ_PREEMPTED,
 };
 use crate::ids::{CpuId, IDLE, TaskId};
 use crate::observe::Happened;
@@ -42,6 +42,7 @@ impl Sim<'_> {
     /// Hand a queued task to the policy, or past it.
     pub(crate) fn do_enqueue(&mut self, cpu: CpuId, id: TaskId, enq_flags: u64) {
         debug_assert_eq!(self.tasks[id].place, Place::Nowhere);
+        self.boundary.view.task_mut(id).scx.flags &= !TASK_IMMED;
         if !self.cpus[cpu].active() {
             return self.enqueue_past_policy(id, Place::Local(cpu), enq_flags);
         }
@@ -106,9 +107,14 @@ impl Sim<'_> {
 
     /// Choose the next task of this class: prev, or the local queue's first, or nothing.
     pub(crate) fn pick_ext(&mut self, cpu: CpuId, prev: TaskId) -> Option<TaskId> {
+        self.raise_class(cpu, Class::Ext);
         let verdict = self.dispatch_one(cpu, prev);
         let this = &mut self.cpus[cpu];
         this.in_dispatch = false;
+        // Whether a task would run at once was not to be known as long as dispatch went on.
+        if this.nr_immed > 0 && this.local.len() > 1 && !matches!(verdict, Verdict::Nothing) {
+            self.boundary.requests.reenqueue(Place::Local(cpu), false);
+        }
         let next = match verdict {
             Verdict::Nothing => return None,
             Verdict::Prev => prev,
@@ -150,7 +156,7 @@ impl Sim<'_> {
         }
         let asks = this.told_online() && self.boundary.ops.has(Callback::Dispatch);
         let global = self.global_dsq_of(cpu);
-        if self.consume(cpu, global) {
+        if self.consume(cpu, global, 0) {
             return Verdict::Local;
         }
         if asks {
@@ -172,7 +178,7 @@ impl Sim<'_> {
                 if !self.cpus[cpu].local.is_empty() {
                     return Verdict::Local;
                 }
-                if self.consume(cpu, global) {
+                if self.consume(cpu, global, 0) {
                     return Verdict::Local;
                 }
                 if self.boundary.requests.dispatched == 0 || self.end.broken_off() {
@@ -205,7 +211,10 @@ impl Sim<'_> {
             task.reset_runnable_at = false;
         }
         self.tell(clock, Happened::PutBack { task: prev });
-        if self.boundary.view.task_mut(prev).scx.slice > 0 {
+        let scx = &self.boundary.view.task(prev).scx;
+        if scx.slice > 0 && scx.flags & TASK_IMMED != 0 {
+            self.enqueue_again(prev, TASK_REENQ_PREEMPTED);
+        } else if scx.slice > 0 {
             self.put(prev, Place::Local(cpu), crate::consts::ENQ_HEAD);
         } else if next == IDLE {
             self.do_enqueue(cpu, prev, ENQ_LAST);
@@ -240,30 +249,6 @@ impl Sim<'_> {
         self.boundary.requests.context = Context::Other;
         self.boundary.take_back();
         self.cpus[cpu].released = true;
-    }
-
-    /// What waits in a queue goes back to the policy; how many tasks that are.
-    pub(crate) fn reenqueue(&mut self, queue: Place) -> u32 {
-        self.as_a_whole(|sim| sim.put_all_back(queue))
-    }
-
-    fn put_all_back(&mut self, queue: Place) -> u32 {
-        let entries = match queue {
-            Place::Local(cpu) => &self.cpus[cpu].local.entries,
-            Place::Dsq(dsq) => &self.dsqs[dsq].entries,
-            Place::Nowhere | Place::Policy => return 0,
-        };
-        // Whatever comes back meanwhile is not looked at again.
-        let waiting: Vec<TaskId> = entries.iter().map(|entry| entry.task).collect();
-        for id in &waiting {
-            self.unlink(*id);
-        }
-        for id in &waiting {
-            self.boundary.view.task_mut(*id).scx.flags |= TASK_REENQ_KFUNC;
-            self.do_enqueue(self.tasks[*id].cpu, *id, ENQ_REENQ);
-            self.boundary.view.task_mut(*id).scx.flags &= !TASK_REENQ_MASK;
-        }
-        waiting.len() as u32
     }
 
     pub(crate) fn set_next_ext(&mut self, cpu: CpuId, next: TaskId) {

@@ -177,9 +177,7 @@ impl Sim<'_> {
                 Class::Rt => self.enqueue_rt(target, id, false),
                 Class::Ext => {
                     self.enqueue_ext(target, id, 0);
-                    if self.cpus[target].curr == IDLE {
-                        self.resched(target);
-                    }
+                    self.preempt_idle(target);
                 }
             }
         }
@@ -207,6 +205,7 @@ impl Sim<'_> {
         self.tell_switch(cpu, id, IDLE, cause);
         let this = &mut self.cpus[cpu];
         this.curr = IDLE;
+        this.next_class = None;
         this.idle_since_ns = clock;
         // The task may be one that it is only about to run.
         this.kernel_until_ns = this.kernel_until_ns.max(clock);

@@ -4,7 +4,7 @@
 use crate::boundary::Callback;
 use crate::boundary::requests::{Context, Insert};
 use crate::consts::{
-    DSQ_BUILTIN, DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, ENQ_HEAD, ENQ_PREEMPT, ENQ_PRIQ,
+    DSQ_BUILTIN, DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, ENQ_HEAD, ENQ_PREEMPT, ENQ_PRIQ, TASK_IMMED,
 };
 use crate::ids::{CpuId, DsqIndex, IDLE, TaskId};
 use crate::observe::Happened;
@@ -24,10 +24,14 @@ struct Placed {
 
 impl Sim<'_> {
     /// The kfunc: where the task goes depends on the callback it is called from.
-    pub(crate) fn insert_task(&mut self, id: TaskId, verdict: Verdict) {
+    pub(crate) fn insert_task(&mut self, id: TaskId, mut verdict: Verdict) {
         if verdict.enq_flags & crate::consts::ENQ_INTERNAL & !ENQ_PRIQ != 0 {
             return self.eject(format!("invalid enq_flags 0x{:x}", verdict.enq_flags));
         }
+        let Some(enq_flags) = self.vetted(verdict.dsq_id, verdict.enq_flags) else {
+            return;
+        };
+        verdict.enq_flags = enq_flags;
         match self.boundary.requests.context {
             Context::Enqueue(task) if task == id => {
                 self.tasks[id].verdict = Some(verdict);
@@ -254,6 +258,7 @@ impl Sim<'_> {
             seq: local.seq(),
         };
         self.tell_queued(id, &placed, None, head);
+        self.note_immediate(cpu, id, enq_flags);
     }
 
     fn put_shared(&mut self, index: DsqIndex, id: TaskId, enq_flags: u64) {
@@ -323,6 +328,7 @@ impl Sim<'_> {
 
     /// An insert into a local queue wakes its CPU, and may preempt.
     fn after_local(&mut self, cpu: CpuId, id: TaskId, enq_flags: u64) {
+        self.raise_class(cpu, Class::Ext);
         let this = &self.cpus[cpu];
         if this.in_dispatch || cpu == self.clock.cpu && this.curr == id {
             return;
@@ -352,7 +358,12 @@ impl Sim<'_> {
         let key = self.tasks[id].dsq_key;
         match place {
             Place::Nowhere | Place::Policy => return,
-            Place::Local(cpu) => self.cpus[cpu].local.remove(key, id),
+            Place::Local(cpu) => {
+                let immediate = self.boundary.view.task(id).scx.flags & TASK_IMMED != 0;
+                let this = &mut self.cpus[cpu];
+                this.nr_immed -= u32::from(immediate);
+                this.local.remove(key, id);
+            }
             Place::Dsq(dsq) => {
                 self.lock_dsq(dsq);
                 self.dsqs[dsq].remove(key, id);
@@ -363,12 +374,12 @@ impl Sim<'_> {
 
     /// Move the first task that may run on this CPU, which is in dispatch, to its local queue.
     #[inline(always)]
-    pub(crate) fn consume(&mut self, cpu: CpuId, dsq: DsqIndex) -> bool {
-        !self.dsqs[dsq].is_empty() && self.consume_first(cpu, dsq)
+    pub(crate) fn consume(&mut self, cpu: CpuId, dsq: DsqIndex, enq_flags: u64) -> bool {
+        !self.dsqs[dsq].is_empty() && self.consume_first(cpu, dsq, enq_flags)
     }
 
     #[inline(never)]
-    fn consume_first(&mut self, cpu: CpuId, dsq: DsqIndex) -> bool {
+    fn consume_first(&mut self, cpu: CpuId, dsq: DsqIndex, enq_flags: u64) -> bool {
         self.lock_dsq(dsq);
         for index in 0..self.dsqs[dsq].len() {
             let id = self.dsqs[dsq].entries[index].task;
@@ -383,7 +394,7 @@ impl Sim<'_> {
                 if from != cpu {
                     self.lock_rq(from);
                 }
-                self.append_local(cpu, id, 0);
+                self.append_local(cpu, id, enq_flags);
                 self.end_custody(id);
                 return true;
             }
@@ -392,18 +403,21 @@ impl Sim<'_> {
     }
 
     /// The kfunc, from dispatch: what was inserted before counts first.
-    pub(crate) fn move_first_to_local(&mut self, dsq_id: u64) -> bool {
+    pub(crate) fn move_first_to_local(&mut self, dsq_id: u64, enq_flags: u64) -> bool {
         if self.boundary.requests.context != Context::Dispatch {
             self.eject("scx_bpf_dsq_move_to_local() called outside dispatch".to_string());
             return false;
         }
+        let Some(enq_flags) = self.vetted(DSQ_LOCAL, enq_flags) else {
+            return false;
+        };
         let cpu = self.clock.cpu;
         self.flush_inserts(cpu);
         let Some(dsq) = self.dsqs.find(dsq_id) else {
             self.eject(format!("invalid DSQ ID 0x{dsq_id:016x}"));
             return false;
         };
-        let moved = self.consume(cpu, dsq);
+        let moved = self.consume(cpu, dsq, enq_flags);
         self.boundary.requests.dispatched += u32::from(moved);
         moved
     }

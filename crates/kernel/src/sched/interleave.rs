@@ -7,7 +7,7 @@
 //! it does shows only when it asks. Then it would have to wait, which it cannot, and the run is given up as one that
 //! is not possible ([`NOT_POSSIBLE`]); whoever drew it tries again without the switch.
 
-use crate::boundary::{Callback, Locks, RETURN, Register, Underway};
+use crate::boundary::{Callback, RETURN, Register, Underway};
 use crate::clock::events::{Due, Event};
 use crate::cpu::NEVER;
 use crate::end::Exit;
@@ -82,11 +82,7 @@ impl Sim<'_> {
             return None;
         }
         let task = self.boundary.view.task_of(Register::of(first));
-        match callback.locks() {
-            Locks::Nothing => {}
-            Locks::Cpu => held.run_queue = Some(CpuId(first as u32)),
-            Locks::CpuOfTask => held.run_queue = task.map(|task| self.tasks[task].cpu),
-        }
+        held.run_queue = self.locked_rq();
         match callback {
             Callback::CpuOnline | Callback::CpuOffline => held.hotplug = true,
             Callback::Dispatch | Callback::UpdateIdle => {}

@@ -146,8 +146,8 @@ impl Kernel for Sim<'_> {
         self.insert_task(task, verdict);
     }
 
-    fn move_to_local(&mut self, dsq_id: u64) -> bool {
-        self.move_first_to_local(dsq_id)
+    fn move_to_local(&mut self, dsq_id: u64, enq_flags: u64) -> bool {
+        self.move_first_to_local(dsq_id, enq_flags)
     }
 
     fn nr_queued(&self, id: u64) -> i32 {
@@ -209,6 +209,9 @@ impl Kernel for Sim<'_> {
             return false;
         }
         let Some((id, walk)) = what else {
+            return false;
+        };
+        let Some(enq_flags) = self.vetted(dsq_id, enq_flags) else {
             return false;
         };
         let task = &self.tasks[id];
@@ -351,7 +354,7 @@ impl Kernel for Sim<'_> {
 
     fn reenqueue_local(&mut self) -> u32 {
         if let Context::CpuRelease(cpu) = self.boundary.requests.context {
-            let count = self.reenqueue(Place::Local(cpu));
+            let count = self.reenqueue(Place::Local(cpu), true);
             self.boundary.requests.context = Context::CpuRelease(cpu);
             count
         } else {
@@ -368,10 +371,7 @@ impl Kernel for Sim<'_> {
             Ok(queue) => queue,
             Err(reason) => return self.eject(reason),
         };
-        let asked = &mut self.boundary.requests.reenqueues;
-        if !asked.contains(&queue) {
-            asked.push(queue);
-        }
+        self.boundary.requests.reenqueue(queue, true);
     }
 
     fn nodes(&self) -> u32 {

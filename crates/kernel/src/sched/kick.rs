@@ -2,6 +2,7 @@
 //! Kicks: the policy asks a CPU to reschedule. Carried out when the present operation may let go of its locks.
 
 use crate::boundary::requests::Kick;
+use crate::boundary::{Locks, Register, Underway};
 use crate::consts::{KICK_IDLE, KICK_PREEMPT, KICK_WAIT};
 use crate::ids::{CpuId, IDLE};
 use crate::observe::Happened;
@@ -16,8 +17,9 @@ impl Sim<'_> {
             if flags & (KICK_PREEMPT | KICK_WAIT) != 0 {
                 return self.eject("PREEMPT/WAIT cannot be used with SCX_KICK_IDLE".to_string());
             }
+            // The kernel looks only if it gets the run queue's lock.
             let target = &self.cpus[cpu];
-            if target.curr != IDLE && !target.in_dispatch {
+            if target.curr != IDLE && !target.in_dispatch && self.locked_rq() != Some(cpu) {
                 return;
             }
         }
@@ -28,6 +30,21 @@ impl Sim<'_> {
             kick.always = true;
             kick.preempt |= flags & KICK_PREEMPT != 0;
             kick.wait |= flags & KICK_WAIT != 0;
+        }
+    }
+
+    /// Whose run queue's lock the callback under way is called with.
+    pub(crate) fn locked_rq(&self) -> Option<CpuId> {
+        let Underway {
+            callback, first, ..
+        } = self.boundary.underway?;
+        match callback.locks() {
+            Locks::Nothing => None,
+            Locks::Cpu => Some(CpuId(first as u32)),
+            Locks::CpuOfTask => {
+                let task = self.boundary.view.task_of(Register::of(first));
+                task.map(|task| self.tasks[task].cpu)
+            }
         }
     }
 

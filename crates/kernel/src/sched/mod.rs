@@ -6,7 +6,7 @@
 //! | `operation` | interrupts, and what every operation does at its end |
 //! | `core` | `__schedule`, the tick, `resched_curr` |
 //! | `wake` | `try_to_wake_up`, `wake_up_new_task` |
-//! | `ext`, `insert`, `kick`, `idle`, `kfuncs`, `timers` | `kernel/sched/ext` |
+//! | `ext`, `insert`, `reenqueue`, `kick`, `idle`, `kfuncs`, `timers` | `kernel/sched/ext` |
 //! | `rt`, `rt_budget`, `lockup` | `kernel/sched/rt.c`, throttling, the lockup detector |
 //! | `progress` | nothing: how fast tasks work, which on a machine happens by itself |
 //! | `lifecycle`, `attributes`, `confine` | fork and exit; `sched_setattr`, `sched_setaffinity` of a task itself and of another |
@@ -27,6 +27,7 @@ mod lifecycle;
 mod lockup;
 mod operation;
 mod progress;
+mod reenqueue;
 mod rt;
 mod rt_budget;
 mod timers;

@@ -39,13 +39,10 @@ impl Sim<'_> {
         if !self.boundary.requests.kicks.is_empty() {
             self.flush_kicks();
         }
-        if !self.boundary.requests.reenqueues.is_empty() {
-            for queue in std::mem::take(&mut self.boundary.requests.reenqueues) {
-                self.reenqueue(queue);
-            }
-        }
+        self.flush_reenqueues();
         if self.cpus[cpu].need_resched {
             self.schedule(cpu);
+            self.flush_reenqueues();
             if !self.boundary.requests.kicks.is_empty() {
                 self.flush_kicks();
             }

@@ -73,6 +73,7 @@ impl Sim<'_> {
         debug_assert!(matches!(policy, Policy::Fifo(_) | Policy::Rr(_)));
         self.cpus[cpu].rt.push(id, prio, head);
         self.tell(self.clock.at_ns, Happened::QueuedRt { cpu, task: id });
+        self.raise_class(cpu, Class::Rt);
         let curr = self.cpus[cpu].curr;
         if curr == IDLE || self.tasks[curr].rt_prio < prio {
             self.resched(cpu);
@@ -253,6 +254,7 @@ impl Sim<'_> {
         self.tasks[id].cpu = to;
         self.cpus[to].rt.push(id, prio, false);
         self.tell(self.clock.at_ns, Happened::RequeuedRt { task: id });
+        self.raise_class(to, Class::Rt);
         let curr = self.cpus[to].curr;
         if to != self.clock.cpu && (curr == IDLE || self.tasks[curr].rt_prio < prio) {
             self.resched(to);

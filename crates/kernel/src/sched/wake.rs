@@ -7,7 +7,7 @@ use crate::consts::{
     DSQ_LOCAL, ENQ_CPU_SELECTED, ENQ_WAKEUP, SLICE_DFL, TASK_RUNNING, TASK_WAKING, WAKE_FORK,
     WAKE_SYNC, WAKE_TTWU,
 };
-use crate::ids::{CpuId, IDLE, TaskId};
+use crate::ids::{CpuId, TaskId};
 use crate::observe::Happened;
 use crate::sim::Sim;
 use crate::task::{Class, State, Verdict, Wait};
@@ -63,10 +63,8 @@ impl Sim<'_> {
             Class::Rt => self.enqueue_rt(cpu, id, false),
             Class::Ext => {
                 self.enqueue_ext(cpu, id, enq_flags);
-                // Wakeup preemption between classes: any ext task goes before idleness.
-                if self.cpus[cpu].curr == IDLE {
-                    self.resched(cpu);
-                }
+                self.preempt_idle(cpu);
+                self.flush_reenqueues_of(cpu);
             }
         }
         self.boundary.view.task_mut(id).__state = TASK_RUNNING;

@@ -3,7 +3,8 @@
 
 use workload::plan::Policy;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// In their order: each goes before those above it here, and the idle task, which has none, after all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     Ext,
     Rt,

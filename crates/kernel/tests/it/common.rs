@@ -30,6 +30,7 @@ pub fn machine_of(shape: Shape, costs: Costs) -> Machine {
         title: String::new(),
         topology: Topology::regular(shape, &[]),
         hz: 250,
+        nohz_full: Vec::new(),
         rt_guard: RtGuard::default(),
         rt_kernel: machine::RtKernel::default(),
         costs,

@@ -179,6 +179,7 @@ fn machine(cpus: u32) -> Machine {
         title: String::new(),
         topology: Topology::regular(shape, &[]),
         hz: 250,
+        nohz_full: Vec::new(),
         rt_guard: RtGuard::default(),
         rt_kernel: machine::RtKernel::default(),
         costs: Costs::default(),
