@@ -33,6 +33,9 @@ fn print(arguments: &[String]) -> Result<()> {
     let params: Option<BTreeMap<String, String>> = params.iter().map(pair).collect();
     let cpus = std::thread::available_parallelism()?.get() as u32;
     let workload = Workload::read(Path::new(file))?;
+    for remark in &workload.remarks {
+        eprintln!("{remark}");
+    }
     let plan = workload.plan(
         load.parse()?,
         &params.context("expected NAME=VALUE")?,

@@ -31,6 +31,10 @@ fn they_run_as_processes() {
         (forks - (2.0 * 2.0 * 4.0 + 16.0 + 17.0 * 4.0)).abs() < 0.5,
         "{forks}"
     );
+    // The tasks in turn; a resume that comes while nobody waits is made up for by later ones.
+    let meeting = loops("meeting");
+    let expected = 10.0 * 2.0 * 3.0 + 5.0 + 5.0 + 2.0;
+    assert!((meeting - expected).abs() < 0.5, "{meeting}");
     // A resume that comes while the stage still works is lost, on a busy machine.
     let pipeline = loops("pipeline");
     assert!((90.0..=150.5).contains(&pipeline), "{pipeline}");

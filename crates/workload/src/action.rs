@@ -45,6 +45,9 @@ pub const ACTIONS: &[&str] = &[
     "post",
     "await",
     "signal",
+    "add",
+    "store",
+    "fill",
     "read",
     "write",
     "fork",
@@ -68,6 +71,8 @@ pub const ACTIONS: &[&str] = &[
 const MAX_NS: i64 = 1_000_000_000_000_000;
 /// No machine has CPUs beyond this one.
 const MAX_CPU: i64 = 1023;
+/// A buffer that any machine has room for.
+const MAX_BUFFER: i64 = 1 << 30;
 /// What one write to a pipe or socket may carry.
 const MAX_MESSAGE: i64 = 65_536;
 
@@ -114,11 +119,9 @@ pub fn compile(compiler: &mut Compiler, action: &str, node: &Node, table: &Table
                 all,
             }
         }
-        "read" | "write" => Inst::Disk {
-            bytes: compiler.value(node)?,
-            write: action == "write",
-            sync: table.optional("sync").map_or(Ok(false), Node::bool)?,
-        },
+        "add" | "store" => variable(compiler, action == "add", node, table)?,
+        "fill" => fill(compiler, node, table)?,
+        "read" | "write" => disk(compiler, action == "write", node, table)?,
         "fork" => fork(compiler, node)?,
         "alive" => Inst::Alive {
             into: compiler.target(node)?,
@@ -170,6 +173,44 @@ pub fn compile(compiler: &mut Compiler, action: &str, node: &Node, table: &Table
             }
         }
     })
+}
+
+fn variable(compiler: &mut Compiler, add: bool, node: &Node, table: &Table) -> Result<Inst> {
+    let (variable, index) = compiler.element(node, "variable", &compiler.arrays.variables)?;
+    if !add {
+        let value = compiler.value(table.required("value")?)?;
+        return Ok(Inst::Store {
+            variable,
+            index,
+            value,
+        });
+    }
+    let by = compiler.value(table.required("by")?)?;
+    let into = compiler.target(table.required("into")?)?;
+    Ok(Inst::Add {
+        variable,
+        index,
+        by,
+        into,
+    })
+}
+
+fn fill(compiler: &Compiler, node: &Node, table: &Table) -> Result<Inst> {
+    let buffer = table.required("buffer")?;
+    Ok(Inst::Fill {
+        bytes: compiler.value(node)?,
+        buffer_bytes: compiler.scope.known_in(buffer, 1, MAX_BUFFER)? as u32,
+    })
+}
+
+fn disk(compiler: &Compiler, write: bool, node: &Node, table: &Table) -> Result<Inst> {
+    let bytes = compiler.value(node)?;
+    let flag = |key| table.optional(key).map_or(Ok(false), Node::bool);
+    if write && flag("null")? {
+        return Ok(Inst::Discard { bytes });
+    }
+    let sync = flag("sync")?;
+    Ok(Inst::Disk { bytes, write, sync })
 }
 
 /// What carries its unit in its name.

@@ -18,6 +18,7 @@ pub const SECTIONS: &[&str] = &[
     "lock",
     "semaphore",
     "condition",
+    "variable",
     "task",
     "end",
     "metrics",
@@ -61,16 +62,9 @@ pub fn plan(root: &Node, scope: &Scope, seed: u64) -> Result<Plan> {
             .push(named(&condition, scope, &arrays.conditions)?);
         condition.finish()?;
     }
-    let mut initial = Vec::new();
-    for node in section(&table, "semaphore")? {
-        let semaphore = node.table()?;
-        arrays
-            .semaphores
-            .push(named(&semaphore, scope, &arrays.semaphores)?);
-        let start = semaphore.optional("initial");
-        initial.push(start.map_or(Ok(0), |node| scope.known_in(node, 0, MAX_COUNT))? as u32);
-        semaphore.finish()?;
-    }
+    let semaphores = with_initial(&table, "semaphore", scope, 0, MAX_COUNT)?;
+    let variables = with_initial(&table, "variable", scope, i64::MIN, i64::MAX)?;
+    (arrays.semaphores, arrays.variables) = (semaphores.0, variables.0);
     let tasks = section(&table, "task")?;
     ensure!(
         !tasks.is_empty(),
@@ -105,13 +99,13 @@ pub fn plan(root: &Node, scope: &Scope, seed: u64) -> Result<Plan> {
         )?,
         groups,
         locks: arrays.locks.iter().map(|(_, len)| *len).collect(),
-        semaphores: arrays
-            .semaphores
-            .iter()
-            .zip(&initial)
-            .map(|((_, n), i)| (*n, *i))
+        semaphores: (arrays.semaphores.iter().zip(&semaphores.1))
+            .map(|((_, len), initial)| (*len, *initial as u32))
             .collect(),
         conditions: arrays.conditions.iter().map(|(_, len)| *len).collect(),
+        variables: (arrays.variables.iter().zip(&variables.1))
+            .map(|((_, len), initial)| (*len, *initial))
+            .collect(),
         end: table
             .optional("end")
             .map_or(Ok(End::All), |node| end(node, scope, &arrays))?,
@@ -130,6 +124,27 @@ pub fn plan(root: &Node, scope: &Scope, seed: u64) -> Result<Plan> {
 /// `[[name]]`, possibly none.
 fn section<'a>(table: &Table<'a>, name: &str) -> Result<&'a [Node]> {
     table.optional(name).map_or(Ok(&[]), Node::list)
+}
+
+/// Names and lengths of arrays, and the numbers that their elements begin with.
+type WithInitial = (Vec<(String, u32)>, Vec<i64>);
+
+fn with_initial(
+    table: &Table,
+    name: &str,
+    scope: &Scope,
+    low: i64,
+    high: i64,
+) -> Result<WithInitial> {
+    let (mut arrays, mut initial) = (Vec::new(), Vec::new());
+    for node in section(table, name)? {
+        let array = node.table()?;
+        arrays.push(named(&array, scope, &arrays)?);
+        let first = array.optional("initial");
+        initial.push(first.map_or(Ok(0), |node| scope.known_in(node, low, high))?);
+        array.finish()?;
+    }
+    Ok((arrays, initial))
 }
 
 /// Name and length of an array.

@@ -15,6 +15,7 @@ pub struct Arrays {
     pub locks: Vec<(String, u32)>,
     pub semaphores: Vec<(String, u32)>,
     pub conditions: Vec<(String, u32)>,
+    pub variables: Vec<(String, u32)>,
     /// With whether the group is started by forking.
     pub groups: Vec<(String, u32, bool)>,
     /// Counters that [metrics] names.

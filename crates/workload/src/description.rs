@@ -31,6 +31,8 @@ pub struct Description {
     pub beside: Vec<String>,
     /// The profile's kinds of task that no task stands for.
     pub leaves_out: Vec<String>,
+    /// What of the file does something else than it may seem to.
+    pub remarks: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -107,6 +109,7 @@ impl Workload {
                 .map(str::to_owned)
                 .collect(),
             leaves_out: texts(root.optional("leaves_out"))?,
+            remarks: self.remarks.clone(),
         })
     }
 }

@@ -33,6 +33,8 @@ pub struct Workload {
     pub(crate) beside: Arc<Beside>,
     /// First 16 hex digits of SHA-256 of the file and, each after a NUL, its profile and the files its input is made with.
     pub digest: String,
+    /// What of the file does something else than it may seem to, each with its place.
+    pub remarks: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -58,7 +60,12 @@ impl Workload {
     pub fn read(path: &Path) -> Result<Self> {
         let text = input::read(path, "a workload file")?;
         if path.extension().is_some_and(|end| end == "json") {
-            return Self::from_root(&rtapp::workload(&text, path)?, &text, "");
+            let (root, remarks) = rtapp::workload(&text, path)?;
+            let workload = Self::from_root(&root, &text, "")?;
+            return Ok(Self {
+                remarks,
+                ..workload
+            });
         }
         Self::from_toml(&text, &path.display().to_string())
     }
@@ -111,6 +118,7 @@ impl Workload {
             digest: digest(text, profile.as_ref(), &beside),
             profile: profile.map(Arc::new),
             beside: Arc::new(beside),
+            remarks: Vec::new(),
         };
         for section in build::SECTIONS.iter().chain(&["command"]) {
             table.optional(section);

@@ -171,6 +171,27 @@ pub enum Inst {
         index: Value,
         all: bool,
     },
+    /// Add to a number that tasks share, at once for all who do; local `into` := the sum.
+    Add {
+        variable: u32,
+        index: Value,
+        by: Value,
+        into: u8,
+    },
+    Store {
+        variable: u32,
+        index: Value,
+        value: Value,
+    },
+    /// Write so much to memory: over and over to a buffer of the task's own.
+    Fill {
+        bytes: Value,
+        buffer_bytes: u32,
+    },
+    /// Write to /dev/null: a system call that copies nothing.
+    Discard {
+        bytes: Value,
+    },
     /// Read or write; `sync` waits for the device, otherwise the page cache takes it.
     Disk {
         bytes: Value,
@@ -337,6 +358,8 @@ pub struct Plan {
     pub semaphores: Vec<(u32, u32)>,
     /// Lengths of the arrays of conditions.
     pub conditions: Vec<u32>,
+    /// Lengths of the arrays of variables, and what these begin with.
+    pub variables: Vec<(u32, i64)>,
     pub end: End,
     /// Names of distributions (`…_us`) and counters that `Log` and `Count` refer to.
     pub distributions: Vec<String>,

@@ -217,6 +217,8 @@ fn takes_time(inst: &Inst) -> bool {
             | Inst::Count { .. }
             | Inst::Draw { .. }
             | Inst::Set { .. }
+            | Inst::Add { .. }
+            | Inst::Store { .. }
             | Inst::Jump { .. }
             | Inst::JumpLess { .. }
             | Inst::Nice { .. }

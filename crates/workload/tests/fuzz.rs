@@ -153,6 +153,10 @@ fn sound(plan: &Plan) -> Result<(), TestCaseError> {
                 Inst::Fork { group, .. } => (*group as usize) < plan.groups.len(),
                 Inst::Log { metric, .. } => (*metric as usize) < plan.distributions.len(),
                 Inst::Count { metric, .. } => (*metric as usize) < plan.counters.len(),
+                Inst::Store { variable, .. } => (*variable as usize) < plan.variables.len(),
+                Inst::Add { variable, into, .. } => {
+                    (*variable as usize) < plan.variables.len() && *into < group.locals
+                }
                 Inst::Set { local, .. }
                 | Inst::Alive { into: local }
                 | Inst::Cpu { into: local }

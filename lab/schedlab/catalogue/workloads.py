@@ -13,6 +13,7 @@ from schedlab.errors import InputError, unknown
 
 # What ends so is rt-app's.
 RT_APP = ".json"
+SUFFIXES = (".toml", RT_APP)
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Workload:
     # Paths from its own folder: what it draws from, and what a real application's input is made with.
     beside: list[str] = field(default_factory=list)
     leaves_out: list[str] = field(default_factory=list)  # the profile's kinds of task that no task stands for
+    remarks: list[str] = field(default_factory=list)  # what of the file has no effect, each with its place
     levels: dict[int, list[int]] = field(default_factory=dict)  # loads by CPUs, as far as they have been asked for
 
     @property
@@ -114,5 +116,6 @@ def _workload(entry: described.Entry, file: Path) -> Workload | InputError:
         digest=entry["digest"],
         beside=entry["beside"],
         leaves_out=entry["leaves_out"],
+        remarks=entry["remarks"],
         levels={int(cpus): loads for cpus, loads in entry["loads_on"].items()},
     )

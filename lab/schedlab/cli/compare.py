@@ -64,6 +64,8 @@ def _carry_out(asked: Request, options: argparse.Namespace) -> int:
     if options.junit:
         # An interrupted run must not leave the verdict of an earlier one.
         Path(options.junit).unlink(missing_ok=True)
+    for remark in (remark for workload in asked.workloads for remark in workload.remarks):
+        print(f"schedlab: {remark}", file=sys.stderr)
     with execute(asked, directory, options.jobs, console, not options.no_report) as (manifest, store, status):
         from schedlab.cli.outcome import Judged, finish
 

@@ -16,13 +16,20 @@ from schedlab.studies import study_file
 
 
 def list_things(options: argparse.Namespace) -> int:
-    entries, broken = _READERS[options.what]()
+    if options.paths and options.what != "workloads":
+        raise InputError(f"list {options.what} {options.paths[0]}: only workloads are listed by their paths")
+    files = _files(options.paths)
+    entries, broken = _described(files) if files else _READERS[options.what]()
     for error in broken:
         print(f"schedlab: {error}", file=sys.stderr)
+    for remark in (remark for entry in entries for remark in entry.get("remarks", [])):
+        print(f"schedlab: {remark}", file=sys.stderr)
     if options.json:
         print(json.dumps(entries, ensure_ascii=False, indent=1))
     else:
         _show(options.what, entries)
+        if files:
+            print(f"{len(entries)} of {len(files)} files are accepted")
     return BAD_INPUT if broken else 0
 
 
@@ -37,6 +44,30 @@ def _workloads() -> tuple[list[dict[str, Any]], list[InputError]]:
         workloads.describe([*workloads.files().values()]),
         lambda w: {"name": w.name, "title": w.title, "load": w.load, "loads": w.loads, "path": str(w.path)},
     )
+
+
+def _files(paths: list[str]) -> list[Path]:
+    """Files as they are, and of folders every file that may be a workload."""
+    found: list[Path] = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            files = sorted(file for suffix in workloads.SUFFIXES for file in path.rglob(f"*{suffix}"))
+            if not files:
+                raise InputError(f"{path}: no file in this folder ends in {' or '.join(workloads.SUFFIXES)}")
+            found += files
+        elif path.is_file():
+            found.append(path)
+        else:
+            raise InputError(f"{path}: no such workload file")
+    return found
+
+
+def _described(files: list[Path]) -> tuple[list[dict[str, Any]], list[InputError]]:
+    def entry(workload: workloads.Workload) -> dict[str, Any]:
+        path = str(workload.path)
+        return {"name": path, "title": workload.title, "path": path, "remarks": workload.remarks}
+
+    return _sorted_out(workloads.describe(files), entry)
 
 
 def _machines() -> tuple[list[dict[str, Any]], list[InputError]]:

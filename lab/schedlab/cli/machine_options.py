@@ -171,8 +171,15 @@ def _compatibility(commands: argparse._SubParsersAction) -> None:
 
 def _list(commands: argparse._SubParsersAction) -> None:
     kinds = ["schedulers", "workloads", "machines", "studies"]
-    parser = add(commands, "list", "listing.list_things", usage=f"schedlab list {'|'.join(kinds)} [--json]")
+    usage = f"schedlab list {'|'.join(kinds)} [--json]\n       schedlab list workloads PATH... [--json]"
+    parser = add(commands, "list", "listing.list_things", usage=usage)
     parser.add_argument("what", choices=kinds, metavar="KIND", help=", ".join(kinds))
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="workload files, or folders of them: which are accepted, and why the others are not",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

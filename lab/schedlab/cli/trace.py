@@ -54,6 +54,8 @@ def _traced(options: argparse.Namespace) -> simulated.Traced:
     if len(found) != 1:
         raise InputError(f"'{options.scheduler}': expected one scheduler")
     workload = workloads.find(options.workload)
+    for remark in workload.remarks:
+        print(f"schedlab: {remark}", file=sys.stderr)
     machine = machines.find(options.machine)
     load = workload.loads_on(machine.cpus)[0] if options.load is None else options.load
     if not 1 <= load <= MAX_LOAD:

@@ -72,6 +72,8 @@ pub struct Arena {
     posts_at: usize,
     conditions_at: usize,
     condition_first: Vec<usize>,
+    variables_at: usize,
+    variable_first: Vec<usize>,
 }
 
 // SAFETY: everything in the mapping is atomic, and the rest does not change.
@@ -107,6 +109,7 @@ impl Arena {
         let lock_first = sums(plan.locks.iter().copied());
         let semaphore_first = sums(plan.semaphores.iter().map(|(len, _)| *len));
         let condition_first = sums(plan.conditions.iter().copied());
+        let variable_first = sums(plan.variables.iter().map(|(len, _)| *len));
         let tasks = *first.last().unwrap_or(&0);
         let counters = plan.counters.len();
         // Whole cache lines per task.
@@ -127,6 +130,7 @@ impl Arena {
         let semaphores_at = part(semaphore_first.last().unwrap_or(&0) * size_of::<Semaphore>());
         let posts_at = part(plan.semaphores.len() * size_of::<Posts>());
         let conditions_at = part(condition_first.last().unwrap_or(&0) * size_of::<Condition>());
+        let variables_at = part(variable_first.last().unwrap_or(&0) * 8);
         // SAFETY: a mapping of its own, of memory that is as large as that.
         let base = unsafe {
             libc::ftruncate(memory.as_raw_fd(), bytes as libc::off_t);
@@ -162,6 +166,8 @@ impl Arena {
             posts_at,
             conditions_at,
             condition_first,
+            variables_at,
+            variable_first,
         })
     }
 
@@ -186,6 +192,11 @@ impl Arena {
                 self.semaphore(array, index as usize)
                     .count
                     .store(*initial, Relaxed);
+            }
+        }
+        for (array, (len, begin)) in plan.variables.iter().enumerate() {
+            for index in 0..*len {
+                self.variable(array, index as usize).store(*begin, Relaxed);
             }
         }
     }
@@ -266,6 +277,10 @@ impl Arena {
 
     pub fn condition(&self, array: usize, index: usize) -> &Condition {
         self.at(self.conditions_at, self.condition_first[array] + index)
+    }
+
+    pub fn variable(&self, array: usize, index: usize) -> &AtomicI64 {
+        self.at(self.variables_at, self.variable_first[array] + index)
     }
 
     pub fn posts(&self, array: usize) -> &Posts {

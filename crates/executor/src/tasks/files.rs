@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Disk actions: two files without names, one to read from, one to write to.
+//! Disk actions: two files without names, one to read from, one to write to; and /dev/null.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
@@ -18,6 +19,7 @@ const WRITE_BYTES: u64 = 1 << 30;
 pub struct Files {
     source: Option<File>,
     target: Option<File>,
+    null: Option<File>,
     read_at: u64,
     written_at: u64,
     block: Vec<u8>,
@@ -36,7 +38,10 @@ impl Files {
                 .map_err(|error| Fault::os(Kind::Disk, &error))
         };
         let mut files = Self::default();
-        if uses(false) || uses(true) {
+        let discards = program
+            .iter()
+            .any(|inst| matches!(inst, Inst::Discard { .. }));
+        if uses(false) || uses(true) || discards {
             files.block = vec![0x5a; READ_BYTES as usize];
         }
         if uses(false) {
@@ -49,7 +54,21 @@ impl Files {
         if uses(true) {
             files.target = Some(new()?);
         }
+        if discards {
+            let null = OpenOptions::new().write(true).open("/dev/null");
+            files.null = Some(null.map_err(|error| Fault::os(Kind::Disk, &error))?);
+        }
         Ok(files)
+    }
+
+    /// One system call, as /dev/null takes all that it is given.
+    pub fn discard(&mut self, bytes: u64) -> Result<(), Fault> {
+        let mut null = self.null.as_ref().ok_or(Fault::value(Kind::Disk, 0))?;
+        let length = bytes.min(self.block.len() as u64) as usize;
+        let written = null.write(&self.block[..length]);
+        written
+            .map(drop)
+            .map_err(|error| Fault::os(Kind::Disk, &error))
     }
 
     /// `sync` writes wait for the device, as those to a file opened with `O_SYNC` do; `sync` reads do not come from the

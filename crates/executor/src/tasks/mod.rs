@@ -20,6 +20,7 @@ mod files;
 mod fork;
 mod futex;
 mod image;
+mod memory;
 mod messages;
 mod outcome;
 mod spawn;

@@ -15,7 +15,7 @@ use super::clock::now_ns;
 use super::context::Context;
 use super::fault::Fault;
 use super::files::Files;
-use super::{attributes, futex};
+use super::{attributes, futex, memory};
 use workload::interpreter::{Interpreter, Registers, Step};
 use workload::plan::Policy;
 
@@ -27,6 +27,8 @@ pub struct Task<'a, 'env> {
     pub lines: Vec<Line>,
     pub cursor: usize,
     pub message: Vec<u8>,
+    /// What `fill` writes to.
+    pub buffer: Vec<u8>,
     pub files: Files,
     pub state: State,
 }
@@ -94,6 +96,7 @@ impl<'a, 'env> Task<'a, 'env> {
             lines: vec![[1; 8]; lines],
             cursor: 0,
             message: vec![1; message as usize],
+            buffer: memory::buffer(&plan.groups[state.group].program),
             files: Files::default(),
             state,
         }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a real task does for each call of its program: system calls that return when they are done.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use super::calibrate::work;
 use super::fault::{Fault, Kind};
 use super::task::Task;
-use super::{attributes, clock, futex, image, messages, spawn};
+use super::{attributes, clock, futex, image, memory, messages, spawn};
 use workload::interpreter::{Call, Element, Registers, World};
 use workload::plan::Policy;
 
@@ -121,6 +121,26 @@ impl World for Task<'_, '_> {
             .condition(condition.array, condition.index)
             .signal(all);
         Ok(())
+    }
+
+    fn add(&mut self, variable: Element, by: i64) -> Call<Self, i64> {
+        let variable = self.context.arena.variable(variable.array, variable.index);
+        Ok(variable.fetch_add(by, SeqCst).wrapping_add(by))
+    }
+
+    fn store(&mut self, variable: Element, value: i64) -> Call<Self> {
+        let variable = self.context.arena.variable(variable.array, variable.index);
+        variable.store(value, SeqCst);
+        Ok(())
+    }
+
+    fn fill(&mut self, bytes: u64, buffer_bytes: u32) -> Call<Self> {
+        memory::fill(&mut self.buffer[..buffer_bytes as usize], bytes);
+        Ok(())
+    }
+
+    fn discard(&mut self, bytes: u64) -> Call<Self> {
+        Ok(self.files.discard(bytes)?)
     }
 
     fn disk(&mut self, bytes: u64, write: bool, sync: bool) -> Call<Self> {

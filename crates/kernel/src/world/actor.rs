@@ -236,6 +236,27 @@ impl World for Actor<'_, '_> {
         Ok(())
     }
 
+    fn add(&mut self, variable: Element, by: i64) -> Call<Self, i64> {
+        let variable = self.sim.futexes.variable(variable);
+        *variable = variable.wrapping_add(by);
+        Ok(*variable)
+    }
+
+    fn store(&mut self, variable: Element, value: i64) -> Call<Self> {
+        *self.sim.futexes.variable(variable) = value;
+        Ok(())
+    }
+
+    /// Work of the task's own, as long as the kernel would take to copy so much.
+    fn fill(&mut self, bytes: u64, _buffer_bytes: u32) -> Call<Self> {
+        let ns = self.sim.copy_ns(bytes);
+        self.run(ns)
+    }
+
+    fn discard(&mut self, _bytes: u64) -> Call<Self> {
+        Ok(())
+    }
+
     fn disk(&mut self, bytes: u64, _write: bool, sync: bool) -> Call<Self> {
         let begun = self.registers().begun();
         if !begun {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Locks, semaphores and conditions between tasks, and who waits for them.
+//! Locks, semaphores, conditions and variables between tasks, and who waits for them.
 //!
 //! A task that does not get what it wants is noted as one that waits, and tries again when it is woken: another may
 //! have been faster, as in the kernel.
@@ -41,6 +41,7 @@ pub struct Futexes {
     any_waiters: Vec<VecDeque<TaskId>>,
     /// Who awaits each condition.
     conditions: Vec<Vec<VecDeque<TaskId>>>,
+    variables: Vec<Vec<i64>>,
 }
 
 impl Futexes {
@@ -57,6 +58,9 @@ impl Futexes {
             semaphores: plan.semaphores.iter().map(semaphores).collect(),
             any_waiters: vec![VecDeque::new(); plan.semaphores.len()],
             conditions: arrays(&plan.conditions),
+            variables: (plan.variables.iter())
+                .map(|(len, begin)| vec![*begin; *len as usize])
+                .collect(),
         }
     }
 
@@ -133,6 +137,10 @@ impl Futexes {
 
     pub fn await_signal(&mut self, id: TaskId, condition: Element) {
         self.conditions[condition.array][condition.index].push_back(id);
+    }
+
+    pub fn variable(&mut self, at: Element) -> &mut i64 {
+        &mut self.variables[at.array][at.index]
     }
 
     /// Whom the signal wakes: who has waited longest, or all.

@@ -149,6 +149,7 @@ pub fn plan(groups: Vec<Group>, end: End) -> Plan {
         locks: Vec::new(),
         semaphores: Vec::new(),
         conditions: Vec::new(),
+        variables: Vec::new(),
         end,
         distributions: Vec::new(),
         counters: Vec::new(),

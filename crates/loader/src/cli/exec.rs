@@ -176,6 +176,9 @@ pub fn exec(matches: &ArgMatches) -> Result<ExitCode> {
 fn chosen(matches: &ArgMatches, cpus: u32) -> Result<(Workload, i64, BTreeMap<String, String>)> {
     let path = matches.get_one::<PathBuf>("workload").expect("required");
     let workload = Workload::read(path)?;
+    for remark in &workload.remarks {
+        eprintln!("schedlab-host: {remark}");
+    }
     let load = match matches.get_one::<i64>("load") {
         Some(load) => *load,
         None => workload.least_load(cpus)?,

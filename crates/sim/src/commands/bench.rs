@@ -213,6 +213,7 @@ fn plan(tasks: u32, ns: u64) -> Plan {
         locks: Vec::new(),
         semaphores: Vec::new(),
         conditions: Vec::new(),
+        variables: Vec::new(),
         end: End::After { ns },
         distributions: Vec::new(),
         counters: Vec::new(),

@@ -51,6 +51,16 @@ pub fn condition<W: World>(
     element(world, "condition", array, index, len)
 }
 
+pub fn variable<W: World>(
+    plan: &Plan,
+    world: &mut W,
+    array: u32,
+    index: &Value,
+) -> Call<W, Element> {
+    let (len, _) = plan.variables[array as usize];
+    element(world, "variable", array, index, len)
+}
+
 /// A task of a group that tasks fork.
 pub fn task<W: World>(plan: &Plan, world: &mut W, group: u32, index: &Value) -> Call<W, Element> {
     let len = plan.groups[group as usize].count;

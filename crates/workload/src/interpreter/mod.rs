@@ -222,6 +222,39 @@ impl<'p> Interpreter<'p> {
                 world.signal(condition, *all)?;
             }
 
+            Inst::Add {
+                variable,
+                index,
+                by,
+                into,
+            } => {
+                let variable = elements::variable(plan, world, *variable, index)?;
+                let by = world.registers().eval(by);
+                let sum = world.add(variable, by)?;
+                world.registers().set(*into, sum);
+            }
+            Inst::Store {
+                variable,
+                index,
+                value,
+            } => {
+                let variable = elements::variable(plan, world, *variable, index)?;
+                let value = world.registers().eval(value);
+                world.store(variable, value)?;
+            }
+
+            Inst::Fill {
+                bytes,
+                buffer_bytes,
+            } => {
+                let bytes = world.registers().eval(bytes).max(0) as u64;
+                world.fill(bytes, *buffer_bytes)?;
+            }
+            Inst::Discard { bytes } => {
+                let bytes = world.registers().eval(bytes).max(0) as u64;
+                enter(world);
+                world.discard(bytes)?;
+            }
             Inst::Disk { bytes, write, sync } => {
                 let bytes = world.registers().eval(bytes).max(0) as u64;
                 enter(world);

@@ -24,7 +24,7 @@ impl<E> From<E> for Stop<E> {
 /// The answer to a call on a world.
 pub type Call<W, T = ()> = Result<T, Stop<<W as World>::Error>>;
 
-/// One lock, queue, semaphore or condition of an array, or one task of a group; the index is inside its array.
+/// One lock, queue, semaphore, condition or variable of an array, or one task of a group; the index is inside its array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element {
     pub array: usize,
@@ -75,6 +75,14 @@ pub trait World {
     fn await_signal(&mut self, condition: Element, releases: Option<Element>) -> Call<Self>;
     fn signal(&mut self, condition: Element, all: bool) -> Call<Self>;
 
+    /// Add to a number that tasks share: the sum.
+    fn add(&mut self, variable: Element, by: i64) -> Call<Self, i64>;
+    fn store(&mut self, variable: Element, value: i64) -> Call<Self>;
+
+    /// Write so much to a buffer of the task's own.
+    fn fill(&mut self, bytes: u64, buffer_bytes: u32) -> Call<Self>;
+    /// Write so much to /dev/null.
+    fn discard(&mut self, bytes: u64) -> Call<Self>;
     fn disk(&mut self, bytes: u64, write: bool, sync: bool) -> Call<Self>;
 
     fn fork(&mut self, task: Element) -> Call<Self>;

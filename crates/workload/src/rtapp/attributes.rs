@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Scheduling attributes of a task or a phase.
+//! Scheduling attributes of a task or a phase, and why some have no counterpart here.
 
 use anyhow::{Result, ensure};
 use input::Node;
 
-use super::{int, table, text};
+use super::{MAX_US, int, table, text};
+
+/// What a kernel makes of a slice that is asked for.
+const SLICE_US: (i64, i64) = (100, 100_000);
+/// Bounds of the utilization that every task has.
+const UNCLAMPED: [(&str, i64); 2] = [("util_min", 0), ("util_max", 1024)];
 
 /// rt-app's own default where the policy is FIFO or RR and no priority is given.
 const RT_PRIORITY: i64 = 10;
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub struct Attributes<'a> {
     policy: Option<&'a Node>,
     priority: Option<&'a Node>,
     slice: Option<&'a Node>,
+    /// What only deadline scheduling would use.
+    pub unused: Vec<&'a Node>,
+    pub group: Option<&'a Node>,
     /// What a task without a policy of its own has.
     default: Option<&'a str>,
 }
@@ -35,24 +43,37 @@ impl<'a> Attributes<'a> {
             "priority" => self.priority = Some(node),
             "dl-runtime" => self.slice = Some(node),
             "dl-period" | "dl-deadline" | "period" | "deadline" => {
-                return Err(node.error("deadline scheduling has no counterpart here"));
+                self.unused.push(node);
             }
             "util_min" | "util_max" => {
-                return Err(node.error("utilization clamps have no counterpart here"));
+                let value = node.integer(-1..=1024)?;
+                let why = "utilization clamps have no counterpart here: no CPU changes its frequency, and no policy \
+                           reads them";
+                ensure!(
+                    value == -1 || UNCLAMPED.contains(&(key, value)),
+                    node.error(why)
+                );
             }
             "nodes_membind" => {
-                return Err(node.error("memory bound to nodes has no counterpart here"));
+                return Err(node.error(
+                    "memory bound to nodes has no counterpart here: simulated memory is on no node",
+                ));
             }
             "taskgroup" => {
                 let group = node.text()?;
-                ensure!(
-                    group.is_empty(),
-                    node.error("task groups have no counterpart here")
-                );
+                let is_path = group.is_empty() || group.starts_with('/');
+                ensure!(is_path, node.expected("a path that begins with /"));
+                self.group = Some(node).filter(|_| !group.is_empty());
             }
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// An event `runtime` of the task itself is also the slice that it asks for, where it asks for none otherwise:
+    /// rt-app reads it as the older name of `dl-runtime` too.
+    pub fn old_slice(&mut self, runtime: &'a Node) {
+        self.slice.get_or_insert(runtime);
     }
 
     /// Checks what was taken, of a task (with the default policy) or of a phase.
@@ -81,7 +102,10 @@ impl<'a> Attributes<'a> {
             "SCHED_IDLE" => Ok(Some("idle")),
             "SCHED_FIFO" => Ok(Some("fifo")),
             "SCHED_RR" => Ok(Some("rr")),
-            "SCHED_DEADLINE" => Err(node.error("SCHED_DEADLINE has no counterpart here")),
+            "SCHED_DEADLINE" => Err(node.error(
+                "SCHED_DEADLINE has no counterpart here: a kernel runs such tasks before those of any policy, and the \
+                 simulator has no class for them",
+            )),
             _ => {
                 let what = "SCHED_OTHER, SCHED_BATCH, SCHED_IDLE, SCHED_FIFO or SCHED_RR";
                 Err(node.error(format!("unknown policy {name}, expected {what}")))
@@ -109,16 +133,25 @@ impl<'a> Attributes<'a> {
     }
 
     /// Keys of a task group.
-    pub fn of_group(&self, at: &Node, class: Class) -> Vec<(&'static str, Node)> {
+    pub fn of_group(&self, at: &Node, class: Class) -> Result<Vec<(&'static str, Node)>> {
         let mut keys = class.keys(at);
-        if let Some(slice) = self.slice {
-            keys.push(("slice_us", slice.clone()));
+        if let Some(slice) = self.slice.filter(|_| !class.is_sliceless()) {
+            let slice_us = slice.integer(0..=MAX_US)?;
+            if slice_us > 0 {
+                let granted = slice_us.clamp(SLICE_US.0, SLICE_US.1);
+                keys.push(("slice_us", int(slice, granted)));
+            }
         }
-        keys
+        Ok(keys)
     }
 }
 
 impl Class {
+    /// Whether its tasks ask for no slice.
+    fn is_sliceless(self) -> bool {
+        !matches!(self.policy, "other" | "batch")
+    }
+
     fn keys(self, at: &Node) -> Vec<(&'static str, Node)> {
         match self.policy {
             "fifo" | "rr" => {

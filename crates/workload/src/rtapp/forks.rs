@@ -100,6 +100,14 @@ impl Forks {
     }
 }
 
+impl<'a> File<'a> {
+    /// A task that runs and never ends.
+    pub fn endless(&self, forks: &Forks) -> Option<&Task<'a>> {
+        let mut tasks = self.tasks.iter();
+        tasks.find(|task| task.endless() && forks.runs(task))
+    }
+}
+
 impl<'a> Task<'a> {
     fn targets(&self) -> impl Iterator<Item = (&'a str, &'a Node)> {
         let events = self.phases.iter().flat_map(|phase| &phase.events);

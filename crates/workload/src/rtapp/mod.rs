@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! rt-app's JSON as a workload: what it says is read whole, and what this language cannot say is an error.
 //!
-//! `read` holds the file as rt-app sees it, `forks` counts what `fork` events start, `program` turns events into
-//! actions, and this file puts the sections of a workload around them. Every value is made from one of the file, so
+//! `workgen` reads the text with the liberties that rt-app's own script of that name allows, `read` holds the file as
+//! rt-app sees it, `forks` counts what `fork` events start, `program` turns events into actions (`waits` and `timers`
+//! those that wait), `shared` names what tasks share, `remarks` says what has no effect, and this file puts the sections
+//! of a workload around them. Every value is made from one of the file, so
 //! that errors found later still name the place in the JSON.
 
 mod attributes;
 mod forks;
 mod program;
 mod read;
+mod remarks;
+mod shared;
+mod timers;
+mod waits;
+mod workgen;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Result, anyhow, ensure};
@@ -18,16 +24,23 @@ use input::{Kind, Node};
 
 use forks::Forks;
 use read::File;
+use shared::Shared;
 
-/// The workload, as the file of this path would say it in TOML.
-pub fn workload(json: &str, path: &Path) -> Result<Node> {
+/// How long what never ends runs by default, in seconds.
+const ENDLESS_S: i64 = 10;
+/// What an int of rt-app holds.
+const MAX_US: i64 = i32::MAX as i64;
+
+/// The workload, as the file of this path would say it in TOML, and remarks on it.
+pub fn workload(json: &str, path: &Path) -> Result<(Node, Vec<String>)> {
     let shown = path.display().to_string();
-    let root = Node::parse_json(json, &shown)?;
+    let root = Node::parse_json(&workgen::filled(json), &shown)?;
     let name = name(path).ok_or_else(|| {
         anyhow!("{shown}: expected a file name that begins with a letter, the workload is called after it")
     })?;
     let file = File::read(&root)?;
     let forks = Forks::count(&file)?;
+    let remarks = remarks::remarks(&file, &forks);
     let mut shared = Shared::default();
     let mut groups = Vec::new();
     for task in &file.tasks {
@@ -76,43 +89,25 @@ pub fn workload(json: &str, path: &Path) -> Result<Node> {
         ("load", word("copies")),
         ("loads", list(&root, vec![int(&root, 1)])),
     ];
-    if let Some(duration_s) = file.duration_s {
+    let endless = file.endless(&forks).map(|_| ENDLESS_S);
+    if let Some(duration_s) = file.global.duration_s.or(endless) {
         params.push((
             "duration_s",
             param(duration_s, 1_000_000, "length of the run"),
         ));
         let end = vec![("after_s", word("duration_s"))];
         sections.push(("end", table(&root, end)));
-    } else if let Some(task) = file
-        .tasks
-        .iter()
-        .find(|task| task.endless() && forks.runs(task))
-    {
-        let place = file.duration_node.unwrap_or(task.node);
-        let what = "expected global.duration in seconds";
-        return Err(place.error(format!("{what}, as {} never ends", task.name)));
     }
     sections.push(("params", table(&root, params)));
-    let arrays = |names: &BTreeMap<String, String>| {
-        let array = |name: &String| {
-            let count = ("count", word("copies"));
-            table(&root, vec![("name", word(name)), count])
-        };
-        list(&root, names.values().map(array).collect())
-    };
-    sections.extend([
-        ("lock", arrays(&shared.locks)),
-        ("semaphore", arrays(&shared.semaphores)),
-        ("condition", arrays(&shared.conditions)),
-        ("task", list(&root, groups)),
-    ]);
+    sections.extend(shared.sections(&root));
+    sections.push(("task", list(&root, groups)));
     let promised = ["elapsed_s", "cpu_s", "throughput_per_s"];
     let metrics = vec![
         ("promises", list(&root, promised.map(word).to_vec())),
         ("throughput", word("loops")),
     ];
     sections.push(("metrics", table(&root, metrics)));
-    Ok(table(&root, sections))
+    Ok((table(&root, sections), remarks))
 }
 
 /// What a workload of this file is called: its stem in small letters, everything else as `-`.
@@ -121,39 +116,6 @@ fn name(path: &Path) -> Option<String> {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     Some(stem.chars().map(plain).collect())
         .filter(|name: &String| name.starts_with(|c: char| c.is_ascii_lowercase()))
-}
-
-/// Resources that tasks share, by the file's name for them and by ours.
-#[derive(Default)]
-struct Shared {
-    locks: BTreeMap<String, String>,
-    semaphores: BTreeMap<String, String>,
-    conditions: BTreeMap<String, String>,
-}
-
-/// Our name for one of the file's: plain, and different from all others.
-fn plain_name(name: &str, taken: impl Fn(&str) -> bool) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    let mut base: String = name.to_ascii_lowercase().chars().map(plain).collect();
-    if !base.starts_with(|c: char| c.is_ascii_lowercase()) {
-        base.insert(0, 'x');
-    }
-    let mut made = base.clone();
-    let mut number = 2;
-    while taken(&made) {
-        made = format!("{base}_{number}");
-        number += 1;
-    }
-    made
-}
-
-fn named(names: &mut BTreeMap<String, String>, name: &str) -> String {
-    if let Some(known) = names.get(name) {
-        return known.clone();
-    }
-    let made = plain_name(name, |made| names.values().any(|other| other == made));
-    names.insert(name.to_string(), made.clone());
-    made
 }
 
 fn int(at: &Node, value: i64) -> Node {
@@ -177,4 +139,16 @@ fn table(at: &Node, entries: Vec<(&str, Node)>) -> Node {
         .into_iter()
         .map(|(key, node)| (key.to_string(), node));
     at.made(Kind::Table(entries.collect()))
+}
+
+fn set(at: &Node, local: &str, value: Node) -> Node {
+    table(at, vec![("set", text(at, local)), ("value", value)])
+}
+
+/// What a sleep is late is logged.
+fn logged(at: &Node) -> Vec<(&'static str, Node)> {
+    vec![
+        ("log", text(at, "wakeup_latency_us")),
+        ("since", text(at, "due")),
+    ]
 }

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tasks as groups: events as actions.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Result, ensure};
 use input::{Kind, Node};
 
 use super::attributes::Class;
 use super::forks::{Forks, target};
-use super::read::{Event, File, MAX_US, Phase, Task};
-use super::{Shared, flag, int, list, named, table, text};
+use super::read::{Event, File, Phase, Task};
+use super::shared::{Shared, named};
+use super::timers::Timers;
+use super::{MAX_US, flag, int, list, logged, table, text};
 
 /// What rt-app does between two looks at the clock.
 const RUNTIME_STEP_US: i64 = 32;
-const LATENCY: &str = "wakeup_latency_us";
 
 /// The group of a task: of those that begin with the start, or of those that are forked.
 pub fn group(
@@ -30,8 +29,8 @@ pub fn group(
         forks,
         forked: forked.is_some(),
         count,
+        timers: Timers::of(file, task, forks, shared)?,
         shared,
-        timers: timers(file, task, count)?,
         held: Vec::new(),
     };
     let program = events.program()?;
@@ -49,7 +48,7 @@ pub fn group(
         None => ("threads", flag(at)),
         Some(_) => ("start", text(at, "fork")),
     });
-    keys.extend(task.attributes.of_group(at, first_class(task)?));
+    keys.extend(task.attributes.of_group(at, first_class(task)?)?);
     if let Some(cpus) = task.phases[0].cpus.or(task.cpus) {
         keys.push(("cpus", allowed(cpus)?));
     }
@@ -74,52 +73,17 @@ fn allowed(cpus: &Node) -> Result<Node> {
     Ok(cpus.clone())
 }
 
-/// Which timers of a task are absolute, by their names.
-fn timers(file: &File, task: &Task, count: i64) -> Result<BTreeMap<String, bool>> {
-    let mut absolute = BTreeMap::new();
-    for (name, node, is_absolute) in timers_of(task)? {
-        let mut others = file.tasks.iter().filter(|other| other.name != task.name);
-        let elsewhere = others.any(|other| {
-            timers_of(other).is_ok_and(|all| all.iter().any(|(same, ..)| *same == name))
-        });
-        ensure!(
-            name.starts_with("unique") || (count == 1 && !elsewhere),
-            node.error(format!(
-                "one timer for several threads has no counterpart here, expected a name that begins with \
-                 unique, found {name:?}"
-            ))
-        );
-        *absolute.entry(name.to_string()).or_default() |= is_absolute;
-    }
-    Ok(absolute)
-}
-
-/// Name of each timer event, with its place and whether it is absolute.
-fn timers_of<'a>(task: &Task<'a>) -> Result<Vec<(&'a str, &'a Node, bool)>> {
-    let all = task.phases.iter().flat_map(|phase| &phase.events);
-    let timers = all.filter(|event| event.kind == "timer").map(|event| {
-        let timer = event.node.table()?;
-        let mode = timer.text_or("mode", "relative")?;
-        if !matches!(mode, "relative" | "absolute") {
-            return Err(timer.required("mode")?.expected("relative or absolute"));
-        }
-        let name = timer.required("ref")?;
-        Ok((name.text()?, name, mode == "absolute"))
-    });
-    timers.collect()
-}
-
-struct Events<'f, 'a> {
-    file: &'f File<'a>,
-    task: &'f Task<'a>,
+pub struct Events<'f, 'a> {
+    pub(super) file: &'f File<'a>,
+    pub(super) task: &'f Task<'a>,
     forks: &'f Forks,
     forked: bool,
     /// Tasks of this group in each copy of the file.
     count: i64,
-    shared: &'f mut Shared,
-    timers: BTreeMap<String, bool>,
+    pub(super) shared: &'f mut Shared,
+    timers: Timers,
     /// Locks held at this point of a phase.
-    held: Vec<String>,
+    pub(super) held: Vec<String>,
 }
 
 impl Events<'_, '_> {
@@ -129,11 +93,7 @@ impl Events<'_, '_> {
         if task.delay_us > 0 {
             program.push(table(at, vec![("until_us", int(at, task.delay_us))]));
         }
-        // Timers count from where the task begins.
-        for index in 0..self.timers.len() {
-            let from = int(at, task.delay_us * 1_000);
-            program.push(set(at, &format!("timer_{index}"), from));
-        }
+        program.extend(self.timers.begin(task));
         let mut body = Vec::new();
         let mut class = task.attributes.class(at, None)?;
         for (index, phase) in task.phases.iter().enumerate() {
@@ -196,7 +156,9 @@ impl Events<'_, '_> {
                 act(vec![("sleep_us", int(at, at.integer(0..=MAX_US)?))]);
                 act(logged(at));
             }
-            "timer" => self.timer(at, actions)?,
+            "timer" => self
+                .timers
+                .expire(at, |name| self.element(at, name), actions)?,
             "lock" => {
                 let lock = self.lock(at)?;
                 ensure!(
@@ -227,14 +189,14 @@ impl Events<'_, '_> {
                 }
                 act(entries);
             }
-            "suspend" => act(vec![("await", self.condition(at, self.task.name))]),
-            "resume" => {
-                let name = target(self.file, at)?.name;
-                act(vec![
-                    ("signal", self.condition(at, name)),
-                    ("all", flag(at)),
-                ]);
-            }
+            "suspend" => self.suspend(at, actions)?,
+            "resume" => self.resume(at, actions)?,
+            "barrier" => self.barrier(at, actions)?,
+            "mem" => act(vec![
+                ("fill", int(at, at.integer(0..=MAX_US)?)),
+                ("buffer", int(at, self.file.global.buffer_bytes)),
+            ]),
+            "iorun" => self.written(at, actions)?,
             "sem_post" | "sem_wait" => {
                 let semaphore = named(&mut self.shared.semaphores, at.text()?);
                 let action = if event.kind == "sem_post" {
@@ -251,7 +213,7 @@ impl Events<'_, '_> {
     }
 
     /// Name of the resource of this copy of the file.
-    fn element(&self, at: &Node, name: &str) -> Node {
+    pub fn element(&self, at: &Node, name: &str) -> Node {
         let index = if self.count == 1 {
             "me".to_string()
         } else {
@@ -260,74 +222,40 @@ impl Events<'_, '_> {
         text(at, &format!("{name}[{index}]"))
     }
 
-    fn condition(&mut self, at: &Node, name: &str) -> Node {
+    pub fn condition(&mut self, at: &Node, name: &str) -> Node {
         let condition = named(&mut self.shared.conditions, name);
         self.element(at, &condition)
     }
 
-    fn lock(&mut self, at: &Node) -> Result<String> {
+    /// rt-app writes no more at once than its buffer holds.
+    fn written(&self, at: &Node, actions: &mut Vec<Node>) -> Result<()> {
+        let bytes = at.integer(0..=MAX_US)?;
+        if self.file.global.device.is_some() {
+            actions.push(table(at, vec![("write", int(at, bytes))]));
+            return Ok(());
+        }
+        let discard = |bytes| table(at, vec![("write", int(at, bytes)), ("null", flag(at))]);
+        let buffer = self.file.global.buffer_bytes;
+        if bytes > buffer {
+            let whole = list(at, vec![discard(buffer)]);
+            actions.push(table(
+                at,
+                vec![("repeat", int(at, bytes / buffer)), ("do", whole)],
+            ));
+        }
+        let rest = if bytes > buffer {
+            bytes % buffer
+        } else {
+            bytes
+        };
+        if rest > 0 {
+            actions.push(discard(rest));
+        }
+        Ok(())
+    }
+
+    pub fn lock(&mut self, at: &Node) -> Result<String> {
         Ok(named(&mut self.shared.locks, at.text()?))
-    }
-
-    /// `sync` signals first. rt-app's manual has it take the mutex itself; where the task holds it already, it does not.
-    fn wait(&mut self, event: &Event, actions: &mut Vec<Node>) -> Result<()> {
-        let at = event.node;
-        let keys = at.table()?;
-        let (condition, mutex) = (keys.required("ref")?, keys.required("mutex")?);
-        keys.finish()?;
-        let lock = self.lock(mutex)?;
-        let own = event.kind == "sync" && !self.held.contains(&lock);
-        ensure!(
-            own || self.held.contains(&lock),
-            mutex.error("expected a mutex that the task took earlier in this phase")
-        );
-        let (name, lock) = (condition.text()?, self.element(mutex, &lock));
-        let condition = self.condition(condition, name);
-        let mut act = |entries| actions.push(table(at, entries));
-        if own {
-            act(vec![("lock", lock.clone())]);
-        }
-        if event.kind == "sync" {
-            act(vec![("signal", condition.clone())]);
-        }
-        act(vec![("await", condition), ("holding", lock.clone())]);
-        if own {
-            act(vec![("unlock", lock)]);
-        }
-        Ok(())
-    }
-
-    /// A timer is due its period after it last was; where that is over, it goes on from now, unless it is absolute.
-    fn timer(&self, at: &Node, actions: &mut Vec<Node>) -> Result<()> {
-        let keys = at.table()?;
-        let name = keys.required("ref")?.text()?;
-        keys.optional("mode");
-        let period = keys.required("period")?.integer(0..=MAX_US)?;
-        keys.finish()?;
-        let index = self.timers.keys().position(|known| known == name);
-        let timer = format!("timer_{}", index.expect("collected before"));
-        let next = text(at, &format!("{timer} + {}", period * 1_000));
-        actions.push(set(at, &timer, next));
-        actions.push(table(
-            at,
-            vec![
-                ("elapsed_ns", text(at, "now")),
-                ("since", text(at, "start")),
-            ],
-        ));
-        let sleep = vec![
-            table(at, vec![("until_ns", text(at, &timer))]),
-            table(at, logged(at)),
-        ];
-        let mut branch = vec![
-            ("if", text(at, &format!("{timer} - now"))),
-            ("do", list(at, sleep)),
-        ];
-        if !self.timers[name] {
-            branch.push(("else", list(at, vec![set(at, &timer, text(at, "now"))])));
-        }
-        actions.push(table(at, branch));
-        Ok(())
     }
 
     /// Each turn of each task starts an instance of its own.
@@ -355,14 +283,6 @@ fn numbers(kind: Kind) -> Vec<i64> {
     };
     let number = |node: Node| node.integer(i64::MIN..=i64::MAX).ok();
     items.into_iter().filter_map(number).collect()
-}
-
-fn set(at: &Node, local: &str, value: Node) -> Node {
-    table(at, vec![("set", text(at, local)), ("value", value)])
-}
-
-fn logged(at: &Node) -> Vec<(&'static str, Node)> {
-    vec![("log", text(at, LATENCY)), ("since", text(at, "due"))]
 }
 
 /// Runs until so much time has passed, whoever had the CPU meanwhile.

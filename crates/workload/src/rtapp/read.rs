@@ -4,16 +4,22 @@
 use anyhow::{Result, ensure};
 use input::{Kind, Node, suggest};
 
+use super::MAX_US;
 use super::attributes::Attributes;
-use super::plain_name;
+use super::shared::plain_name;
 
 /// Events that are turned into actions, and such as are refused. A key is an event if it begins with one of these;
 /// of two that fit, the first counts.
 const EVENTS: &[&str] = &[
     "lock", "unlock", "wait", "signal", "broad", "sync", "sleep", "runtime", "run", "timer",
-    "suspend", "resume", "yield", "fork", "sem_post", "sem_wait",
+    "suspend", "resume", MEMRUN, "mem", "iorun", "yield", "barrier", "fork", "sem_post",
+    "sem_wait",
 ];
-const REFUSED: &[&str] = &["memrun", "mem", "iorun", "barrier"];
+/// Known, but refused.
+const MEMRUN: &str = "memrun";
+
+/// Keys of a grammar that rt-app itself no longer reads.
+const OLD: &[&str] = &["exec", "lock_order", "resources"];
 
 /// Keys of `global` that say how rt-app measures and logs, not what the tasks do.
 const LOGGING: &[&str] = &[
@@ -24,21 +30,43 @@ const LOGGING: &[&str] = &[
     "log_size",
     "ftrace",
     "gnuplot",
-    "io_device",
-    "mem_buffer_size",
     "cumulative_slack",
 ];
+/// Those that do.
+const SETTINGS: &[&str] = &[
+    "duration",
+    "default_policy",
+    "pi_enabled",
+    IO_DEVICE,
+    "mem_buffer_size",
+];
+const IO_DEVICE: &str = "io_device";
 
 const MAX_LOOPS: i64 = 1_000_000_000;
 const MAX_INSTANCES: i64 = 10_000;
-/// What an int of rt-app holds.
-pub const MAX_US: i64 = i32::MAX as i64;
+
+/// rt-app's own defaults.
+const BUFFER_BYTES: i64 = 4 << 20;
+const MAX_BUFFER_BYTES: i64 = 1 << 30;
+const NULL: &str = "/dev/null";
 
 pub struct File<'a> {
     pub tasks_node: &'a Node,
-    pub duration_node: Option<&'a Node>,
-    pub duration_s: Option<i64>,
+    pub global: Global<'a>,
     pub tasks: Vec<Task<'a>>,
+}
+
+/// Settings of the whole file.
+pub struct Global<'a> {
+    /// `None`: until every task has ended.
+    pub duration_s: Option<i64>,
+    policy: &'a str,
+    pub inherits: Option<&'a Node>,
+    pub buffer_bytes: i64,
+    /// What `iorun` writes to, if not /dev/null.
+    pub device: Option<&'a Node>,
+    /// Keys that rt-app does not know.
+    pub unknown: Vec<(&'a str, &'a Node)>,
 }
 
 pub struct Task<'a> {
@@ -78,11 +106,11 @@ impl Task<'_> {
 impl<'a> File<'a> {
     pub fn read(root: &'a Node) -> Result<Self> {
         let mut tasks_node = None;
-        let (mut duration, mut policy) = (None, "SCHED_OTHER");
+        let mut global = Global::new();
         for (key, node) in entries(root)? {
             match key {
                 "tasks" => tasks_node = Some(node),
-                "global" => (duration, policy) = global(node)?,
+                "global" => global.read(node)?,
                 // Declared by older versions; what counts is how the events use them.
                 "resources" => {
                     node.table()?;
@@ -96,47 +124,68 @@ impl<'a> File<'a> {
         let mut tasks: Vec<Task> = Vec::new();
         for (name, node) in entries(tasks_node)? {
             let label = plain_name(name, |made| tasks.iter().any(|task| task.label == made));
-            tasks.push(Task::read(name, node, label, policy)?);
+            tasks.push(Task::read(name, node, label, global.policy)?);
         }
-        let duration_s = match duration {
-            None => None,
-            Some(node) => Some(node.integer(-1..=1_000_000)?).filter(|seconds| *seconds != -1),
-        };
-        if let Some(node) = duration {
-            ensure!(duration_s != Some(0), node.expected("-1 or seconds from 1"));
-        }
-        Ok(Self {
+        let file = Self {
             tasks_node,
-            duration_node: duration,
-            duration_s,
+            global,
             tasks,
+        };
+        if let Some(inherits) = file.global.inherits {
+            let locks = ["lock", "suspend", "barrier"];
+            let held = file.events().any(|(_, event)| locks.contains(&event.kind));
+            ensure!(
+                !held,
+                inherits.error("expected false, locks hand no priority on here")
+            );
+        }
+        Ok(file)
+    }
+
+    /// Every event, with its task.
+    pub fn events(&self) -> impl Iterator<Item = (&Task<'a>, &Event<'a>)> {
+        self.tasks.iter().flat_map(|task| {
+            let events = task.phases.iter().flat_map(|phase| &phase.events);
+            events.map(move |event| (task, event))
         })
     }
 }
 
-/// Duration and default policy.
-fn global(node: &Node) -> Result<(Option<&Node>, &str)> {
-    let (mut duration, mut policy) = (None, "SCHED_OTHER");
-    for (key, node) in entries(node)? {
-        match key {
-            "duration" => duration = Some(node),
-            "default_policy" => policy = node.text()?,
-            "pi_enabled" => {
-                let inherits = node.bool()?;
-                ensure!(
-                    !inherits,
-                    node.error("expected false, locks hand no priority on here")
-                );
-            }
-            _ if LOGGING.contains(&key) => {}
-            _ => {
-                let own = ["duration", "default_policy", "pi_enabled"];
-                let known: Vec<_> = own.iter().chain(LOGGING).copied().collect();
-                return Err(unknown(node, key, &known));
-            }
+impl<'a> Global<'a> {
+    fn new() -> Self {
+        Self {
+            duration_s: None,
+            policy: "SCHED_OTHER",
+            inherits: None,
+            buffer_bytes: BUFFER_BYTES,
+            device: None,
+            unknown: Vec::new(),
         }
     }
-    Ok((duration, policy))
+
+    fn read(&mut self, node: &'a Node) -> Result<()> {
+        for (key, node) in entries(node)? {
+            match key {
+                "duration" => {
+                    let seconds = node.integer(-1..=1_000_000)?;
+                    self.duration_s = Some(seconds).filter(|seconds| *seconds > 0);
+                }
+                "default_policy" => self.policy = node.text()?,
+                "pi_enabled" => self.inherits = node.bool()?.then_some(node),
+                IO_DEVICE => self.device = (node.text()? != NULL).then_some(node),
+                "mem_buffer_size" => self.buffer_bytes = node.integer(1..=MAX_BUFFER_BYTES)?,
+                _ if LOGGING.contains(&key) => {}
+                _ => self.unknown.push((key, node)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The known key that an unknown one comes near to, as the end of a sentence.
+    pub fn near(key: &str) -> Option<String> {
+        let known = SETTINGS.iter().chain(LOGGING).copied();
+        Some(suggest(key, known)).filter(|hint| hint.starts_with("did you mean"))
+    }
 }
 
 impl<'a> Task<'a> {
@@ -151,7 +200,8 @@ impl<'a> Task<'a> {
             "policy",
             "dl-runtime",
         ];
-        let (mut phases_node, mut loop_node, mut cpus, mut events) = (None, None, None, Vec::new());
+        let (mut phases_node, mut loop_node, mut cpus) = (None, None, None);
+        let (mut events, mut runtime) = (Vec::new(), None);
         let (mut instances, mut delay_us) = (1, 0);
         let mut attributes = Attributes::default();
         for (key, node) in entries(node)? {
@@ -164,6 +214,12 @@ impl<'a> Task<'a> {
                 _ if attributes.take(key, node)? => {}
                 _ => events.push(event(key, node, &known)?),
             }
+            if key == "runtime" {
+                runtime.get_or_insert(node);
+            }
+        }
+        if let Some(runtime) = runtime {
+            attributes.old_slice(runtime);
         }
         attributes.settle(node, Some(policy))?;
         let loops = loop_node.map_or(Ok(None), loops)?;
@@ -184,7 +240,7 @@ impl<'a> Task<'a> {
                     .node
                     .error("expected in a phase, as the task has phases"));
             }
-            for (_, node) in entries(phases)? {
+            for (_, node) in all_entries(phases)? {
                 task.phases.push(Phase::read(node)?);
             }
             ensure!(
@@ -245,20 +301,18 @@ fn loops(node: &Node) -> Result<Option<i64>> {
 }
 
 fn event<'a>(key: &str, node: &'a Node, properties: &[&str]) -> Result<Event<'a>> {
-    if let Some(refused) = REFUSED.iter().find(|refused| key.starts_with(*refused)) {
+    if OLD.contains(&key) {
         return Err(node.error(format!(
-            "{refused} has no counterpart here, {}",
-            expected(&[EVENTS])
+            "{key} belongs to rt-app's first grammar, which rt-app itself no longer reads"
         )));
     }
     match EVENTS.iter().find(|kind| key.starts_with(*kind)) {
+        Some(&MEMRUN) => Err(node.error(
+            "memrun has no counterpart here: what an access costs depends on caches that the simulator does not have",
+        )),
         Some(kind) => Ok(Event { kind, node }),
         None => Err(unknown(node, key, &[EVENTS, properties].concat())),
     }
-}
-
-fn expected(known: &[&[&str]]) -> String {
-    format!("expected one of {}", known.concat().join(", "))
 }
 
 fn unknown(node: &Node, key: &str, known: &[&str]) -> anyhow::Error {
@@ -268,11 +322,17 @@ fn unknown(node: &Node, key: &str, known: &[&str]) -> anyhow::Error {
     ))
 }
 
-/// The entries of an object. Events may stand in it more than once, as rt-app's own `workgen` allows; nothing else may.
+fn all_entries(node: &Node) -> Result<&[(String, Node)]> {
+    match &node.kind {
+        Kind::Table(entries) => Ok(entries),
+        _ => Err(node.expected("an object")),
+    }
+}
+
+/// The entries of an object. Events may stand in it more than once, as rt-app's own `workgen` allows, and so may phases;
+/// nothing else may.
 fn entries(node: &Node) -> Result<Vec<(&str, &Node)>> {
-    let Kind::Table(entries) = &node.kind else {
-        return Err(node.expected("an object"));
-    };
+    let entries = all_entries(node)?;
     for (index, (key, node)) in entries.iter().enumerate() {
         let twice = entries[..index].iter().any(|(other, _)| other == key);
         let repeatable = EVENTS.iter().any(|kind| key.starts_with(kind));

@@ -26,6 +26,10 @@ pub enum Did {
     Post(Element, u64),
     Await(Element, Option<Element>),
     Signal(Element, bool),
+    Add(Element, i64),
+    Store(Element, i64),
+    Fill(u64, u32),
+    Discard(u64),
     Disk(u64, bool, bool),
     Fork(Element),
     Exec,
@@ -201,6 +205,24 @@ impl World for Fake {
         self.does(Did::Signal(condition, all))
     }
 
+    /// The sum is always 9.
+    fn add(&mut self, variable: Element, by: i64) -> Call<Self, i64> {
+        self.does(Did::Add(variable, by))?;
+        Ok(9)
+    }
+
+    fn store(&mut self, variable: Element, value: i64) -> Call<Self> {
+        self.does(Did::Store(variable, value))
+    }
+
+    fn fill(&mut self, bytes: u64, buffer_bytes: u32) -> Call<Self> {
+        self.does(Did::Fill(bytes, buffer_bytes))
+    }
+
+    fn discard(&mut self, bytes: u64) -> Call<Self> {
+        self.does(Did::Discard(bytes))
+    }
+
     fn disk(&mut self, bytes: u64, write: bool, sync: bool) -> Call<Self> {
         self.does(Did::Disk(bytes, write, sync))
     }
@@ -261,7 +283,7 @@ impl World for Fake {
 }
 
 /// A plan for the program of one group of 8 tasks with 4 locals. It has two arrays of 4 queues, of which the first
-/// carries stamps, and arrays of 3 locks, 3 semaphores and 3 conditions, each behind an array of 1.
+/// carries stamps, and arrays of 3 locks, 3 semaphores, 3 conditions and 3 variables, each behind an array of 1.
 pub fn plan(program: Vec<Inst>) -> Plan {
     let queues = |stamped| QueueArray {
         name: String::new(),
@@ -291,6 +313,7 @@ pub fn plan(program: Vec<Inst>) -> Plan {
         locks: vec![1, 3],
         semaphores: vec![(1, 0), (3, 0)],
         conditions: vec![1, 3],
+        variables: vec![(1, 0), (3, 0)],
         end: End::All,
         distributions: vec!["d_us".to_string(); 2],
         counters: vec!["c".to_string(); 2],

@@ -147,6 +147,12 @@ fn each_system_call_enters_the_kernel_and_asks_for_its_own_thing() {
             },
             Did::Disk(4_096, true, false),
         ),
+        (
+            Inst::Discard {
+                bytes: number(4_096),
+            },
+            Did::Discard(4_096),
+        ),
         (Inst::Reap, Did::Reap),
         (Inst::Nice { nice: number(-30) }, Did::Nice(-20)),
         (Inst::Nice { nice: me() }, Did::Nice(1)),
@@ -172,6 +178,56 @@ fn each_system_call_enters_the_kernel_and_asks_for_its_own_thing() {
     for (inst, did) in system_calls {
         assert_eq!(asked(&inst), [Did::EnterKernel, did], "{inst:?}");
     }
+}
+
+#[test]
+fn variables_and_memory_are_no_system_calls() {
+    let (me, at) = (|| Value::Me, element(1, 1));
+    let cases = [
+        (
+            Inst::Add {
+                variable: 1,
+                index: me(),
+                by: number(-2),
+                into: 0,
+            },
+            Did::Add(at, -2),
+        ),
+        (
+            Inst::Store {
+                variable: 1,
+                index: me(),
+                value: number(5),
+            },
+            Did::Store(at, 5),
+        ),
+        (
+            Inst::Fill {
+                bytes: number(-1),
+                buffer_bytes: 64,
+            },
+            Did::Fill(0, 64),
+        ),
+    ];
+    for (inst, did) in cases {
+        assert_eq!(asked(&inst), [did], "{inst:?}");
+    }
+}
+
+/// The sum that the world answers with is in the local.
+#[test]
+fn a_sum_goes_into_its_local() {
+    let add = Inst::Add {
+        variable: 1,
+        index: Value::Me,
+        by: number(-2),
+        into: 0,
+    };
+    let count = Inst::Count {
+        metric: 0,
+        by: Value::Local(0),
+    };
+    assert_eq!(run(vec![add, count, Inst::Exit]).counts(), [9]);
 }
 
 #[test]
