@@ -27,7 +27,8 @@ def described(**costs: int) -> Description:
 @needs_simulator
 def test_known_costs_are_found_again() -> None:
     """Of what is measured without noise, from start values that are not theirs."""
-    costs = {INSTRUCTION: 400, "syscall_ns": 700, "switch_ns": 900, "wakeup_ns": 1_300, "child_ns": 90_000}
+    costs = {INSTRUCTION: 400, "program_step_ns": 40, "syscall_ns": 700, "switch_ns": 900, "wakeup_ns": 1_300}
+    costs["child_ns"] = 90_000
     known = with_ext(described(**costs))
     wanted = [probe for probe in PROBES if probe.cost in costs]
     measured = {probe: [simulated(probe, known)] for probe in wanted}

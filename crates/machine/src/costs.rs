@@ -43,6 +43,8 @@ pub struct Costs {
     pub tick_ns: u64,
     /// What a sleep adds to its system call: setting a timer, and the interrupt when it expires.
     pub timer_ns: u64,
+    /// One step of a task's program, beside what it asks of the kernel.
+    pub program_step_ns: u64,
     /// Fixed part of a system call that sends, receives, locks or sleeps.
     pub syscall_ns: u64,
     /// What a message over an `AF_UNIX` socket costs beyond that, once to send and once to receive.
@@ -120,6 +122,7 @@ impl Default for Costs {
             idle_states: Vec::new(),
             tick_ns: 1_500,
             timer_ns: 0,
+            program_step_ns: 0,
             syscall_ns: 300,
             socket_ns: 550,
             tcp_ns: 3_000,
@@ -158,7 +161,7 @@ impl Default for Costs {
 
 impl Costs {
     /// Those of one number, by the keys of a machine file; `smt_speed_pct` is none, as it has bounds of its own.
-    pub fn scalars(&mut self) -> [(&'static str, &mut u64); 38] {
+    pub fn scalars(&mut self) -> [(&'static str, &mut u64); 39] {
         [
             ("switch_ns", &mut self.switch_ns),
             ("wakeup_ns", &mut self.wakeup_ns),
@@ -169,6 +172,7 @@ impl Costs {
             ("idle_exit_ns", &mut self.idle_exit_ns),
             ("tick_ns", &mut self.tick_ns),
             ("timer_ns", &mut self.timer_ns),
+            ("program_step_ns", &mut self.program_step_ns),
             ("syscall_ns", &mut self.syscall_ns),
             ("socket_ns", &mut self.socket_ns),
             ("tcp_ns", &mut self.tcp_ns),

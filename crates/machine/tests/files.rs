@@ -342,5 +342,5 @@ fn documented_defaults_are_the_defaults() {
     let head = GOOD.split("[costs]").next().unwrap();
     let machine = Machine::from_toml(&format!("{head}[costs]\n{text}"), "table").unwrap();
     assert_eq!(machine.costs, Costs::default());
-    assert_eq!(text.lines().count(), 43);
+    assert_eq!(text.lines().count(), 44);
 }

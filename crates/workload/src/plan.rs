@@ -22,6 +22,25 @@ pub enum Value {
 }
 
 impl Value {
+    /// How many terms are computed for it: numbers and operations, and none where it is only a number.
+    pub fn terms(&self) -> u64 {
+        match self {
+            Self::Const(_) => 0,
+            _ => self.nodes(),
+        }
+    }
+
+    fn nodes(&self) -> u64 {
+        match self {
+            Self::Const(_) | Self::Local(_) | Self::Me => 1,
+            Self::Add(pair)
+            | Self::Sub(pair)
+            | Self::Mul(pair)
+            | Self::Div(pair)
+            | Self::Rem(pair) => 1 + pair.0.nodes() + pair.1.nodes(),
+        }
+    }
+
     /// The value for task `me` with these locals; missing locals are 0, arithmetic wraps.
     ///
     /// Division rounds down. The builder lets only positive constant divisors through.
@@ -275,6 +294,55 @@ pub enum Inst {
         right: Value,
         to: u32,
     },
+}
+
+impl Inst {
+    /// How many steps it takes to interpret it: itself, and each term that it computes. A draw is one.
+    pub fn steps(&self) -> u64 {
+        1 + match self {
+            Self::Send { queue, bytes } => queue.index.terms() + bytes.terms(),
+            Self::Recv { queue } => queue.index.terms(),
+            Self::Poll { first, count, .. } => first.index.terms() + count.terms(),
+            Self::JumpLess { left, right, .. } => left.terms() + right.terms(),
+            Self::Await {
+                index, releases, ..
+            } => index.terms() + releases.as_ref().map_or(0, |(_, lock)| lock.terms()),
+            Self::Timer {
+                period_ns: value, ..
+            }
+            | Self::Until { ns: value }
+            | Self::Lock { index: value, .. }
+            | Self::Spin { index: value, .. }
+            | Self::Unlock { index: value, .. }
+            | Self::Wait { index: value, .. }
+            | Self::Post { index: value, .. }
+            | Self::Signal { index: value, .. }
+            | Self::Disk { bytes: value, .. }
+            | Self::Fork { index: value, .. }
+            | Self::Confine { index: value, .. }
+            | Self::Nice { nice: value }
+            | Self::Log { per: value, .. }
+            | Self::Count { by: value, .. }
+            | Self::Set { value, .. } => value.terms(),
+            Self::Run { .. }
+            | Self::Sleep { .. }
+            | Self::WaitAny { .. }
+            | Self::Exec
+            | Self::Exit
+            | Self::Reap
+            | Self::Alive { .. }
+            | Self::Yield
+            | Self::SetPolicy { .. }
+            | Self::Affinity { .. }
+            | Self::MigrateDisable
+            | Self::MigrateEnable
+            | Self::Stamp
+            | Self::Elapsed { .. }
+            | Self::Cpu { .. }
+            | Self::Draw { .. }
+            | Self::Jump { .. } => 0,
+        }
+    }
 }
 
 /// One queue of an array of queues.

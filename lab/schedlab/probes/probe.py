@@ -66,6 +66,7 @@ ENDS = Probe("exit_ns", "ends", 64)
 PROBES = [
     # So many instructions that whatever else the hops cost is small beside them.
     Probe(INSTRUCTION, "ring", 3, scheduler=f"{_SPIN}:loops=50000", params={"rounds": "200"}),
+    Probe("program_step_ns", "steps", 1),
     Probe("syscall_ns", "own-queue", 1),
     Probe("copy_kib_ns", "own-queue", 1, params={"bytes": "4096"}),
     Probe("socket_ns", "own-queue", 1, params={"kind": "socket", "bytes": "100"}),

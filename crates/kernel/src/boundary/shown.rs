@@ -100,6 +100,8 @@ shown! {
         nr_cpus_allowed: i32,
         cpus_ptr: *const CpuMask,
         migration_disabled: u16,
+        /// Of a task that was preempted in a reader's section. The current task has one more while a callback runs.
+        rcu_read_lock_nesting: i32,
         exit_state: i32,
         pid: i32,
         tgid: i32,

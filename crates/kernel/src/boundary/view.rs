@@ -263,6 +263,13 @@ impl View {
         self.task_mut(task).cpus_ptr = pointer;
     }
 
+    /// Whether a task is in an RCU reader's section, and in a callback of the policy's, which is another.
+    #[inline]
+    pub fn reads(&mut self, task: TaskId, section: bool, calls: bool) {
+        let nesting = if section { 1 + i32::from(calls) } else { 0 };
+        self.task_mut(task).rcu_read_lock_nesting = nesting;
+    }
+
     #[inline]
     pub fn migration_disabled(&self, task: TaskId) -> bool {
         self.task(task).migration_disabled > 0
@@ -343,6 +350,7 @@ fn blank_task() -> TaskStruct {
         nr_cpus_allowed: 1,
         cpus_ptr: std::ptr::null(),
         migration_disabled: 0,
+        rcu_read_lock_nesting: 0,
         exit_state: 0,
         pid: 0,
         tgid: 0,

@@ -12,6 +12,10 @@ use crate::ids::CpuId;
 use events::{Due, Event, Events};
 
 #[derive(Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent states, each with its own meaning"
+)]
 pub struct Clock {
     events: Events,
     /// The time of the event that is being handled.
@@ -25,6 +29,8 @@ pub struct Clock {
     pub in_interrupt: bool,
     /// A task is in a system call.
     pub in_program: bool,
+    /// What preempts it finds it in an RCU reader's section.
+    pub in_reader: bool,
     handled: u64,
     /// How many were handled when time last moved on.
     handled_before: u64,
@@ -39,6 +45,7 @@ pub struct Operation {
     rq_ns: u64,
     in_interrupt: bool,
     in_program: bool,
+    in_reader: bool,
 }
 
 impl Clock {
@@ -102,6 +109,7 @@ impl Clock {
             rq_ns: self.rq_ns,
             in_interrupt: std::mem::take(&mut self.in_interrupt),
             in_program: std::mem::take(&mut self.in_program),
+            in_reader: std::mem::take(&mut self.in_reader),
         }
     }
 
@@ -112,6 +120,7 @@ impl Clock {
         self.rq_ns = operation.rq_ns;
         self.in_interrupt = operation.in_interrupt;
         self.in_program = operation.in_program;
+        self.in_reader = operation.in_reader;
     }
 
     #[inline]
@@ -119,5 +128,6 @@ impl Clock {
         self.cpu = cpu;
         self.at_ns = at_ns;
         self.rq_ns = at_ns;
+        self.in_reader = false;
     }
 }

@@ -71,10 +71,11 @@ impl Sim<'_> {
         self.lock_rq(cpu);
         // One reading of the clock for the whole change, so that no time falls between two tasks.
         self.clock.rq_ns = self.clock.at_ns;
-        let (mut runs, mut exits) = (false, false);
+        let (mut runs, mut exits, mut reads) = (false, false, false);
         if prev != IDLE {
             let task = &self.tasks[prev];
             (runs, exits) = (task.state == State::Running, task.exiting);
+            reads = runs && self.clock.in_reader && self.clock.cpu == cpu;
             if task.state == State::Blocked {
                 self.deactivate(cpu, prev);
             }
@@ -94,10 +95,14 @@ impl Sim<'_> {
                 self.update_idle(cpu, false, true);
             }
         } else if runs {
+            self.boundary.view.reads(prev, reads, true);
             self.put_prev(cpu, prev, next);
         }
         self.leave_class(cpu, prev, next);
         self.switch(cpu, prev, next);
+        if reads {
+            self.boundary.view.reads(prev, true, false);
+        }
         if exits {
             self.dead(prev);
         }
@@ -151,6 +156,7 @@ impl Sim<'_> {
             Class::Rt => self.set_next_rt(cpu, next),
             Class::Ext => self.set_next_ext(cpu, next),
         }
+        self.boundary.view.reads(next, false, false);
         self.cpus[cpu].switching_from = None;
         self.clock.at_ns += self.machine.costs.switch_ns;
         let task = &mut self.tasks[next];

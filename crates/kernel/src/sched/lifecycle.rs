@@ -96,6 +96,7 @@ impl Sim<'_> {
         p.flags = if kthread { PF_KTHREAD } else { 0 };
         p.exit_state = 0;
         p.migration_disabled = 0;
+        p.rcu_read_lock_nesting = 0;
         p.pid = pid_of(id);
         p.tgid = pid_of(leader);
         p.mm = mm;

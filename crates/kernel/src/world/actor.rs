@@ -32,13 +32,27 @@ impl Sim<'_> {
         }
         let plan = Rc::clone(&self.plan);
         let interpreter = Interpreter::new(&plan, self.tasks[id].group as usize);
-        let mut actor = Actor { sim: self, cpu, id };
+        let priced = self.machine.costs.program_step_ns > 0;
+        let mut actor = Actor {
+            sim: self,
+            cpu,
+            id,
+            steps: 0,
+        };
         for _ in 0..ENDLESS {
+            if priced {
+                actor.steps += interpreter.steps(actor.registers());
+            }
             match interpreter.step(&mut actor) {
-                Step::Next if actor.sim.clock.at_ns > actor.sim.clock.now_ns => return,
+                Step::Next if actor.sim.clock.at_ns > actor.sim.clock.now_ns => {
+                    return actor.charge_steps();
+                }
                 Step::Next | Step::Jumped => {}
-                Step::Paused => return,
-                Step::Exited => return self.end_program(cpu, id),
+                Step::Paused => return actor.charge_steps(),
+                Step::Exited => {
+                    actor.charge_steps();
+                    return self.end_program(cpu, id);
+                }
                 Step::Failed(what) => return self.fail_task(id, &what),
             }
         }
@@ -71,8 +85,9 @@ impl Sim<'_> {
         let task = &mut self.tasks[id];
         if task.work == 0 && task.stage == Stage::Program {
             let interpreter = Interpreter::new(&self.plan, task.group as usize);
-            if let Some(ns) = interpreter.take_burst(&mut task.registers) {
-                task.work = work_of(ns);
+            if let Some((ns, steps)) = interpreter.take_burst(&mut task.registers) {
+                let steps_ns = steps * self.machine.costs.program_step_ns;
+                task.work = work_of(ns.saturating_add(steps_ns));
             }
         }
         task.work
@@ -97,9 +112,21 @@ struct Actor<'s, 'a> {
     sim: &'s mut Sim<'a>,
     cpu: CpuId,
     id: TaskId,
+    /// Of the task's program, those that have not cost anything yet.
+    steps: u64,
 }
 
 impl Actor<'_, '_> {
+    /// What the steps up to here have taken.
+    fn take_steps_ns(&mut self) -> u64 {
+        std::mem::take(&mut self.steps) * self.sim.machine.costs.program_step_ns
+    }
+
+    fn charge_steps(&mut self) {
+        let steps_ns = self.take_steps_ns();
+        self.sim.charge(steps_ns);
+    }
+
     fn task(&mut self) -> &mut Task {
         &mut self.sim.tasks[self.id]
     }
@@ -155,6 +182,7 @@ impl World for Actor<'_, '_> {
     }
 
     fn enter_kernel(&mut self) {
+        self.charge_steps();
         self.sim.charge(self.sim.machine.costs.syscall_ns);
     }
 
@@ -162,7 +190,8 @@ impl World for Actor<'_, '_> {
         if ns == 0 {
             return Ok(());
         }
-        self.task().work = work_of(ns);
+        let steps_ns = self.take_steps_ns();
+        self.task().work = work_of(ns.saturating_add(steps_ns));
         Err(Stop::After)
     }
 

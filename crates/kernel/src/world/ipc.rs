@@ -24,6 +24,7 @@ impl Sim<'_> {
         let from = (id, self.tasks[id].cpu);
         let sent = (self.queues).send(&self.machine.topology, from, queue, bytes, stamp_ns)?;
         self.charge(self.message_ns(sent.kind, bytes, sent.cold));
+        self.reads_if_socket(sent.kind);
         if let Some(receiver) = sent.receiver {
             self.wake(receiver, true);
         }
@@ -46,6 +47,7 @@ impl Sim<'_> {
             (self.queues).receive(&self.machine.topology, &self.machine.costs, to, queue)?;
         let message_ns = self.message_ns(received.kind, received.bytes, received.cold);
         self.charge(message_ns + received.fetch_ns);
+        self.reads_if_socket(received.kind);
         for _ in 0..received.writers {
             if let Some(sender) = self.queues.next_sender(queue) {
                 self.wake(sender, true);
@@ -55,6 +57,13 @@ impl Sim<'_> {
             self.wake(receiver, true);
         }
         Some(received.stamp_ns)
+    }
+
+    /// Who is woken over a socket is woken within an RCU reader's section (`ip_queue_xmit`, as seen in a guest; of
+    /// `AF_UNIX` `sock_def_readable` and `unix_write_space` *(memory)*), and what is to preempt the waker at once does so
+    /// there. A scheduler that is built in waits until the system call returns.
+    fn reads_if_socket(&mut self, kind: QueueKind) {
+        self.clock.in_reader = kind != QueueKind::Pipe && !self.machine.built_in;
     }
 
     /// What sending or receiving a message costs beyond the system call.

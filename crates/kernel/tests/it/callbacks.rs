@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use cell::Status;
 use kernel::{Execution, Options, Release};
-use workload::plan::{End, Group, Inst, Policy, Start, Value};
+use workload::plan::{End, Group, Inst, Policy, QueueArray, QueueKind, QueueRef, Start, Value};
 
 use crate::common::{
     MS, calls, for_ms, free, group, hogs, plan, policy_path, run, run_for, simulate, sleep_for,
@@ -516,4 +516,63 @@ fn a_last_task_in_its_cpus_own_queue_runs_on_and_in_another_waits_for_a_kick() {
     };
     assert_eq!(cpu_s("last:rules=local"), 2.0);
     assert!(cpu_s("last:rules=shared") < 0.1);
+}
+
+/// Who runs in turn where a sender wakes who preempts it, and a third task has waited for longer than the sender.
+fn turns_after_a_message(kind: QueueKind, built_in: bool) -> Vec<String> {
+    let queue = QueueRef {
+        array: 0,
+        index: Value::Const(0),
+    };
+    let recv = Inst::Recv {
+        queue: queue.clone(),
+    };
+    let send = Inst::Send {
+        queue,
+        bytes: Value::Const(1),
+    };
+    let receiver = Group {
+        nice: -1,
+        ..group("receiver", 1, vec![recv, run_for(MS)])
+    };
+    let groups = vec![
+        receiver,
+        group("sender", 1, vec![run_for(MS), send, run_for(MS)]),
+        group("third", 1, vec![run_for(MS)]),
+    ];
+    let mut load = plan(groups, End::All);
+    load.queues.push(QueueArray {
+        name: "queue".to_string(),
+        kind,
+        count: 1,
+        capacity_bytes: 65_536,
+        message_bytes: 1,
+        stamped: false,
+        back_of: None,
+    });
+    let options = Options {
+        built_in,
+        ..Options::default()
+    };
+    let (outcome, text) = traced(&free(1), load, "readers", options);
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    let name = |(_, who): (u64, String)| who.split('-').next().unwrap().to_string();
+    switches(&text, 0).into_iter().map(name).collect()
+}
+
+#[test]
+fn who_is_preempted_while_it_wakes_another_over_a_socket_is_a_reader_of_rcu() {
+    let (goes_on, waits) = (
+        [
+            "receiver", "sender", "receiver", "sender", "third", "swapper",
+        ],
+        [
+            "receiver", "sender", "receiver", "third", "sender", "swapper",
+        ],
+    );
+    assert_eq!(turns_after_a_message(QueueKind::Socket, false), goes_on);
+    assert_eq!(turns_after_a_message(QueueKind::Tcp, false), goes_on);
+    assert_eq!(turns_after_a_message(QueueKind::Pipe, false), waits);
+    // The system call is over before what is built in takes the CPU.
+    assert_eq!(turns_after_a_message(QueueKind::Socket, true), waits);
 }

@@ -60,6 +60,7 @@ pub fn no_costs() -> Costs {
         idle_states: Vec::new(),
         tick_ns: 0,
         timer_ns: 0,
+        program_step_ns: 0,
         syscall_ns: 0,
         socket_ns: 0,
         tcp_ns: 0,

@@ -98,6 +98,62 @@ fn each_cost_is_added_where_it_arises() {
     );
 }
 
+#[test]
+fn what_a_program_computes_takes_its_own_time() {
+    let next = || Inst::Set {
+        local: 0,
+        value: Value::Add(Box::new((Value::Local(0), Value::Const(1)))),
+    };
+    let again = |to| Inst::JumpLess {
+        left: Value::Local(0),
+        right: Value::Const(3),
+        to,
+    };
+    let mut costs = no_costs();
+    costs.program_step_ns = 7;
+    let machine = machine_of(shape(1, 1, 1, 1), costs);
+    // A sum is three terms, a comparison with a number one, and each instruction is a step of its own.
+    let once = one(vec![next(), run_for(10_000)]);
+    assert_eq!(elapsed_ns(&machine, once), 10_000 + 7 * (4 + 1));
+    let loops = one(vec![
+        next(),
+        run_for(10_000),
+        again(0),
+        Inst::Jump { to: 4 },
+    ]);
+    assert_eq!(
+        elapsed_ns(&machine, loops),
+        3 * 10_000 + 7 * (3 * (4 + 1 + 2) + 1)
+    );
+    // Before a sleep the steps are over; who is woken does not take them again.
+    let mut waits = group(
+        "waits",
+        1,
+        vec![
+            next(),
+            Inst::Wait {
+                sem: 0,
+                index: Value::Const(0),
+            },
+        ],
+    );
+    waits.locals = 1;
+    let posts = group(
+        "posts",
+        1,
+        vec![
+            run_for(1_000),
+            Inst::Post {
+                sem: 0,
+                index: Value::Const(0),
+            },
+        ],
+    );
+    let mut load = plan(vec![waits, posts], End::All);
+    load.semaphores.push((1, 0));
+    assert_eq!(elapsed_ns(&machine, load), 1_000 + 7 * (4 + 1 + 1 + 1));
+}
+
 /// What a policy's code adds to two bursts, loaded and built in.
 fn code_ns(change: &dyn Fn(&mut Costs)) -> [u64; 2] {
     let mut costs = no_costs();

@@ -84,18 +84,28 @@ impl<'p> Interpreter<'p> {
         }
     }
 
-    /// Carry out the burst of work that is the task's next instruction, perhaps behind a jump: how long it runs.
-    /// Nothing happens if something else comes next.
-    pub fn take_burst(&self, registers: &mut Registers) -> Option<u64> {
+    /// How many steps a task's next instruction takes; none if the task only tries again what it has begun.
+    pub fn steps(&self, registers: &Registers) -> u64 {
+        match self.program.get(registers.next as usize) {
+            Some(inst) if !registers.begun => inst.steps(),
+            _ => 0,
+        }
+    }
+
+    /// Carry out the burst of work that is the task's next instruction, perhaps behind a jump: how long it runs, and how
+    /// many steps that takes. Nothing happens if something else comes next.
+    pub fn take_burst(&self, registers: &mut Registers) -> Option<(u64, u64)> {
         let mut at = registers.next;
+        let mut steps = 1;
         if let Some(Inst::Jump { to }) = self.program.get(at as usize) {
             at = *to;
+            steps += 1;
         }
         let Some(Inst::Run { ns }) = self.program.get(at as usize) else {
             return None;
         };
         registers.next = at + 1;
-        Some(registers.draw(ns))
+        Some((registers.draw(ns), steps))
     }
 
     #[allow(clippy::too_many_lines, reason = "one arm an instruction")]

@@ -118,8 +118,8 @@ fn a_burst_that_comes_next_is_taken_with_its_draw() {
     let [first, second] = [(); 2].map(|()| stream.draw(&drawn, 2, &[]));
     assert_eq!(interpreter.take_burst(fake.registers()), None);
     assert_eq!(interpreter.step(&mut fake), Step::Next);
-    assert_eq!(interpreter.take_burst(fake.registers()), Some(first));
-    assert_eq!(interpreter.take_burst(fake.registers()), Some(second));
+    assert_eq!(interpreter.take_burst(fake.registers()), Some((first, 2)));
+    assert_eq!(interpreter.take_burst(fake.registers()), Some((second, 1)));
     // Behind the next jump is something else: the jump is still to be made.
     assert_eq!(interpreter.take_burst(fake.registers()), None);
     assert_eq!(interpreter.step(&mut fake), Step::Jumped);
