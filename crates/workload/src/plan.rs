@@ -304,6 +304,8 @@ impl Inst {
             Self::Recv { queue } => queue.index.terms(),
             Self::Poll { first, count, .. } => first.index.terms() + count.terms(),
             Self::JumpLess { left, right, .. } => left.terms() + right.terms(),
+            Self::Add { index, by, .. } => index.terms() + by.terms(),
+            Self::Store { index, value, .. } => index.terms() + value.terms(),
             Self::Await {
                 index, releases, ..
             } => index.terms() + releases.as_ref().map_or(0, |(_, lock)| lock.terms()),
@@ -318,6 +320,8 @@ impl Inst {
             | Self::Post { index: value, .. }
             | Self::Signal { index: value, .. }
             | Self::Disk { bytes: value, .. }
+            | Self::Fill { bytes: value, .. }
+            | Self::Discard { bytes: value }
             | Self::Fork { index: value, .. }
             | Self::Confine { index: value, .. }
             | Self::Nice { nice: value }
