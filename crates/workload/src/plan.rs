@@ -195,7 +195,19 @@ pub enum Inst {
     Nice {
         nice: Value,
     },
+    /// The same for another task, as `renice` does it from outside. One that does not live is left alone.
+    NiceOf {
+        group: u32,
+        index: Value,
+        nice: Value,
+    },
     SetPolicy {
+        policy: Policy,
+    },
+    /// The same for another task, as `chrt` does it from outside. One that does not live is left alone.
+    SetPolicyOf {
+        group: u32,
+        index: Value,
         policy: Policy,
     },
     /// Allowed CPUs; empty = all.

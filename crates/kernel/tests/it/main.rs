@@ -17,6 +17,7 @@ mod hotplug;
 mod housekeeping;
 mod interleave;
 mod nodes;
+mod outside;
 mod queues;
 mod releases;
 mod rt;
