@@ -37,6 +37,8 @@ enum {
 #define SCX_OPS_ENQ_LAST (1ULL << 1)
 #define SCX_OPS_ENQ_EXITING (1ULL << 2)
 #define SCX_OPS_SWITCH_PARTIAL (1ULL << 3)
+/* Since 6.14, which is a reason not to ask for it where older kernels are to load the policy. */
+#define SCX_OPS_ENQ_MIGRATION_DISABLED (1ULL << 4)
 
 /* p->scx.flags: runnable, and of this class */
 #define SCX_TASK_QUEUED 1U

@@ -9,7 +9,22 @@ from typing import Any
 import pytest
 
 from schedlab.capture import process_tree, trace_file, workload_file
-from schedlab.capture.tasks import Affinity, Nice, Policy, Post, Recording, Run, Sleep, Start, Step, Task, Until, Wait
+from schedlab.capture.tasks import (
+    Affinity,
+    Change,
+    Image,
+    Nice,
+    Policy,
+    Post,
+    Recording,
+    Run,
+    Sleep,
+    Start,
+    Step,
+    Task,
+    Until,
+    Wait,
+)
 from schedlab.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,8 +44,10 @@ class Script:
         self.lines.append(f"  t-{task} [{cpu:03}] {flags} {ms / 1000:.6f}: {event}\n")
         return self
 
-    def switch(self, ms: float, cpu: int, prev: int, state: str, new: int, prio: int = 120) -> "Script":
-        prev_part = f"prev_comm=c{prev} prev_pid={prev} prev_prio=120 prev_state={state}"
+    def switch(
+        self, ms: float, cpu: int, prev: int, state: str, new: int, prio: int = 120, prev_prio: int = 120
+    ) -> "Script":
+        prev_part = f"prev_comm=c{prev} prev_pid={prev} prev_prio={prev_prio} prev_state={state}"
         return self.add(ms, cpu, prev, f"switch: {prev_part} ==> next_comm=c{new} next_pid={new} next_prio={prio}")
 
     def waking(self, ms: float, cpu: int, waker: int, task: int, flags: str = "d..2.") -> "Script":
@@ -267,14 +284,14 @@ def test_restricted_to_cpus() -> None:
 
 def test_own_costs_are_the_simulators() -> None:
     source = (ROOT / "crates/machine/src/costs.rs").read_text()
-    for name in ("FORK_NS", "EXIT_NS", "THREAD_NS", "TIMER_SLACK_NS"):
+    for name in ("FORK_NS", "EXEC_NS", "EXIT_NS", "THREAD_NS", "TIMER_SLACK_NS"):
         found = re.search(rf"^ +{name.lower()}: ([\d_]+),", source, re.MULTILINE)
         assert found, name
         assert int(found[1]) == getattr(workload_file, name)
 
 
 def asked(script: Script, ms: float, task: int, what: str, ret: int = 0) -> Script:
-    name = "attr" if "policy" in what else "affinity"
+    name = {"p": "attr", "l": "affinity", "w": "nice"}[what.split()[1][0]]
     script.line(ms, 0, task, f"schedlab_{name}: (syscalls.sys_enter_sched_set) {what}")
     return script.line(ms, 0, task, f"schedlab_asked: (syscalls.sys_exit_sched_set) ret={ret}")
 
@@ -294,18 +311,80 @@ def test_what_a_task_asks_for_is_asked_for_again() -> None:
     assert recording.remarks == []
     child = recording.tasks[1]
     assert steps(recording.root) == [
-        *(Run(MS), Affinity((1,)), Run(MS), Policy("rr:7"), Run(MS), Start(child), Run(MS)),
-        *(Affinity((0, 1)), Run(MS), Policy("other"), Run(MS)),
+        *(Run(MS), Affinity((1,)), Run(MS), Policy("rr:7"), Run(MS), Start(child), Run(2 * MS)),
+        *(Policy("other"), Run(MS)),
     ]
-    assert steps(child) == [Run(3 * MS)]
+    assert steps(child) == [Run(MS), Change(recording.root, Affinity((0, 1))), Run(2 * MS)]
     text = workload_file.text(recording, "asked", "a program")
     # Both CPUs are all there were.
     assert "{ affinity = [1] }" in text
-    assert "{ affinity = [] }" in text
+    assert '{ confine = "c10_0[me]", cpus = [] }' in text
     assert '{ policy = "rr:7" }' in text
     assert '\npolicy = "rr:7"' in text
     script.lines.pop(0)
     assert ["SCHED_RR" in remark for remark in script.follow().remarks] == [True]
+
+
+def test_what_a_task_asks_for_another_changes_that_one_wherever_it_is() -> None:
+    """11 sleeps, and has not run when it is first reniced; a real-time task's level is not seen."""
+    script = Script().exec(0, 0, 10)
+    script.lines.insert(0, "# schedlab: attributes=yes\n")
+    asked(script, 1, 10, "which=0 who=0 nice=3").fork(2, 0, 10, 11)
+    asked(script, 3, 10, "which=0 who=11 nice=30")
+    script.switch(3, 1, 0, "R", 11, 139).switch(4, 1, 11, "S", 0, prev_prio=139)
+    asked(script, 5, 10, "pid=11 policy=1 priority=4 nice=0")
+    script.waking(6, 0, 10, 11).wakeup(6, 0, 10, 11).switch(6, 1, 0, "R", 11, 95).switch(7, 1, 11, "S", 0, prev_prio=95)
+    asked(script, 7, 10, "pid=11 policy=3 priority=0 nice=5")
+    asked(script, 8, 10, "which=0 who=11 nice=-5", -13)
+    # A whole group of processes shows when they run.
+    asked(script, 8, 10, "which=1 who=11 nice=9")
+    script.waking(9, 0, 10, 11).wakeup(9, 0, 10, 11).switch(9, 1, 0, "R", 11, 129)
+    script.switch(10, 1, 11, "Z", 0, prev_prio=129)
+    recording = script.switch(10, 0, 10, "Z", 0, prev_prio=123).follow()
+    root, child = recording.tasks
+    assert steps(root) == [
+        *(Run(MS), Nice(3), Run(MS), Start(child), Run(MS), Change(child, Nice(19)), Run(2 * MS)),
+        *(Change(child, Policy("fifo:4")), Run(MS), Post(child, True), Run(MS), Change(child, Policy("batch"))),
+        *(Change(child, Nice(5)), Run(2 * MS), Post(child, True), Run(MS)),
+    ]
+    assert steps(child) == [Run(MS), Wait(2 * MS), Run(MS), Wait(2 * MS), Nice(9), Run(MS)]
+    made = tomllib.loads(workload_file.text(recording, "x", "c"))
+    assert made["task"][1]["nice"] == 3
+    assert {"nice": 19, "of": "c11_1[me]"} in actions(made, 0)
+    assert {"policy": "fifo:4", "of": "c11_1[me]"} in actions(made, 0)
+
+
+def test_who_is_there_once_changes_the_tasks_of_every_copy() -> None:
+    script = Script().exec(0, 0, 10).switch(1, 1, 0, "R", 9)
+    asked(script, 2, 9, "which=0 who=10 nice=5")
+    asked(script, 3, 10, "pid=9 len=8 m0=0x1").switch(4, 1, 9, "S", 0)
+    recording = script.switch(5, 0, 10, "Z", 0).follow(others=True)
+    root, other = recording.tasks
+    assert other.steps[-2:] == [Change(root, Nice(5)), Run(2 * MS)]
+    made = tomllib.loads(workload_file.text(recording, "x", "c"))
+    change = {"nice": 5, "of": "c10_0[copy]"}
+    assert {"for": "copy", "to": "copies", "do": [change]} in actions(made, 1)
+    assert {"confine": "c9_1", "cpus": [0]} in actions(made, 0)
+
+
+def test_moves_between_cgroups_are_counted() -> None:
+    script = Script().exec(0, 0, 10)
+    for task in (10, 99):
+        script.line(1, 0, 10, f"cgroup_attach_task: dst_root=1 dst_id=2 dst_level=1 dst_path=/a b pid={task} comm=c")
+    recording = script.switch(2, 0, 10, "Z", 0).follow()
+    assert recording.remarks == ["1 times a task was moved to another cgroup, which is not replayed"]
+
+
+def test_a_program_that_is_executed_is_one_in_the_replay() -> None:
+    """The first is what is recorded; what an exec costs lies before it."""
+    script = Script().exec(0, 0, 10).fork(1, 0, 10, 11).switch(2, 0, 10, "R", 11)
+    script.exec(3, 0, 11).switch(5, 0, 11, "Z", 10).switch(6, 0, 10, "Z", 0)
+    recording = script.follow()
+    assert recording.count(Image) == 1
+    child = recording.tasks[1]
+    assert steps(child) == [Run(MS), Image(), Run(2 * MS)]
+    made = tomllib.loads(workload_file.text(recording, "x", "c"))
+    assert actions(made, 1) == [{"run_us": 1000 - 500}, {"exec": True}, {"run_us": 2000 - 100}]
 
 
 def test_who_waits_for_a_packet_over_loopback_waits_for_its_sender() -> None:

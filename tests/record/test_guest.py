@@ -10,7 +10,7 @@ import pytest
 
 from schedlab import vm
 from schedlab.capture import process_tree, trace_file, tracing, workload_file
-from schedlab.capture.tasks import Affinity, Policy, Sleep, Start, Wait
+from schedlab.capture.tasks import Affinity, Change, Image, Nice, Policy, Sleep, Start, Wait
 from schedlab.errors import PlaceError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,12 +20,14 @@ PROBES = "/sys/kernel/tracing/dynamic_events"
 
 @pytest.mark.usefixtures("guest")
 def test_a_pipeline_in_the_guest() -> None:
-    """The shell waits for two children, one of which sleeps on a timer first; then it asks for a CPU and a policy,
-    and runs a program of several threads.
+    """The shell waits for two children, one of which sleeps on a timer first; then it gets a CPU, a program asks for a
+    policy, one has several threads, and one gets a nice value and a policy while it sleeps.
     """
     line = "(sleep 0.2; echo out) | cat >&2; taskset -p 1 $$ >&2; chrt -r 5 true; echo in | threads -T2 >/dev/null"
+    line += "; sleep 1 & renice -n 7 -p $! >&2; chrt -b -p 0 $! >&2; wait"
     command = ["sh", "-c", line]
-    files = {"/bin/chrt": Path("/usr/bin/chrt"), "/bin/threads": Path("/usr/bin/xz")}
+    named = {"chrt": "chrt", "renice": "renice", "threads": "xz"}
+    files = {f"/bin/{name}": Path("/usr/bin", program) for name, program in named.items()}
     lines, status = tracing.capture(command, tracing.Guest(tier="emulated", cpus=2, files=files), buffer_kib=2048)
     assert status == 0
     read = trace_file.parse(lines, "the trace")
@@ -39,13 +41,21 @@ def test_a_pipeline_in_the_guest() -> None:
     assert recording.count(Start) == len(recording.tasks) - 1 >= 3
     assert 0.2 <= recording.elapsed_ns / 1e9 < 10
     sleepers = [task for task in recording.tasks for step in task.steps if isinstance(step, Sleep) and step.ns > 190e6]
-    assert [task.comm for task in sleepers] == ["sleep"]
+    assert [task.comm for task in sleepers] == ["sleep", "sleep"]
     # Two children end, and the reader blocks for the writer.
     (reader,) = [task for task in recording.tasks if task.comm == "cat"]
     assert any(isinstance(step, Wait) and step.ns > 100e6 for step in reader.steps)
     assert any(isinstance(step, Wait) for step in recording.root.steps)
-    assert Affinity((0,)) in recording.root.steps
     assert [task.comm for task in recording.tasks if Policy("rr:5") in task.steps] == ["true"]
+    changes = [
+        (step.task.number, step.to) for task in recording.tasks for step in task.steps if isinstance(step, Change)
+    ]
+    sleeper = sleepers[1].number
+    assert changes == [(0, Affinity((0,))), (sleeper, Nice(7)), (sleeper, Policy("batch"))]
+    # The shell's own program is what is recorded; true is chrt at first.
+    programs = [task.comm for task in recording.tasks for step in task.steps if isinstance(step, Image)]
+    assert Image() not in recording.root.steps
+    assert [programs.count(name) for name in ("sleep", "chrt", "true")] == [2, 1, 2]
     compressors = [task for task in recording.tasks if task.comm == "threads"]
     assert [task.thread for task in compressors] == [False] + [True] * (len(compressors) - 1)
     assert sum(task.thread for task in recording.tasks) == len(compressors) - 1 >= 1
@@ -92,7 +102,7 @@ echo "status $?"
         on_error_line=errors.append,
     )
     whole = [line for line in lines if not line.startswith("#") and "sched_" not in line]
-    assert whole[0] == "status 7 during 1 3 after 0 0"
+    assert whole[0] == "status 7 during 1 4 after 0 0"
     assert whole[1].startswith("during 1 sleeping ")
     assert whole[2:5] == ["status 130 after 0 0", "none left", "status 127"]
     assert whole[5] == "of a program beside it in all 1 in tree 0"

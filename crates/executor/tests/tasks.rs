@@ -391,6 +391,39 @@ program = [{ wait = "go[0]" }, { confine = "kept", cpus = [0] }, { post = "go[1]
 }
 
 #[test]
+fn the_share_of_another_task_is_changed() {
+    let steps_after = |change: &str| {
+        let sections = format!(
+            r#"
+[end]
+task = "kept"
+[[task]]
+name = "changed"
+cpus = [0]
+program = [{{ loop = [{{ run_us = 200 }}, {{ count = "steps" }}] }}]
+[[task]]
+name = "kept"
+cpus = [0]
+program = [{change} {{ run_ms = 100 }}]
+"#
+        );
+        let metrics = "throughput = \"steps\"\npromises = [\"cpu_s\"]";
+        counted(&run_own(&sections, metrics).unwrap())
+    };
+    let equal = steps_after("");
+    assert!(equal > 100.0, "{equal}");
+    for change in ["nice = 19", "policy = \"idle\""] {
+        let steps = steps_after(&format!("{{ {change}, of = \"changed\" }},"));
+        assert!(steps < equal / 4.0, "{change}: {steps} of {equal}");
+    }
+    // Who has not begun is left alone.
+    let sections = "[[task]]\nname = \"a\"\nprogram = [{ nice = 19, of = \"b\" }, { policy = \"idle\", of = \"b\" }, \
+                    { fork = \"b\" }]\n\
+                    [[task]]\nname = \"b\"\nstart = \"fork\"\nprogram = [{ run_us = 1 }]";
+    run_own(sections, "promises = [\"cpu_s\"]").unwrap();
+}
+
+#[test]
 fn a_task_that_has_ended_is_forked_again() {
     let sections = "[[task]]\nname = \"a\"\nprogram = [{ repeat = 5, do = [{ fork = \"b\" }, { reap = true }] }]\n\
                     [[task]]\nname = \"b\"\nstart = \"fork\"\nprogram = [{ run_ms = 4 }, { count = \"c\" }]";

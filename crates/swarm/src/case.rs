@@ -112,11 +112,15 @@ impl Action {
         )
     }
 
-    /// Of the task itself.
-    pub fn changes(&self) -> bool {
+    /// After which the task sleeps: what it could do over and over to stay ahead of all others.
+    pub fn pauses(&self) -> bool {
         matches!(
             self,
-            Self::Nice(_) | Self::Affinity(_) | Self::Policy(_) | Self::RealTime(..)
+            Self::Nice(_)
+                | Self::Affinity(_)
+                | Self::Policy(_)
+                | Self::RealTime(..)
+                | Self::Kept(_)
         )
     }
 }

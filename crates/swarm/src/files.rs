@@ -276,7 +276,7 @@ fn body(actions: &[Action], pause_us: u64) -> Vec<String> {
 
 fn action(action: &Action, pause_us: u64) -> String {
     let mut text = plain(action);
-    if action.changes() && pause_us > 0 {
+    if action.pauses() && pause_us > 0 {
         let _ = write!(text, ", {{ sleep_us = {pause_us} }}");
     }
     text

@@ -54,7 +54,7 @@ enum Pace {
 /// What the user asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Draws {
-    /// What a task sleeps after it has changed its own nice, policy or affinity.
+    /// What a task sleeps after it has changed its own nice, policy or affinity, or was in a section.
     pub pause_us: u64,
     /// There are real-time tasks that hold a CPU.
     pub real_time: bool,

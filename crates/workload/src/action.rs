@@ -127,12 +127,8 @@ pub fn compile(compiler: &mut Compiler, action: &str, node: &Node, table: &Table
             into: compiler.target(node)?,
         },
         "cpu" => cpu(compiler, node)?,
-        "nice" => Inst::Nice {
-            nice: compiler.value(node)?,
-        },
-        "policy" => Inst::SetPolicy {
-            policy: policy(node, compiler.scope)?,
-        },
+        "nice" => nice(compiler, node, table)?,
+        "policy" => set_policy(compiler, node, table)?,
         "affinity" => Inst::Affinity {
             cpus: cpus(compiler.scope, node)?,
         },
@@ -423,6 +419,30 @@ fn task(compiler: &Compiler, node: &Node) -> Result<(u32, Value)> {
         .map(|(name, count, _)| (name.clone(), *count))
         .collect();
     compiler.element(node, "task", &counts)
+}
+
+/// The task's own, or with `of` another's.
+fn nice(compiler: &Compiler, node: &Node, table: &Table) -> Result<Inst> {
+    let nice = compiler.value(node)?;
+    let Some(of) = table.optional("of") else {
+        return Ok(Inst::Nice { nice });
+    };
+    let (group, index) = task(compiler, of)?;
+    Ok(Inst::NiceOf { group, index, nice })
+}
+
+/// The task's own, or with `of` another's.
+fn set_policy(compiler: &Compiler, node: &Node, table: &Table) -> Result<Inst> {
+    let policy = policy(node, compiler.scope)?;
+    let Some(of) = table.optional("of") else {
+        return Ok(Inst::SetPolicy { policy });
+    };
+    let (group, index) = task(compiler, of)?;
+    Ok(Inst::SetPolicyOf {
+        group,
+        index,
+        policy,
+    })
 }
 
 fn fork(compiler: &Compiler, node: &Node) -> Result<Inst> {

@@ -235,7 +235,19 @@ pub enum Inst {
     Nice {
         nice: Value,
     },
+    /// The same for another task, as `renice` does it from outside. One that does not live is left alone.
+    NiceOf {
+        group: u32,
+        index: Value,
+        nice: Value,
+    },
     SetPolicy {
+        policy: Policy,
+    },
+    /// The same for another task, as `chrt` does it from outside. One that does not live is left alone.
+    SetPolicyOf {
+        group: u32,
+        index: Value,
         policy: Policy,
     },
     /// Allowed CPUs; empty = all.
@@ -304,6 +316,7 @@ impl Inst {
             Self::Recv { queue } => queue.index.terms(),
             Self::Poll { first, count, .. } => first.index.terms() + count.terms(),
             Self::JumpLess { left, right, .. } => left.terms() + right.terms(),
+            Self::NiceOf { index, nice, .. } => index.terms() + nice.terms(),
             Self::Add { index, by, .. } => index.terms() + by.terms(),
             Self::Store { index, value, .. } => index.terms() + value.terms(),
             Self::Await {
@@ -324,6 +337,7 @@ impl Inst {
             | Self::Discard { bytes: value }
             | Self::Fork { index: value, .. }
             | Self::Confine { index: value, .. }
+            | Self::SetPolicyOf { index: value, .. }
             | Self::Nice { nice: value }
             | Self::Log { per: value, .. }
             | Self::Count { by: value, .. }

@@ -222,7 +222,9 @@ fn takes_time(inst: &Inst) -> bool {
             | Inst::Jump { .. }
             | Inst::JumpLess { .. }
             | Inst::Nice { .. }
+            | Inst::NiceOf { .. }
             | Inst::SetPolicy { .. }
+            | Inst::SetPolicyOf { .. }
             | Inst::Affinity { .. }
             | Inst::Confine { .. }
             | Inst::MigrateDisable

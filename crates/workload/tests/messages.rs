@@ -672,6 +672,16 @@ const ADDITIONS: Messages = &[
     ),
     (
         "{ sleep_ms = 1 }",
+        "{ nice = 3, of = \"nobody\" }",
+        "39: task[1].program[2].do[0].of: unknown task nobody, expected one of a, b",
+    ),
+    (
+        "{ sleep_ms = 1 }",
+        "{ policy = \"batch\", of = \"b[7]\" }",
+        "39: task[1].program[2].do[0].of: expected an index from 0 to 0, found 7",
+    ),
+    (
+        "{ sleep_ms = 1 }",
         "{ migrate_disable = [{ run_us = 1 }, { affinity = [0] }] }",
         "39: task[1].program[2].do[0].migrate_disable: affinity is not allowed while migration is disabled",
     ),

@@ -119,6 +119,25 @@ class SetPolicy:
     target: int
     policy: int
     rt_priority: int
+    nice: int | None = None  # None: it keeps what it has
+
+
+@dataclass(frozen=True, slots=True)
+class SetNice:
+    """A task asks for a nice value."""
+
+    at_ns: int
+    task: int
+    target: int
+    nice: int
+
+
+@dataclass(frozen=True, slots=True)
+class MoveToCgroup:
+    """A task is moved to another cgroup."""
+
+    at_ns: int
+    task: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +210,8 @@ Event = (
     | Migrate
     | SetAffinity
     | SetPolicy
+    | SetNice
+    | MoveToCgroup
     | Asked
     | Rename
     | Signal
@@ -223,11 +244,13 @@ _EXEC = re.compile(r"filename=(.*) pid=(\d+) old_pid=(\d+)")
 _EXIT = re.compile(r"comm=.* pid=(\d+) prio=-?\d+(?: group_dead=\w+)?")
 _MIGRATE = re.compile(r"comm=.* pid=(\d+) prio=-?\d+ orig_cpu=\d+ dest_cpu=(\d+)")
 _RENAME = re.compile(r"(?:pid=(\d+) )?oldcomm=.* newcomm=(.*) oom_score_adj=-?\d+")
+_CGROUP = re.compile(r"dst_root=\d+ dst_id=\d+ dst_level=\d+ dst_path=.* pid=(\d+) comm=.*")
 _SIGNAL = re.compile(r"sig=(\d+) errno=-?\d+ code=-?\d+ comm=.* pid=(\d+) grp=\d res=\d")
 
 # Events of the probes that tracing.sh sets; the task is in the line's prefix.
 _AFFINITY = re.compile(r"\(\S+\) pid=(-?\d+) len=(\d+)((?: m\d+=0x[0-9a-f]+)+)")
-_POLICY = re.compile(r"\(\S+\) pid=(-?\d+) policy=(\d+) priority=(\d+)")
+_POLICY = re.compile(r"\(\S+\) pid=(-?\d+) policy=(\d+) priority=(\d+)(?: nice=(-?\d+))?")
+_NICE = re.compile(r"\(\S+\) which=(\d+) who=(-?\d+) nice=(-?\d+)")
 _ASKED = re.compile(r"\(\S+\) ret=(-?\d+)")
 # Events of the probes that decisions/traced_cell.sh sets.
 _INSERT = re.compile(r"\(\S+\) pid=(\d+) dsq=(0x[0-9a-f]+) slice=(\d+) vtime=(\d+)")
@@ -236,6 +259,8 @@ _DEVICE = re.compile(r"dev=(\S+) .*")
 _VECTOR = re.compile(r"vec=(\d+) .*")
 # A flag beside the policy: children begin without it.
 _RESET_ON_FORK = 0x4000_0000
+# One task, by its id; others are groups of processes, and all of a user.
+_PRIO_PROCESS = 0
 
 
 def _switch(prefix: Prefix, text: str) -> Event | None:
@@ -297,8 +322,23 @@ def _policy(prefix: Prefix, text: str) -> Event | None:
     found = _POLICY.fullmatch(text)
     if not found:
         return None
-    target, policy, rt_priority = map(int, found.groups())
-    return SetPolicy(prefix.at_ns, prefix.task, target, policy & ~_RESET_ON_FORK, rt_priority)
+    target, policy, rt_priority = map(int, found.groups()[:3])
+    nice = None if found[4] is None else int(found[4])
+    return SetPolicy(prefix.at_ns, prefix.task, target, policy & ~_RESET_ON_FORK, rt_priority, nice)
+
+
+def _nice(prefix: Prefix, text: str) -> Event | None:
+    found = _NICE.fullmatch(text)
+    if not found:
+        return None
+    which, target, nice = map(int, found.groups())
+    # -1 is no task: what it comes to shows when the tasks run again.
+    return SetNice(prefix.at_ns, prefix.task, target if which == _PRIO_PROCESS else -1, max(-20, min(19, nice)))
+
+
+def _cgroup(prefix: Prefix, text: str) -> Event | None:
+    found = _CGROUP.fullmatch(text)
+    return found and MoveToCgroup(prefix.at_ns, int(found[1]))
 
 
 def _asked(prefix: Prefix, text: str) -> Event | None:
@@ -357,9 +397,12 @@ READERS: dict[str, Callable[[Prefix, str], Event | None]] = {
     "schedlab_affinity": _affinity,
     "schedlab_attr": _policy,
     "schedlab_policy": _policy,
+    "schedlab_nice": _nice,
     "schedlab_asked": _asked,
     "schedlab_asked2": _asked,
     "schedlab_asked3": _asked,
+    "schedlab_asked4": _asked,
+    "cgroup_attach_task": _cgroup,
     "task_rename": _rename,
     "signal_generate": _signal,
     "schedlab_insert": _insert,

@@ -13,15 +13,33 @@ from schedlab.capture.events import (
     Fork,
     Member,
     Migrate,
+    MoveToCgroup,
     Packet,
     SetAffinity,
+    SetNice,
     SetPolicy,
     Softirq,
     Switch,
     Wakeup,
     Waking,
 )
-from schedlab.capture.tasks import Affinity, Nice, Policy, Post, Recording, Sleep, Start, Task, Until, Wait, nice
+from schedlab.capture.tasks import (
+    Affinity,
+    Change,
+    Image,
+    Nice,
+    Policy,
+    Post,
+    Recording,
+    Sleep,
+    Start,
+    Task,
+    Until,
+    Wait,
+    is_ordinary,
+    nice,
+    prio_of,
+)
 from schedlab.capture.ticks import Ticks
 from schedlab.capture.trace_file import Trace
 from schedlab.errors import InputError
@@ -52,7 +70,8 @@ class _Live:
     blocked_at_ns: int | None = None
     # A wake-up that came while the task was about to block.
     early: _Waker | None = None
-    prio: int | None = None
+    # Its nice value: at first that of who forked it. It is not seen while the task is a real-time one.
+    nice: int = 0
     round_robin: bool = False
     exits: bool = False
 
@@ -82,6 +101,10 @@ def _find_root(trace: Trace, root: str | None) -> tuple[int, int]:
     return begun
 
 
+def _program(event: Exec) -> str:
+    return event.comm if event.filename == _ITSELF else PurePath(event.filename).name
+
+
 class _Follower:
     def __init__(self, trace: Trace, root: int, others: bool) -> None:
         self.trace = trace
@@ -94,10 +117,11 @@ class _Follower:
         self.voluntary = self.involuntary = self.interrupted = self.migrations = 0
         self.displaced: dict[int, int] = {}  # by CPU
         self.flags: dict[int, int] = {}  # of tasks that are being made
-        self.asking: dict[int, SetAffinity | SetPolicy] = {}  # by task
+        self.asking: dict[int, SetAffinity | SetPolicy | SetNice] = {}  # by task
         self.senders: dict[int, int] = {}  # who gave a packet to the loopback device last, by CPU
         self.receiving: set[int] = set()  # CPUs
         self.unknown_policies = 0
+        self.cgroup_moves = 0
         self.unexplained = 0
         self.ended_at_ns: int | None = None
         self.now_ns = 0
@@ -106,7 +130,10 @@ class _Follower:
     def follow(self, events: list[Event]) -> Recording:
         began_ns = self.began_ns = self.now_ns = events[0].at_ns
         if isinstance(events[0], Exec):
+            # What starts the program is no part of it.
             self.live[self.task.tid].running_since_ns = began_ns
+            self.task.comm = _program(events[0])
+            events = events[1:]
         for event in events:
             self.now_ns = event.at_ns
             self._take(event)
@@ -154,7 +181,9 @@ class _Follower:
                     self.live[event.task].exits = True
             case Migrate():
                 self.migrations += event.task in self.live
-            case SetAffinity() | SetPolicy():
+            case MoveToCgroup():
+                self.cgroup_moves += event.task in self.live
+            case SetAffinity() | SetPolicy() | SetNice():
                 self.asking[event.task] = event
             case Asked():
                 asked = self.asking.pop(event.task, None)
@@ -177,18 +206,36 @@ class _Follower:
     def _until(self, at_ns: int) -> Until:
         return Until(self.ticks.moved(self.began_ns, at_ns) if self.ticks else at_ns - self.began_ns)
 
-    def _granted(self, asked: "SetAffinity | SetPolicy") -> None:
+    def _granted(self, asked: SetAffinity | SetPolicy | SetNice) -> None:
         live = self.live.get(asked.target or asked.task)
         if live is None:
             return
-        self._ran(live)
-        if isinstance(asked, SetAffinity):
-            live.task.steps.append(Affinity(asked.cpus))
-        elif asked.policy in _POLICIES:
-            live.task.steps.append(Policy(_POLICIES[asked.policy].format(asked.rt_priority)))
-            live.round_robin = asked.policy == _ROUND_ROBIN
-        else:
-            self.unknown_policies += 1
+        match asked:
+            case SetAffinity():
+                self._ask(asked.task, live, Affinity(asked.cpus))
+            case SetNice():
+                self._renice(asked.task, live, asked.nice)
+            case SetPolicy() if asked.policy in _POLICIES:
+                self._ask(asked.task, live, Policy(_POLICIES[asked.policy].format(asked.rt_priority)))
+                live.round_robin = asked.policy == _ROUND_ROBIN
+                if asked.nice is not None and not asked.rt_priority:
+                    self._renice(asked.task, live, asked.nice)
+            case SetPolicy():
+                self.unknown_policies += 1
+
+    def _renice(self, asker: int, live: _Live, value: int) -> None:
+        if live.task.prio is None:
+            # It has not run yet: what it began with shows no more.
+            live.task.prio = prio_of(live.nice)
+        if value != live.nice:
+            self._ask(asker, live, Nice(value))
+            live.nice = value
+
+    def _ask(self, asker: int, live: _Live, to: Nice | Policy | Affinity) -> None:
+        """The step of who asks: of the task itself, or of another. Of one that is not recorded it is the task's own."""
+        by = self.live.get(asker, live)
+        self._ran(by)
+        by.task.steps.append(to if by is live else Change(live.task, to))
 
     def _receive(self, event: Softirq) -> None:
         """Packets of the loopback device are taken in on the CPU that sent them, mostly in the sender's own call."""
@@ -291,7 +338,7 @@ class _Follower:
         thread = bool(self.flags.pop(event.child, 0) & _CLONE_THREAD)
         child = Task(len(self.tasks), event.child, event.child_comm, round_robin=parent.round_robin, thread=thread)
         self.tasks.append(child)
-        self.live[event.child] = _Live(child, round_robin=parent.round_robin)
+        self.live[event.child] = _Live(child, nice=parent.nice, round_robin=parent.round_robin)
         parent.task.steps.append(Start(child))
 
     def _exec(self, event: Exec) -> None:
@@ -300,7 +347,9 @@ class _Follower:
             return
         # exec ends the other threads, and the caller takes over the leader's thread id.
         self.live[event.task] = live
-        live.task.comm = event.comm if event.filename == _ITSELF else PurePath(event.filename).name
+        self._ran(live)
+        live.task.steps.append(Image())
+        live.task.comm = _program(event)
 
     def _ran(self, live: _Live) -> None:
         """The time on the CPU until now."""
@@ -311,9 +360,10 @@ class _Follower:
     def _prio(self, live: _Live, prio: int) -> None:
         if live.task.prio is None:
             live.task.prio = prio
-        elif live.prio is not None and nice(prio) != nice(live.prio):
-            live.task.steps.append(Nice(nice(prio)))
-        live.prio = prio
+            live.nice = nice(prio)
+        elif is_ordinary(prio) and nice(prio) != live.nice:
+            live.nice = nice(prio)
+            live.task.steps.append(Nice(live.nice))
 
     def _remarks(self) -> list[str]:
         remarks = []
@@ -327,6 +377,8 @@ class _Follower:
             remarks.append("the trace does not tell SCHED_RR from SCHED_FIFO: real-time tasks are taken for FIFO")
         if self.unknown_policies:
             remarks.append(f"{self.unknown_policies} times a task asked for a policy that has no counterpart here")
+        if self.cgroup_moves:
+            remarks.append(f"{self.cgroup_moves} times a task was moved to another cgroup, which is not replayed")
         if self.ended_at_ns is None:
             remarks.append("the trace ends before the program does")
         if self.trace.lost:

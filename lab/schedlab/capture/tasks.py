@@ -64,7 +64,20 @@ class Affinity:
     cpus: tuple[int, ...]
 
 
-Step = Run | Sleep | Until | Wait | Post | Start | Nice | Policy | Affinity
+@dataclass
+class Image:
+    """Runs another program from here on."""
+
+
+@dataclass
+class Change:
+    """Asks for another task, wherever that one is."""
+
+    task: "Task"
+    to: Nice | Policy | Affinity
+
+
+Step = Run | Sleep | Until | Wait | Post | Start | Image | Nice | Policy | Affinity | Change
 
 _NICE_0_PRIO = 120
 _HIGHEST_OTHER_PRIO = 100
@@ -96,7 +109,7 @@ class Task:
     @property
     def rt_priority(self) -> int:
         """Of SCHED_FIFO or RR; 0 is an ordinary task."""
-        return max(0, 99 - self.prio) if self.prio is not None and self.prio < _HIGHEST_OTHER_PRIO else 0
+        return max(0, 99 - self.prio) if self.prio is not None and not is_ordinary(self.prio) else 0
 
     def run(self, ns: int) -> None:
         if ns <= 0:
@@ -108,8 +121,16 @@ class Task:
             self.steps.append(Run(ns))
 
 
+def is_ordinary(prio: int) -> bool:
+    return prio >= _HIGHEST_OTHER_PRIO
+
+
 def nice(prio: int | None) -> int:
-    return prio - _NICE_0_PRIO if prio is not None and prio >= _HIGHEST_OTHER_PRIO else 0
+    return prio - _NICE_0_PRIO if prio is not None and is_ordinary(prio) else 0
+
+
+def prio_of(nice: int) -> int:
+    return _NICE_0_PRIO + nice
 
 
 @dataclass

@@ -53,7 +53,9 @@ for event in net/net_dev_queue irq/softirq_entry irq/softirq_exit; do
 	esac
 	[ ! -d "events/$event" ] || { echo "$filter" >"events/$event/filter" && echo 1 >"events/$event/enable"; }
 done
-# Affinities and policies asked for, where the kernel can show them (CONFIG_FTRACE_SYSCALLS, CONFIG_PROBE_EVENTS).
+# Moves between cgroups are counted: a cpuset's CPUs are no task's own.
+[ ! -d events/cgroup/cgroup_attach_task ] || echo 1 >events/cgroup/cgroup_attach_task/enable
+# Affinities, policies and nice values asked for, where the kernel can show them (CONFIG_FTRACE_SYSCALLS, CONFIG_PROBE_EVENTS).
 mask=
 bytes=0
 while [ $((bytes * 8)) -lt "$(grep -c ^processor /proc/cpuinfo)" ]; do
@@ -64,10 +66,13 @@ attributes=no
 if {
 	probe schedlab_affinity sys_enter_sched_setaffinity 'pid=$pid:s32' 'len=$len:u32' $mask &&
 		probe schedlab_policy sys_enter_sched_setscheduler 'pid=$pid:s32' 'policy=$policy:u32' 'priority=+u0($param):u32' &&
-		probe schedlab_attr sys_enter_sched_setattr 'pid=$pid:s32' 'policy=+u4($uattr):u32' 'priority=+u20($uattr):u32' &&
+		probe schedlab_attr sys_enter_sched_setattr 'pid=$pid:s32' 'policy=+u4($uattr):u32' 'priority=+u20($uattr):u32' \
+			'nice=+u16($uattr):s32' &&
+		probe schedlab_nice sys_enter_setpriority 'which=$which:s32' 'who=$who:s32' 'nice=$niceval:s32' &&
 		probe schedlab_asked sys_exit_sched_setaffinity 'ret=$ret:s64' &&
 		probe schedlab_asked2 sys_exit_sched_setscheduler 'ret=$ret:s64' &&
-		probe schedlab_asked3 sys_exit_sched_setattr 'ret=$ret:s64'
+		probe schedlab_asked3 sys_exit_sched_setattr 'ret=$ret:s64' &&
+		probe schedlab_asked4 sys_exit_setpriority 'ret=$ret:s64'
 } 2>/dev/null; then
 	attributes=yes
 fi

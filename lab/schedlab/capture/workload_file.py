@@ -9,13 +9,30 @@ however many copies of the recorded program run.
 
 import re
 import textwrap
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from schedlab.capture.tasks import Affinity, Nice, Policy, Post, Recording, Run, Sleep, Start, Step, Task, Until, Wait
+from schedlab.capture.tasks import (
+    Affinity,
+    Change,
+    Image,
+    Nice,
+    Policy,
+    Post,
+    Recording,
+    Run,
+    Sleep,
+    Start,
+    Step,
+    Task,
+    Until,
+    Wait,
+)
 from schedlab.catalogue import machine_file
 
 # Costs that the simulator adds by itself (crates/machine/src/costs.rs); recorded times contain them already.
 FORK_NS = 150_000
+EXEC_NS = 500_000
 EXIT_NS = 100_000
 THREAD_NS = 10_000  # to start a thread, and to end it
 TIMER_SLACK_NS = 50_000
@@ -111,7 +128,7 @@ def _without_own_costs(task: Task) -> list[Step]:
     """The task's steps without the costs that the simulator adds, and without wake-ups of tasks that were awake."""
     made: list[Step] = []
     owed_ns = (THREAD_NS if task.thread else EXIT_NS) if task.ended else 0
-    # Backwards, because a fork's cost lies before the fork.
+    # Backwards, because what a fork and an exec cost lies before them.
     for step in reversed(task.steps):
         match step:
             case Run(ns):
@@ -128,12 +145,28 @@ def _without_own_costs(task: Task) -> list[Step]:
             case Start(child):
                 owed_ns += THREAD_NS if child.thread else FORK_NS
                 made.append(step)
+            case Image():
+                owed_ns += EXEC_NS
+                made.append(step)
             case _:
                 made.append(step)
-    return _merged(reversed(made))
+    made.reverse()
+    return _merged(_less(made, owed_ns))
 
 
-def _merged(steps: "reversed[Step]") -> list[Step]:
+def _less(steps: list[Step], owed_ns: int) -> Iterator[Step]:
+    """What a task owes more than it ran before comes off what it runs after."""
+    for step in steps:
+        if isinstance(step, Run):
+            paid_ns = min(step.ns, owed_ns)
+            owed_ns -= paid_ns
+            if step.ns > paid_ns:
+                yield Run(step.ns - paid_ns)
+        else:
+            yield step
+
+
+def _merged(steps: Iterable[Step]) -> list[Step]:
     merged: list[Step] = []
     for step in steps:
         if isinstance(step, Run) and merged and isinstance(merged[-1], Run):
@@ -158,12 +191,40 @@ def _action(step: Step, me: Task, names: dict[int, str], here: int) -> str:
             return f'{{ post = "{names[id(task)]}[me]" }}'
         case Start(task):
             return f'{{ fork = "{names[id(task)]}[me]" }}'
+        case Image():
+            return "{ exec = true }"
+        case Change(task, to):
+            return _change(task, to, me, names, here)
+        case Policy() | Affinity() | Nice():
+            return _own(step, here)
+
+
+def _own(to: Policy | Affinity | Nice, here: int) -> str:
+    match to:
         case Policy(policy):
             return f'{{ policy = "{policy}" }}'
         case Affinity(cpus):
-            return f"{{ affinity = {list(cpus) if len(cpus) < here else []} }}"
+            return f"{{ affinity = {_cpus(cpus, here)} }}"
         case Nice(nice):
             return f"{{ nice = {nice} }}"
+
+
+def _change(task: Task, to: Policy | Affinity | Nice, me: Task, names: dict[int, str], here: int) -> str:
+    """Of tasks that are there once and of those of each copy, the former change all of the latter."""
+    index = "" if task.other else "[copy]" if me.other else "[me]"
+    of = f'"{names[id(task)]}{index}"'
+    match to:
+        case Policy(policy):
+            action = f'{{ policy = "{policy}", of = {of} }}'
+        case Affinity(cpus):
+            action = f"{{ confine = {of}, cpus = {_cpus(cpus, here)} }}"
+        case Nice(nice):
+            action = f"{{ nice = {nice}, of = {of} }}"
+    return f'{{ for = "copy", to = "copies", do = [{action}] }}' if index == "[copy]" else action
+
+
+def _cpus(cpus: tuple[int, ...], here: int) -> list[int]:
+    return list(cpus) if len(cpus) < here else []
 
 
 def _allowed(notes: dict[str, str]) -> list[int]:

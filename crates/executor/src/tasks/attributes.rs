@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Nice value, policy and allowed CPUs of the calling task.
+//! Nice value, policy and allowed CPUs of the calling task, and of others.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -31,36 +31,44 @@ pub fn current_cpu(context: &Context) -> Result<u32, Fault> {
 
 /// `cpus` of the plan; none stands for all.
 pub fn set_affinity(context: &Context, cpus: &[u32]) -> Result<(), Fault> {
-    // 0 is the calling thread.
-    match sched_setaffinity(0, &listed(context, cpus)?) {
-        0 => Ok(()),
-        _ => Err(Fault::last(Kind::Affinity)),
-    }
+    sched_setaffinity(CALLER, &listed(context, cpus)?)
 }
 
-/// The same for another task, which may have ended, or not have begun.
+/// The same for another task.
 pub fn confine(context: &Context, task: Element, cpus: &[u32]) -> Result<(), Fault> {
     let set = listed(context, cpus)?;
+    of_another(context, task, |thread| sched_setaffinity(thread, &set))
+}
+
+/// The calling thread, to system calls.
+const CALLER: libc::pid_t = 0;
+
+/// Changes a task that may have ended, or not have begun; then there is nothing to change.
+fn of_another(
+    context: &Context,
+    task: Element,
+    change: impl FnOnce(libc::pid_t) -> Result<(), Fault>,
+) -> Result<(), Fault> {
     let slot = context.arena.slot_of(task.array, task.index);
     let slot = context.arena.slot(slot);
     let thread = slot.thread.load(SeqCst);
     if thread == 0 || slot.ended_ns.load(SeqCst) != 0 {
         return Ok(());
     }
-    if sched_setaffinity(thread as libc::pid_t, &set) == 0 {
-        return Ok(());
-    }
-    match std::io::Error::last_os_error().raw_os_error() {
-        Some(libc::ESRCH) => Ok(()),
-        _ => Err(Fault::last(Kind::Affinity)),
+    match change(thread as libc::pid_t) {
+        Err(fault) if fault.errno == libc::ESRCH => Ok(()),
+        changed => changed,
     }
 }
 
 type CpuSet = [u64; 16];
 
-fn sched_setaffinity(thread: libc::pid_t, set: &CpuSet) -> libc::c_int {
+fn sched_setaffinity(thread: libc::pid_t, set: &CpuSet) -> Result<(), Fault> {
     // SAFETY: reads a set of that size.
-    unsafe { libc::sched_setaffinity(thread, size_of_val(set), set.as_ptr().cast()) }
+    match unsafe { libc::sched_setaffinity(thread, size_of_val(set), set.as_ptr().cast()) } {
+        0 => Ok(()),
+        _ => Err(Fault::last(Kind::Affinity)),
+    }
 }
 
 fn listed(context: &Context, cpus: &[u32]) -> Result<CpuSet, Fault> {
@@ -79,18 +87,37 @@ fn listed(context: &Context, cpus: &[u32]) -> Result<CpuSet, Fault> {
 }
 
 pub fn set_nice(nice: i32) -> Result<(), Fault> {
+    setpriority(CALLER, nice)
+}
+
+/// The same for another task.
+pub fn set_nice_of(context: &Context, task: Element, nice: i32) -> Result<(), Fault> {
+    of_another(context, task, |thread| setpriority(thread, nice))
+}
+
+fn setpriority(thread: libc::pid_t, nice: i32) -> Result<(), Fault> {
+    let who = thread as libc::id_t;
     // SAFETY: no memory. A process that has a nice value already needs no leave to keep it.
-    if unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) } == nice {
+    if unsafe { libc::getpriority(libc::PRIO_PROCESS, who) } == nice {
         return Ok(());
     }
-    // SAFETY: no memory; 0 is the calling thread.
-    match unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) } {
+    // SAFETY: no memory.
+    match unsafe { libc::setpriority(libc::PRIO_PROCESS, who, nice) } {
         0 => Ok(()),
         _ => Err(Fault::last(Kind::Nice)),
     }
 }
 
 pub fn set_policy(policy: Policy) -> Result<(), Fault> {
+    sched_setscheduler(CALLER, policy)
+}
+
+/// The same for another task.
+pub fn set_policy_of(context: &Context, task: Element, policy: Policy) -> Result<(), Fault> {
+    of_another(context, task, |thread| sched_setscheduler(thread, policy))
+}
+
+fn sched_setscheduler(thread: libc::pid_t, policy: Policy) -> Result<(), Fault> {
     let (policy, priority) = match policy {
         Policy::Other => (libc::SCHED_OTHER, 0),
         Policy::Batch => (libc::SCHED_BATCH, 0),
@@ -99,12 +126,12 @@ pub fn set_policy(policy: Policy) -> Result<(), Fault> {
         Policy::Rr(priority) => (libc::SCHED_RR, priority.into()),
     };
     let mut parameter = libc::sched_param { sched_priority: 0 };
-    // By system call throughout, as musl's wrappers refuse. 0 is the calling thread.
+    // By system call throughout, as musl's wrappers refuse.
     // SAFETY: fills a local.
     let current = unsafe {
-        libc::syscall(libc::SYS_sched_getparam, 0, &raw mut parameter);
+        libc::syscall(libc::SYS_sched_getparam, thread, &raw mut parameter);
         (
-            libc::syscall(libc::SYS_sched_getscheduler, 0),
+            libc::syscall(libc::SYS_sched_getscheduler, thread),
             parameter.sched_priority,
         )
     };
@@ -117,7 +144,7 @@ pub fn set_policy(policy: Policy) -> Result<(), Fault> {
     match unsafe {
         libc::syscall(
             libc::SYS_sched_setscheduler,
-            0,
+            thread,
             policy,
             &raw const parameter,
         )

@@ -172,8 +172,16 @@ impl World for Task<'_, '_> {
         Ok(attributes::set_nice(nice)?)
     }
 
+    fn set_nice_of(&mut self, task: Element, nice: i32) -> Call<Self> {
+        Ok(attributes::set_nice_of(self.context, task, nice)?)
+    }
+
     fn set_policy(&mut self, policy: Policy) -> Call<Self> {
         Ok(attributes::set_policy(policy)?)
+    }
+
+    fn set_policy_of(&mut self, task: Element, policy: Policy) -> Call<Self> {
+        Ok(attributes::set_policy_of(self.context, task, policy)?)
     }
 
     fn set_affinity(&mut self, cpus: &[u32]) -> Call<Self> {

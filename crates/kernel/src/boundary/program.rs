@@ -24,6 +24,7 @@ use super::shown::{
 };
 use super::types::{Shown, Types};
 use super::{Code, Filled, Ops, enumerations, helpers, inlines, kfuncs, maps};
+use crate::consts::OPS_ENQ_MIGRATION_DISABLED;
 
 /// What policies may call that see this release: as an image names it, and by its name.
 pub fn calls<K: Kernel>(release: Release) -> Vec<(Outside, &'static str)> {
@@ -94,15 +95,18 @@ impl Program {
             }
         };
         let image = Arc::new(image);
-        let ops = Ops::of(&image, object.attach.as_deref())
+        let mut ops = Ops::of(&image, object.attach.as_deref())
             .map_err(anyhow::Error::msg)
             .with_context(|| object.name.clone())?;
-        let unknown = ops.flags & !enumerations::ops_flags(release);
+        let known = enumerations::ops_flags(release);
+        let unknown = ops.flags & !known;
         ensure!(
             unknown == 0,
             "{}: flags of struct sched_ext_ops: {unknown:#x}, which the model of {release} has not",
             object.name
         );
+        // A release without the flag tells every policy of these tasks.
+        ops.flags |= OPS_ENQ_MIGRATION_DISABLED & !known;
         let offered = image.outside.iter().map(|outside| match outside {
             Outside::Helper(number) => helper(&helpers, *number),
             Outside::Kfunc(name) => kfunc(&kfuncs, name, release),

@@ -38,6 +38,12 @@ impl Sim<'_> {
 
     pub(crate) fn set_nice(&mut self, cpu: CpuId, id: TaskId, nice: i32) {
         self.suspend_current(cpu, id);
+        self.change_nice(id, nice);
+        self.resume_current(cpu, id);
+    }
+
+    /// Of a task that is off its run queue.
+    pub(crate) fn change_nice(&mut self, id: TaskId, nice: i32) {
         self.tasks[id].nice = nice;
         self.set_priorities(id);
         if self.tasks[id].enabled {
@@ -47,11 +53,20 @@ impl Sim<'_> {
                 [self.boundary.view.address(id), u64::from(weight)],
             );
         }
-        self.resume_current(cpu, id);
     }
 
     pub(crate) fn set_policy(&mut self, cpu: CpuId, id: TaskId, policy: Policy) {
         self.suspend_current(cpu, id);
+        let was = self.tasks[id].class;
+        self.change_policy(id, policy);
+        self.resume_current(cpu, id);
+        if was == Class::Rt {
+            self.resched(cpu);
+        }
+    }
+
+    /// Of a task that is off its run queue.
+    pub(crate) fn change_policy(&mut self, id: TaskId, policy: Policy) {
         let was = self.tasks[id].class;
         let (class, rt_prio) = class_of(policy);
         if was == Class::Ext && class == Class::Rt {
@@ -71,10 +86,6 @@ impl Sim<'_> {
                 Callback::SetWeight,
                 [self.boundary.view.address(id), u64::from(weight)],
             );
-        }
-        self.resume_current(cpu, id);
-        if was == Class::Rt {
-            self.resched(cpu);
         }
     }
 

@@ -6,7 +6,8 @@ use crate::boundary::requests::Context;
 use crate::boundary::shown::{CpuReleaseArgs, PreemptReason};
 use crate::consts::{
     DEQ_SCHED_CHANGE, DEQ_SLEEP, DISPATCH_LOOPS, ENQ_LAST, OPS_ENQ_EXITING, OPS_ENQ_LAST,
-    PF_EXITING, SLICE_DFL, TASK_IMMED, TASK_QUEUED, TASK_REENQ_PREEMPTED,
+    OPS_ENQ_MIGRATION_DISABLED, PF_EXITING, SLICE_DFL, TASK_IMMED, TASK_QUEUED,
+    TASK_REENQ_PREEMPTED,
 };
 use crate::ids::{CpuId, IDLE, TaskId};
 use crate::observe::Happened;
@@ -53,6 +54,12 @@ impl Sim<'_> {
             && self.boundary.view.task_mut(id).flags & PF_EXITING != 0
         {
             self.boundary.events.SCX_EV_ENQ_SKIP_EXITING += 1;
+            return self.enqueue_past_policy(id, Place::Local(cpu), enq_flags);
+        }
+        if self.boundary.ops.flags & OPS_ENQ_MIGRATION_DISABLED == 0
+            && self.boundary.view.migration_disabled(id)
+        {
+            self.boundary.events.SCX_EV_ENQ_SKIP_MIGRATION_DISABLED += 1;
             return self.enqueue_past_policy(id, Place::Local(cpu), enq_flags);
         }
         if !self.boundary.ops.has(Callback::Enqueue) {

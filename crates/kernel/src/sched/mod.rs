@@ -9,7 +9,7 @@
 //! | `ext`, `insert`, `reenqueue`, `kick`, `idle`, `kfuncs`, `timers` | `kernel/sched/ext` |
 //! | `rt`, `rt_budget`, `lockup` | `kernel/sched/rt.c`, throttling, the lockup detector |
 //! | `progress` | nothing: how fast tasks work, which on a machine happens by itself |
-//! | `lifecycle`, `attributes`, `confine` | fork and exit; `sched_setattr`, `sched_setaffinity` of a task itself and of another |
+//! | `lifecycle`, `attributes`, `confine`, `outside` | fork and exit; `sched_setattr`, `sched_setaffinity` of a task itself and of another |
 //! | `interleave` | nothing: an operation is broken off, and another CPU's comes in between |
 //! | `hotplug`, `watchdog` | CPUs that go and come; the stall detector and the policy's end |
 
@@ -26,6 +26,7 @@ mod kick;
 mod lifecycle;
 mod lockup;
 mod operation;
+mod outside;
 mod progress;
 mod reenqueue;
 mod rt;

@@ -339,9 +339,31 @@ impl World for Actor<'_, '_> {
         Ok(())
     }
 
+    fn set_nice_of(&mut self, task: Element, nice: i32) -> Call<Self> {
+        let id = self.sim.groups.member(task.array, task.index);
+        if id == self.id {
+            return self.set_nice(nice);
+        }
+        if self.sim.tasks[id].alive() {
+            self.sim.set_nice_of(id, nice);
+        }
+        Ok(())
+    }
+
     fn set_policy(&mut self, policy: Policy) -> Call<Self> {
         self.sim.set_policy(self.cpu, self.id, policy);
         Err(Stop::After)
+    }
+
+    fn set_policy_of(&mut self, task: Element, policy: Policy) -> Call<Self> {
+        let id = self.sim.groups.member(task.array, task.index);
+        if id == self.id {
+            return self.set_policy(policy);
+        }
+        if self.sim.tasks[id].alive() {
+            self.sim.set_policy_of(id, policy);
+        }
+        Ok(())
     }
 
     fn set_affinity(&mut self, cpus: &[u32]) -> Call<Self> {

@@ -172,11 +172,12 @@ fn migration_disabled() {
     let leaves = " stopping quiescent dispatch update_idle disable exit_task exit";
     // Who is not switched out meanwhile is not heard of.
     assert_eq!(heard(vec![run_for(MS)]), leaves.trim_start());
-    // Confined when it enters the scheduler, woken without a choice of CPUs, and free at the section's end.
+    // Confined when it enters the scheduler, woken without a choice of CPUs and past the policy, and free at the
+    // section's end.
     assert_eq!(
         heard(vec![sleep_for(MS)]),
         "stopping quiescent set_cpumask runnable running stopping quiescent dispatch update_idle \
-         runnable enqueue dispatch dequeue update_idle running stopping quiescent set_cpumask runnable running"
+         runnable update_idle running stopping quiescent set_cpumask runnable running"
             .replace("         ", "")
             + leaves
     );

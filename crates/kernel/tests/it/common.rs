@@ -8,6 +8,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use cell::Status;
 use kernel::{Execution, Options, Outcome, Release};
 use machine::{Costs, Machine, Numbering, RtGuard, Shape, Topology};
 use workload::plan::{Draw, End, Group, Inst, Plan, Policy, Start, Value};
@@ -271,4 +272,40 @@ pub fn switches(text: &str, cpu: u32) -> Vec<(u64, String)> {
             (time_ns(line), format!("{name}-{pid}"))
         })
         .collect()
+}
+
+/// When a warden, which sleeps on CPU 1, changes another task.
+pub const OUTSIDE_NS: i64 = 2_500_000;
+
+/// What the policy hears of `change`, which is done on CPU 1 while other tasks have CPU 0, and the whole trace.
+pub fn heard_of_outside(mut groups: Vec<Group>, change: Inst) -> (String, String) {
+    let program = vec![sleep_for(OUTSIDE_NS), change, sleep_for(1_000 * MS)];
+    let warden = Group {
+        cpus: vec![1],
+        ..group("warden", 1, program)
+    };
+    groups.insert(1, warden);
+    let plan = plan(groups, for_ms(60));
+    let (outcome, text) = traced(&free(2), plan, "every", Options::default());
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    let happens = |line: &&str| line.contains(']') && time_ns(line) == OUTSIDE_NS as u64;
+    let own = |line: &&str| line.contains("[001]") && happens(line);
+    let now: Vec<&str> = text.lines().filter(own).collect();
+    let runs = |line: &&str| line.contains("sched_switch") && line.contains("next_comm=warden");
+    let from = now.iter().position(runs).unwrap();
+    let own = now[from..].join("\n");
+    let heard = calls(&own).into_iter().skip_while(|op| *op == "running");
+    // Its own sleep ends it.
+    let mut heard: Vec<&str> = heard.collect();
+    let end = heard.iter().rposition(|op| *op == "stopping").unwrap();
+    heard.truncate(end);
+    (heard.join(" "), text)
+}
+
+/// One that is ahead of it keeps CPU 0 until its slice of 5 ms ends.
+pub fn ahead() -> Group {
+    Group {
+        cpus: vec![0],
+        ..hogs(2)
+    }
 }

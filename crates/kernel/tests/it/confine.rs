@@ -1,47 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! CPUs of a task are changed from outside: what the policy hears at that moment, and where the task runs from then on.
 
-use cell::Status;
-use kernel::Options;
 use workload::plan::{Group, Inst, Policy, Value};
 
-use crate::common::{
-    MS, calls, for_ms, free, group, hogs, plan, run_for, sleep_for, switches, time_ns, traced,
-};
+use crate::common::{MS, OUTSIDE_NS, ahead, group, heard_of_outside, run_for, sleep_for, switches};
 
-/// When the warden, which sleeps on CPU 1, does it.
-const AT_NS: i64 = 2_500_000;
-
-fn warden(cpus: &[u32]) -> Group {
+fn heard(groups: Vec<Group>, cpus: &[u32]) -> (String, String) {
     let confine = Inst::Confine {
         group: 0,
         index: Value::Const(0),
         cpus: cpus.to_vec(),
     };
-    let program = vec![sleep_for(AT_NS), confine, sleep_for(1_000 * MS)];
-    Group {
-        cpus: vec![1],
-        ..group("warden", 1, program)
-    }
-}
-
-/// What the policy hears between the warden's wake-up and its next sleep, and the whole trace.
-fn heard(mut groups: Vec<Group>, cpus: &[u32]) -> (String, String) {
-    groups.insert(1, warden(cpus));
-    let plan = plan(groups, for_ms(60));
-    let (outcome, text) = traced(&free(2), plan, "every", Options::default());
-    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
-    let happens = |line: &&str| line.contains(']') && time_ns(line) == AT_NS as u64;
-    let now: Vec<&str> = text.lines().filter(happens).collect();
-    let runs = |line: &&str| line.contains("sched_switch") && line.contains("next_comm=warden");
-    let from = now.iter().position(runs).unwrap();
-    let own = now[from..].join("\n");
-    let heard = calls(&own).into_iter().skip_while(|op| *op == "running");
-    // Its own sleep ends it.
-    let mut heard: Vec<&str> = heard.collect();
-    let end = heard.iter().rposition(|op| *op == "stopping").unwrap();
-    heard.truncate(end);
-    (heard.join(" "), text)
+    heard_of_outside(groups, confine)
 }
 
 fn confined(cpus: &[u32], program: Vec<Inst>) -> Group {
@@ -53,7 +23,7 @@ fn confined(cpus: &[u32], program: Vec<Inst>) -> Group {
 
 fn after(text: &str, cpu: u32) -> Vec<String> {
     let later = switches(text, cpu).into_iter();
-    let later = later.filter(|(ns, who)| *ns >= AT_NS as u64 && who.starts_with("kept"));
+    let later = later.filter(|(ns, who)| *ns >= OUTSIDE_NS as u64 && who.starts_with("kept"));
     later.map(|(_, who)| who).collect()
 }
 
@@ -83,14 +53,6 @@ fn a_task_that_runs_elsewhere_and_must_go() {
     );
     assert_eq!(after(&text, 0).len(), 0);
     assert_eq!(after(&text, 1).len(), 1);
-}
-
-/// One that is ahead of it keeps CPU 0 until its slice of 5 ms ends.
-fn ahead() -> Group {
-    Group {
-        cpus: vec![0],
-        ..hogs(2)
-    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod housekeeping;
 mod immediate;
 mod interleave;
 mod nodes;
+mod outside;
 mod queues;
 mod releases;
 mod rt;

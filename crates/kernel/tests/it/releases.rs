@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use kernel::{Execution, Options, Release};
+use kernel::{Change, Execution, Hotplug, Options, Release};
 use policy::Source;
-use workload::plan::End;
+use workload::plan::{End, Inst};
 
 use crate::common::{
-    MS, for_ms, free, group, hogs, plan, policy_path, run_for, sleepers, switches, traced,
+    MS, calls, for_ms, free, group, hogs, plan, policy_path, run_for, sleep_for, sleepers,
+    switches, traced, tracing,
 };
 
 fn release(text: &str) -> Release {
@@ -132,4 +133,72 @@ fn every_policy_of_the_tree_runs_on_the_first_release() {
             outcome.reason
         );
     }
+}
+
+/// How often the policy is asked where a task goes that wakes up with migration disabled.
+fn asked_in_a_section(policy: &str, release: Release) -> usize {
+    let program = kernel::load(&policy_path(policy), Execution::default(), release).unwrap();
+    let section = vec![
+        Inst::MigrateDisable,
+        sleep_for(MS),
+        Inst::MigrateEnable,
+        run_for(MS),
+    ];
+    let plan = plan(vec![group("a", 1, section)], End::All);
+    let (options, text) = tracing(Options::default());
+    let ran = kernel::simulate(&free(1), plan, &program, policy, &BTreeMap::new(), options);
+    assert_eq!(ran.unwrap().status, cell::Status::Ok);
+    let text = text();
+    // Its first wake-up is before the section.
+    let asked = calls(&text).into_iter().filter(|op| *op == "enqueue");
+    asked.count() - 1
+}
+
+#[test]
+fn a_task_with_migration_disabled_goes_past_policies_that_do_not_ask_for_it() {
+    // The flag is of 6.14. Before it, there was no way past the policy.
+    assert_eq!(asked_in_a_section("last", release("6.12")), 1);
+    assert_eq!(asked_in_a_section("last", release("6.14")), 0);
+    assert_eq!(asked_in_a_section("last", release("7.2")), 0);
+    assert_eq!(asked_in_a_section("sections", release("6.14")), 1);
+    assert_eq!(asked_in_a_section("sections", release("7.2")), 1);
+}
+
+#[test]
+fn a_cpu_that_goes_is_no_trap_for_a_section_that_waits_in_a_shared_queue() {
+    // The CPU is inactive until its sections are through, and dispatches nothing meanwhile.
+    let longest_ms = |release: Release| {
+        let policy = "every";
+        let program = kernel::load(&policy_path(policy), Execution::default(), release).unwrap();
+        let section = vec![
+            Inst::MigrateDisable,
+            run_for(MS),
+            sleep_for(MS),
+            run_for(MS),
+            Inst::MigrateEnable,
+            sleep_for(3 * MS),
+            Inst::Jump { to: 0 },
+        ];
+        let waits_ms = |at_us: u64| {
+            let options = Options {
+                hotplug: vec![Hotplug {
+                    at_ns: at_us * 1_000,
+                    cpu: 0,
+                    change: Change::Offline,
+                }],
+                ..Options::default()
+            };
+            let plan = plan(vec![group("a", 5, section.clone())], for_ms(1_000));
+            let ran = kernel::simulate(&free(2), plan, &program, policy, &BTreeMap::new(), options);
+            let outcome = ran.unwrap();
+            assert_eq!(outcome.status, cell::Status::Ok, "{}", outcome.reason);
+            (outcome.metrics["starvation_max_us"] / 1_000.0) as u64
+        };
+        let goes_us = (100_000..110_000).step_by(500);
+        goes_us.map(waits_ms).max().unwrap()
+    };
+    let told = longest_ms(release("6.12"));
+    assert!(told > 800, "{told}");
+    let past = longest_ms(release("7.2"));
+    assert!(past < 100, "{past}");
 }

@@ -73,6 +73,27 @@ fn action() -> impl Strategy<Value = Vec<Inst>> {
         (-20i64..20).prop_map(|nice| vec![Inst::Nice {
             nice: Value::Const(nice)
         }]),
+        (-20i64..20).prop_map(|nice| vec![Inst::NiceOf {
+            group: 0,
+            index: Value::Const(0),
+            nice: Value::Const(nice),
+        }]),
+        prop_oneof![
+            Just(Policy::Other),
+            Just(Policy::Idle),
+            Just(Policy::Rr(5)),
+            Just(Policy::Fifo(20))
+        ]
+        .prop_map(|policy| vec![
+            Inst::SetPolicyOf {
+                group: 0,
+                index: Value::Const(0),
+                policy,
+            },
+            Inst::Run {
+                ns: Draw::Uniform(1, 9_000)
+            }
+        ]),
         (0u32..4).prop_map(|cpu| vec![
             Inst::Affinity { cpus: vec![cpu] },
             Inst::Run {

@@ -61,7 +61,7 @@ pub fn variable<W: World>(
     element(world, "variable", array, index, len)
 }
 
-/// A task of a group that tasks fork.
+/// A task of a group.
 pub fn task<W: World>(plan: &Plan, world: &mut W, group: u32, index: &Value) -> Call<W, Element> {
     let len = plan.groups[group as usize].count;
     element(world, "task", group, index, len)

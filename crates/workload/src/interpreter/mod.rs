@@ -290,9 +290,24 @@ impl<'p> Interpreter<'p> {
                 enter(world);
                 world.set_nice(nice as i32)?;
             }
+            Inst::NiceOf { group, index, nice } => {
+                let task = elements::task(plan, world, *group, index)?;
+                let nice = world.registers().eval(nice).clamp(-20, 19);
+                enter(world);
+                world.set_nice_of(task, nice as i32)?;
+            }
             Inst::SetPolicy { policy } => {
                 enter(world);
                 world.set_policy(*policy)?;
+            }
+            Inst::SetPolicyOf {
+                group,
+                index,
+                policy,
+            } => {
+                let task = elements::task(plan, world, *group, index)?;
+                enter(world);
+                world.set_policy_of(task, *policy)?;
             }
             Inst::Affinity { cpus } => {
                 enter(world);

@@ -91,7 +91,11 @@ pub trait World {
     fn has_child(&mut self) -> Call<Self, bool>;
 
     fn set_nice(&mut self, nice: i32) -> Call<Self>;
+    /// The same for another task; nothing happens if it does not live.
+    fn set_nice_of(&mut self, task: Element, nice: i32) -> Call<Self>;
     fn set_policy(&mut self, policy: Policy) -> Call<Self>;
+    /// The same for another task; nothing happens if it does not live.
+    fn set_policy_of(&mut self, task: Element, policy: Policy) -> Call<Self>;
     /// No CPU stands for all.
     fn set_affinity(&mut self, cpus: &[u32]) -> Call<Self>;
     /// The same for another task; nothing happens if it does not live.

@@ -36,7 +36,9 @@ pub enum Did {
     Reap,
     HasChild,
     Nice(i32),
+    NiceOf(Element, i32),
     Policy(Policy),
+    PolicyOf(Element, Policy),
     Affinity(Vec<u32>),
     Confine(Element, Vec<u32>),
     MigrateDisable,
@@ -248,8 +250,16 @@ impl World for Fake {
         self.does(Did::Nice(nice))
     }
 
+    fn set_nice_of(&mut self, task: Element, nice: i32) -> Call<Self> {
+        self.does(Did::NiceOf(task, nice))
+    }
+
     fn set_policy(&mut self, policy: Policy) -> Call<Self> {
         self.does(Did::Policy(policy))
+    }
+
+    fn set_policy_of(&mut self, task: Element, policy: Policy) -> Call<Self> {
+        self.does(Did::PolicyOf(task, policy))
     }
 
     fn set_affinity(&mut self, cpus: &[u32]) -> Call<Self> {

@@ -163,6 +163,22 @@ fn each_system_call_enters_the_kernel_and_asks_for_its_own_thing() {
             Did::Policy(Policy::Fifo(3)),
         ),
         (
+            Inst::NiceOf {
+                group: 0,
+                index: me(),
+                nice: number(20),
+            },
+            Did::NiceOf(element(0, 1), 19),
+        ),
+        (
+            Inst::SetPolicyOf {
+                group: 0,
+                index: me(),
+                policy: Policy::Batch,
+            },
+            Did::PolicyOf(element(0, 1), Policy::Batch),
+        ),
+        (
             Inst::Affinity { cpus: vec![0, 2] },
             Did::Affinity(vec![0, 2]),
         ),

@@ -101,5 +101,6 @@ SCX_OPS_DEFINE(section_elsewhere_ops, .select_cpu = (void *)section_elsewhere_se
 	       .enqueue = (void *)section_elsewhere_enqueue,
 	       .dispatch = (void *)section_elsewhere_dispatch,
 	       .init_task = (void *)section_elsewhere_init_task,
-	       .init = (void *)section_elsewhere_init, .flags = SCX_OPS_ENQ_EXITING,
+	       .init = (void *)section_elsewhere_init,
+	       .flags = SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED,
 	       .cpu_release = (void *)section_elsewhere_cpu_release, .name = "section_elsewhere");
