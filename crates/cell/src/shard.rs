@@ -114,8 +114,8 @@ mod tests {
             (
                 shard(&id, |json| json["lod"] = 4.into()),
                 "s.json: cells[0]: unknown field `lod`, expected one of `api`, `built_in`, `digests`, `exact_costs`, \
-                 `load`, `machine`, `modelled`, `params`, `place`, `repetition`, `scheduler`, `seed`, \
-                 `tunables`, `workload`"
+                 `kernel`, `load`, `machine`, `modelled`, `params`, `place`, `repetition`, `scheduler`, \
+                 `seed`, `tunables`, `workload`"
                     .into(),
             ),
             (

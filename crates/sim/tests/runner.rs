@@ -381,7 +381,7 @@ fn workloads_and_machines_are_described() {
                 "digest": cell::hex_digest(text.as_bytes(), 16),
                 "load": "tasks", "loads": [1, "2 * cpus"], "loads_on": {"1": [1, 2], "16": [1, 32]},
                 "params": [{"name": "tasks", "about": "tasks", "default": "2", "min": 1, "max": 64}],
-                "promises": [], "logs": [], "beside": [], "leaves_out": [],
+                "promises": [], "logs": [], "beside": [], "leaves_out": [], "remarks": [],
             }],
             "machines": [{
                 "name": "server-2x8-smt", "title": told["machines"][0]["title"],
