@@ -40,6 +40,8 @@ _BESIDE = {
     "watchdog": {_IDLE, _BUSY},
 }
 _STALLED = re.compile(r"runnable task stall \((.*)\[\d+\] failed to run for [\d.]+s, (.*)\)$")
+# A case of so few tasks is taken at once; else so many more are looked for, and the smallest is kept.
+_FEW_TASKS, _MORE_CASES = 2, 4
 _FILES = ("machine.toml", "workload.toml", "case.toml", "trace.txt")
 _REALTIME_FILES = Path(__file__).with_name("behind_realtime")
 
@@ -156,19 +158,25 @@ class Search:
         return outcome
 
     def _swarm(self, outcome: Outcome, folder: Path) -> None:
-        """A seed ends with its first finding; if that is another one, the next seed goes on."""
+        """A seed ends with its first finding; if that is another one, or a large one, the next seed goes on."""
         seed = self.seed
+        cases = 0
         while outcome.tried < self.runs:
             data = self._check(seed, self.runs - outcome.tried, folder)
             finding = data["finding"]
             outcome.tried += data["runs"] if finding is None else finding["run"] + 1
             if finding is None:
                 return
-            if self.signature.beside in (None, *_BESIDE.get(finding["by"], ())):
-                self._run_on(finding, folder, outcome)
-            if outcome.found:
-                return
-            outcome.others += 1
+            beside = self.signature.beside in (None, *_BESIDE.get(finding["by"], ()))
+            if beside and (found := self._run_on(finding, folder)):
+                cases += 1
+                if not outcome.found or finding["size"]["tasks"] < outcome.found["size"]["tasks"]:
+                    self._keep(folder)
+                    outcome.found = found
+                if outcome.found["size"]["tasks"] <= _FEW_TASKS or cases > _MORE_CASES:
+                    return
+            else:
+                outcome.others += 1
             seed += 1
 
     def _check(self, seed: int, runs: int, folder: Path) -> dict[str, Any]:
@@ -185,8 +193,8 @@ class Search:
             raise kind("\n".join(said) or f"{simulator.RUNNER} check ended with status {done.returncode}")
         return json.loads(done.stdout)
 
-    def _run_on(self, finding: dict[str, Any], folder: Path, outcome: Outcome) -> None:
-        """Whether the shrunk case, with time enough, ends in a stall of such a task."""
+    def _run_on(self, finding: dict[str, Any], folder: Path) -> dict[str, Any] | None:
+        """What to tell of the shrunk case, if it ends, with time enough, in a stall of such a task."""
         case = tomllib.loads((folder / "case.toml").read_text(encoding="utf-8"))
         workload = (folder / "workload.toml").read_text(encoding="utf-8")
         long = folder / "stall.toml"
@@ -198,9 +206,8 @@ class Search:
         record = simulator.record(words)
         told = _STALLED.search(record["reason"])
         if not told or self.signature.pinned not in (None, *_pinned(workload, told[1], finding["size"]["cpus"])):
-            return
-        self._keep(folder)
-        outcome.found = {
+            return None
+        return {
             "by": finding["by"],
             "size": finding["size"],
             "ends": record["reason"],
