@@ -89,9 +89,14 @@ impl Sim<'_> {
         }
     }
 
+    /// Nothing happens where these are what it may use already.
     pub(crate) fn set_affinity(&mut self, cpu: CpuId, id: TaskId, cpus: &[u32]) {
+        let cpus = listed(cpus);
+        if self.boundary.view.confined_to(id, cpus.clone()) {
+            return;
+        }
         self.suspend_current(cpu, id);
-        self.set_affinity_mask(id, listed(cpus));
+        self.set_affinity_mask(id, cpus);
         self.call_set_cpumask(id);
         self.resume_current(cpu, id);
         if self.must_leave(cpu, id) {
