@@ -375,7 +375,12 @@ fn beside_an_idle_cpu(guard: RtGuard, other: Vec<Group>) -> (Vec<(u64, String)>,
     };
     let mut groups = vec![rt("hog", Policy::Fifo(5), 1, hogs(1).program), ordinary];
     groups.extend(other);
-    let (_, text) = traced(&free(2), plan(groups, for_ms(1_100)), "vtime", guarded(guard));
+    let (_, text) = traced(
+        &free(2),
+        plan(groups, for_ms(1_100)),
+        "vtime",
+        guarded(guard),
+    );
     let first = (switches(&text, 0).into_iter())
         .map(|(ns, who)| (ns / 1_000_000, who))
         .filter(|(ms, _)| *ms > 0)
@@ -401,11 +406,9 @@ fn who_is_kept_from_its_cpu_is_not_pushed_to_an_idle_one() {
 
 #[test]
 fn who_is_kept_from_its_cpu_is_not_pulled_by_another() {
-    let other = || {
-        Group {
-            cpus: vec![1],
-            ..rt("other", Policy::Fifo(3), 1, vec![run_for(970 * MS)])
-        }
+    let other = || Group {
+        cpus: vec![1],
+        ..rt("other", Policy::Fifo(3), 1, vec![run_for(970 * MS)])
     };
     let (first, second) = beside_an_idle_cpu(RtGuard::ExtServer, vec![other()]);
     let turns: Vec<u64> = first.iter().map(|(ms, _)| *ms).collect();
