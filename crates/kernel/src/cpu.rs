@@ -38,6 +38,8 @@ pub struct Cpu {
     /// The task before, as long as the next one is only picked: the kernel's `rq->curr` is that one until it switches.
     pub switching_from: Option<TaskId>,
     pub presence: Presence,
+    /// The policy was loaded while it left, and takes it for gone.
+    pub unseen: bool,
     /// Its task is to be preempted at the end of the present operation.
     pub need_resched: bool,
     /// When an interrupt that asks it to reschedule arrives.
@@ -118,6 +120,7 @@ impl Cpu {
             curr: IDLE,
             switching_from: None,
             presence: Presence::Active,
+            unseen: false,
             need_resched: false,
             resched_at_ns: NEVER,
             kernel_until_ns: 0,

@@ -6,7 +6,7 @@
 //! come in another order, and the smaller case is kept. No clock takes part: the same case shrinks to the same one
 //! everywhere.
 
-use kernel::RtGuard;
+use kernel::{Change, RtGuard};
 
 use crate::case::{Action, Case, Kind};
 use crate::interleaving::Interleaving;
@@ -175,14 +175,30 @@ fn hotplug(case: &Case) -> Vec<Case> {
         cases.extend(changed(case, |case| {
             let last = (first + 2).min(case.hotplug.len());
             case.hotplug.drain(first..last);
+            nobody_stays_inactive(case);
         }));
     }
     for index in (0..case.hotplug.len()).rev() {
         cases.extend(changed(case, |case| {
             case.hotplug.remove(index);
+            nobody_stays_inactive(case);
         }));
     }
     cases
+}
+
+/// A CPU is inactive on its way offline only, which takes milliseconds: a policy that forgets it as long has no bug.
+fn nobody_stays_inactive(case: &mut Case) {
+    let script = std::mem::take(&mut case.hotplug);
+    let goes = |index: usize| {
+        let mut later = script[index + 1..].iter();
+        let next = later.find(|event| event.cpu == script[index].cpu);
+        next.is_some_and(|event| event.change == Change::Offline)
+    };
+    case.hotplug = (0..script.len())
+        .filter(|index| script[*index].change != Change::Inactive || goes(*index))
+        .map(|index| script[index])
+        .collect();
 }
 
 /// The same change to each group in turn.
@@ -278,6 +294,7 @@ fn fit(case: &mut Case) {
         event.cpu %= cpus;
     }
     case.hotplug.retain(|_| cpus > 1);
+    nobody_stays_inactive(case);
 }
 
 fn attributes(case: &Case) -> Vec<Case> {
@@ -433,6 +450,24 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_cpu_is_inactive_on_its_way_offline_only() {
+        let mut ways = 0;
+        for case in cases() {
+            for smaller in hotplug(&case).into_iter().chain(machine(&case)) {
+                let script = &smaller.hotplug;
+                for (index, event) in script.iter().enumerate() {
+                    if event.change == Change::Inactive {
+                        let next = &script[index + 1];
+                        assert_eq!((next.cpu, next.change), (event.cpu, Change::Offline));
+                        ways += 1;
+                    }
+                }
+            }
+        }
+        assert!(ways > 0);
     }
 
     #[test]

@@ -226,11 +226,21 @@ impl View {
         self.affinity[task].as_deref()
     }
 
-    /// A task may use these CPUs from now on; all of them where none is named.
-    pub fn confine(&mut self, task: TaskId, cpus: Option<CpuMask>) {
+    /// What these CPUs confine a task to; all of them where none is named, or none that there is.
+    fn confining(&self, cpus: Option<CpuMask>) -> Option<CpuMask> {
         let possible = &self.masks.possible;
         let cpus = cpus.map(|cpus| mask::and(&cpus, possible));
-        let cpus = cpus.filter(|cpus| cpus != possible && !mask::is_empty(cpus));
+        cpus.filter(|cpus| cpus != possible && !mask::is_empty(cpus))
+    }
+
+    /// Whether these are what the task may use already.
+    pub fn confined_to(&self, task: TaskId, cpus: Option<CpuMask>) -> bool {
+        self.confining(cpus).as_ref() == self.confined(task)
+    }
+
+    /// A task may use these CPUs from now on.
+    pub fn confine(&mut self, task: TaskId, cpus: Option<CpuMask>) {
+        let cpus = self.confining(cpus);
         self.affinity[task] = cpus.map(Shared::new);
         let cpus_mask = self.affinity[task]
             .as_deref()

@@ -36,7 +36,11 @@ impl Sim<'_> {
         );
     }
 
+    /// Nothing happens where it has this level already (`set_user_nice()`).
     pub(crate) fn set_nice(&mut self, cpu: CpuId, id: TaskId, nice: i32) {
+        if self.tasks[id].nice == nice {
+            return;
+        }
         self.suspend_current(cpu, id);
         self.change_nice(id, nice);
         self.resume_current(cpu, id);
@@ -55,7 +59,17 @@ impl Sim<'_> {
         }
     }
 
+    /// Whether `__sched_setscheduler()` finds nothing to change. Of an ordinary task it always finds the slice, which is
+    /// not asked for and so another than the one that the task has.
+    pub(crate) fn has_policy(&self, id: TaskId, policy: Policy) -> bool {
+        let ordinary = matches!(policy, Policy::Other | Policy::Batch);
+        self.tasks[id].policy == policy && !ordinary
+    }
+
     pub(crate) fn set_policy(&mut self, cpu: CpuId, id: TaskId, policy: Policy) {
+        if self.has_policy(id, policy) {
+            return;
+        }
         self.suspend_current(cpu, id);
         let was = self.tasks[id].class;
         self.change_policy(id, policy);
@@ -89,9 +103,14 @@ impl Sim<'_> {
         }
     }
 
+    /// Nothing happens where these are what it may use already.
     pub(crate) fn set_affinity(&mut self, cpu: CpuId, id: TaskId, cpus: &[u32]) {
+        let cpus = listed(cpus);
+        if self.boundary.view.confined_to(id, cpus.clone()) {
+            return;
+        }
         self.suspend_current(cpu, id);
-        self.set_affinity_mask(id, listed(cpus));
+        self.set_affinity_mask(id, cpus);
         self.call_set_cpumask(id);
         self.resume_current(cpu, id);
         if self.must_leave(cpu, id) {

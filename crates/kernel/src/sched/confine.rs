@@ -3,7 +3,8 @@
 //! sleeps.
 //!
 //! The kernel puts a task that waits back where it was, before it moves it to a CPU that it may use: the policy hears of
-//! it on a CPU outside of its mask, and once more on another.
+//! it on a CPU outside of its mask, and once more on another. It leaves a task alone that may use these CPUs already
+//! (`__set_cpus_allowed_ptr_locked()`).
 
 use crate::consts::{DEQ_SAVE, ENQ_RESTORE};
 use crate::ids::{CpuId, TaskId};
@@ -15,7 +16,7 @@ use crate::task::{Class, State};
 impl Sim<'_> {
     pub(crate) fn confine(&mut self, id: TaskId, cpus: Option<CpuMask>) {
         // The kernel holds the task's pi_lock, and its run queue's from one step to the next.
-        if self.is_kept(id) {
+        if self.is_kept(id) || self.boundary.view.confined_to(id, cpus.clone()) {
             return;
         }
         let cpu = self.tasks[id].cpu;

@@ -126,6 +126,7 @@ impl Sim<'_> {
         self.cpus[cpu].presence = Presence::Active;
         self.tell(self.clock.at_ns, Happened::Online { cpu });
         let this = &mut self.cpus[cpu];
+        this.unseen = false;
         this.kernel_until_ns = this.kernel_until_ns.max(self.clock.at_ns);
         self.update_idle(cpu, true, true);
         self.resched(cpu);
@@ -215,6 +216,13 @@ impl Sim<'_> {
         Some(id)
     }
 
+    /// The kernel loads no policy while a CPU goes: this one finds it gone.
+    fn hide(&mut self, cpu: CpuId) {
+        self.update_idle(cpu, false, false);
+        mask::clear(&mut self.boundary.view.masks.online, cpu);
+        self.cpus[cpu].unseen = true;
+    }
+
     /// The loader's answer to `SCX_ECODE_ACT_RESTART`: the policy goes and comes anew, its tasks wait meanwhile.
     fn restart_policy(&mut self, restart: &Ejection) {
         let queued = self.take_from_policy();
@@ -233,6 +241,9 @@ impl Sim<'_> {
             .reload(&program.image, program.filled(), &self.loaded.data, cpus);
         for cpu in self.cpus.ids() {
             self.cpus[cpu].released = false;
+            if self.cpus[cpu].presence == Presence::Leaving {
+                self.hide(cpu);
+            }
         }
         self.run_programs();
         if let Some(code) = self.call(Callback::Init, [])

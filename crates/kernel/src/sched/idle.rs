@@ -10,6 +10,9 @@ use crate::sim::Sim;
 impl Sim<'_> {
     /// A CPU goes idle or comes back; `notify`: it really changed, so the policy hears of it.
     pub(crate) fn update_idle(&mut self, cpu: CpuId, idle: bool, notify: bool) {
+        if self.cpus[cpu].unseen {
+            return;
+        }
         if self.boundary.builtin_idle() {
             self.set_idle_bit(cpu, idle);
         }

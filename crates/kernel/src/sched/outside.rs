@@ -16,7 +16,7 @@ impl Sim<'_> {
     // The kernel holds the task's pi_lock, and its run queue's from one step to the next.
 
     pub(crate) fn set_nice_of(&mut self, id: TaskId, nice: i32) {
-        if self.is_kept(id) {
+        if self.is_kept(id) || self.tasks[id].nice == nice {
             return;
         }
         // A real-time task keeps its place: the level is for later.
@@ -27,7 +27,7 @@ impl Sim<'_> {
     }
 
     pub(crate) fn set_policy_of(&mut self, id: TaskId, policy: Policy) {
-        if self.is_kept(id) {
+        if self.is_kept(id) || self.has_policy(id, policy) {
             return;
         }
         let was = self.tasks[id].rt_prio;

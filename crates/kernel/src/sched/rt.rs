@@ -185,7 +185,17 @@ impl Sim<'_> {
         self.tell(clock, Happened::PutBack { task: prev });
         self.cpus[cpu].rt.push(prev, prio, head);
         self.tell(clock, Happened::RequeuedRt { task: prev });
-        self.push_rt(cpu, prev);
+        if !self.withheld(cpu) {
+            self.push_rt(cpu, prev);
+        }
+    }
+
+    /// The guard keeps the CPU from its real-time tasks. They wait there for their time: the kernel pushes when it has
+    /// switched to a real-time task, and neither pushes nor pulls one that is above what its CPU runs
+    /// (`push_rt_task()`, `pull_rt_task()`).
+    fn withheld(&self, cpu: CpuId) -> bool {
+        let budget = &self.cpus[cpu].rt.budget;
+        budget.throttled() || budget.serves_ext()
     }
 
     pub(crate) fn set_next_rt(&mut self, cpu: CpuId, _next: TaskId) {
@@ -228,7 +238,7 @@ impl Sim<'_> {
         let best = self
             .cpus
             .ids()
-            .filter(|other| *other != cpu)
+            .filter(|other| *other != cpu && !self.withheld(*other))
             .filter_map(|other| {
                 let rt = &self.cpus[other].rt;
                 if rt.len == 0 {

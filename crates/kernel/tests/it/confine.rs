@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! CPUs of a task are changed from outside: what the policy hears at that moment, and where the task runs from then on.
 
+use cell::Status;
+use kernel::Options;
 use workload::plan::{Group, Inst, Policy, Value};
 
-use crate::common::{MS, OUTSIDE_NS, ahead, group, heard_of_outside, run_for, sleep_for, switches};
+use crate::common::{
+    MS, OUTSIDE_NS, ahead, calls, for_ms, free, group, heard_of_outside, plan, run_for, sleep_for,
+    switches, traced,
+};
 
 fn heard(groups: Vec<Group>, cpus: &[u32]) -> (String, String) {
     let confine = Inst::Confine {
@@ -38,7 +43,7 @@ fn a_sleeper() {
 
 #[test]
 fn a_task_that_runs_elsewhere_and_may_stay() {
-    let (heard, text) = heard(vec![confined(&[0], vec![run_for(20 * MS)])], &[0]);
+    let (heard, text) = heard(vec![confined(&[0], vec![run_for(20 * MS)])], &[0, 1]);
     assert_eq!(heard, "stopping quiescent set_cpumask runnable running");
     assert_eq!(after(&text, 1).len(), 0);
 }
@@ -57,13 +62,47 @@ fn a_task_that_runs_elsewhere_and_must_go() {
 
 #[test]
 fn a_task_that_waits_and_may_stay() {
-    let (heard, _) = heard(vec![confined(&[0], vec![run_for(20 * MS)]), ahead()], &[0]);
+    let first = vec![confined(&[0], vec![run_for(20 * MS)]), ahead()];
     // Nobody runs yet that would be put back: it began first, so that it runs.
-    assert_eq!(heard, "stopping quiescent set_cpumask runnable running");
+    assert_eq!(
+        heard(first, &[0, 1]).0,
+        "stopping quiescent set_cpumask runnable running"
+    );
     let program = vec![sleep_for(MS), run_for(20 * MS)];
-    let (heard, text) = heard_of_waiting(program, &[0]);
+    let (heard, _) = heard_of_waiting(program, &[0, 1]);
     assert_eq!(heard, "dequeue quiescent set_cpumask runnable enqueue");
-    assert_eq!(after(&text, 1).len(), 0);
+}
+
+#[test]
+fn who_may_use_these_cpus_already_is_left_alone() {
+    let programs = [
+        vec![run_for(20 * MS)],
+        vec![sleep_for(MS), run_for(20 * MS)],
+        vec![sleep_for(100 * MS)],
+    ];
+    for program in programs {
+        assert_eq!(heard_of_waiting(program.clone(), &[0]).0, "");
+        // CPU 9 is not there.
+        assert_eq!(heard_of_waiting(program, &[0, 9]).0, "");
+    }
+    let anywhere = || confined(&[], vec![run_for(20 * MS)]);
+    assert_eq!(heard(vec![anywhere()], &[0, 1]).0, "");
+    // So it is with itself.
+    let to = |cpus: &[u32]| {
+        let itself = Inst::Affinity {
+            cpus: cpus.to_vec(),
+        };
+        let kept = confined(&[0], vec![run_for(MS), itself, run_for(MS)]);
+        let (outcome, text) = traced(
+            &free(2),
+            plan(vec![kept], for_ms(5)),
+            "every",
+            Options::default(),
+        );
+        assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+        calls(&text).contains(&"set_cpumask")
+    };
+    assert!(!to(&[0]) && to(&[0, 1]));
 }
 
 fn heard_of_waiting(program: Vec<Inst>, cpus: &[u32]) -> (String, String) {

@@ -4,11 +4,11 @@
 use cell::Status;
 use kernel::Change::{Inactive, Offline, Online};
 use kernel::{Change, Hotplug, Options};
-use workload::plan::End;
+use workload::plan::{End, Group, Inst};
 
 use crate::common::{
-    MS, calls, for_ms, free, group, hogs, plan, run_for, simulate, sleepers, switches, time_ns,
-    traced,
+    MS, calls, for_ms, free, group, hogs, plan, run_for, simulate, sleep_for, sleepers, switches,
+    time_ns, traced,
 };
 
 fn script(events: &[(u64, u32, Change)]) -> Options {
@@ -120,4 +120,39 @@ fn every_cpu_looks_when_a_policy_has_been_loaded_anew() {
         "{}",
         outcome.metrics["elapsed_s"]
     );
+}
+
+#[test]
+fn a_policy_that_is_loaded_while_a_cpu_goes_finds_it_gone() {
+    // It sleeps on CPU 1, which it may not leave: the CPU goes when the section is over, at 220 ms.
+    let section = vec![
+        Inst::MigrateDisable,
+        run_for(10 * MS),
+        sleep_for(200 * MS),
+        run_for(10 * MS),
+        Inst::MigrateEnable,
+    ];
+    let stays = Group {
+        cpus: vec![1],
+        ..group("stays", 1, section)
+    };
+    let jobs = plan(
+        vec![stays, group("job", 2, vec![run_for(60 * MS)])],
+        End::All,
+    );
+    let (outcome, text) = traced(&free(2), jobs, "queues", script(&[(50, 1, Offline)]));
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    let on_it = |name: &str| {
+        let runs = switches(&text, 1);
+        runs.iter()
+            .any(|(ns, who)| *ns > 50 * MS as u64 && who.starts_with(name))
+    };
+    assert!(on_it("stays") && !on_it("job"), "{text}");
+    // The jobs go on, and nothing is put into its queue.
+    let ends: Vec<u64> = text
+        .lines()
+        .filter(|line| line.contains("sched_process_exit: comm=job"))
+        .map(|line| time_ns(line) / 1_000_000)
+        .collect();
+    assert!(ends.iter().all(|ms| *ms <= 130), "{ends:?}");
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Nice level and policy of a task are changed from outside: what the policy hears at that moment, and who runs then.
 
+use cell::Status;
+use kernel::Options;
 use workload::plan::{Group, Inst, Policy, Value};
 
 use crate::common::{
-    MS, OUTSIDE_NS, ahead, group, heard_of_outside, hogs, run_for, sleep_for, switches,
+    MS, OUTSIDE_NS, ahead, calls, for_ms, free, group, heard_of_outside, hogs, plan, run_for,
+    sleep_for, switches, traced,
 };
 
 fn renice(nice: i64) -> Inst {
@@ -147,4 +150,52 @@ fn a_real_time_task_that_waits_goes_by_its_new_priority() {
     assert!(preempts(11));
     assert!(!preempts(10));
     assert!(!preempts(1));
+}
+
+/// What the policy hears of one that runs, waits or sleeps.
+fn heard_of_all(of: impl Fn(Group) -> Group, change: &Inst) -> [String; 3] {
+    [runner(), waiter(), sleeper()]
+        .map(|task| heard_of_outside(vec![of(task), ahead()], change.clone()).0)
+}
+
+#[test]
+fn who_is_so_already_is_left_alone() {
+    let nothing = [const { String::new() }; 3];
+    let nice = |task: Group| Group { nice: 5, ..task };
+    assert_eq!(heard_of_all(nice, &renice(5)), nothing);
+    assert_ne!(heard_of_all(nice, &renice(6)), nothing);
+    let idle = |task: Group| Group {
+        policy: Policy::Idle,
+        ..task
+    };
+    assert_eq!(heard_of_all(idle, &make(Policy::Idle)), nothing);
+    // Of an ordinary one, the slice that is not asked for counts as another.
+    assert_ne!(heard_of_all(|task| task, &make(Policy::Other)), nothing);
+}
+
+#[test]
+fn a_real_time_task_that_gets_its_priority_again_stays_where_it_is() {
+    let equals = |prio| {
+        let group = as_fifo(5, waiter());
+        let (_, text) =
+            heard_of_outside(vec![group, as_fifo(5, urgent())], make(Policy::Fifo(prio)));
+        text.matches("rt_enqueue: comm=changed").count()
+    };
+    assert_eq!(equals(6) - equals(5), 1);
+}
+
+#[test]
+fn a_task_changes_nothing_of_itself_that_is_so_already() {
+    let changes = |change: Inst| {
+        let program = vec![run_for(MS), change, run_for(MS)];
+        let plan = plan(vec![changed(program)], for_ms(5));
+        let (outcome, text) = traced(&free(1), plan, "every", Options::default());
+        assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+        // Once at its end.
+        calls(&text).iter().filter(|op| **op == "stopping").count() > 1
+    };
+    let nice = |nice| Inst::Nice {
+        nice: Value::Const(nice),
+    };
+    assert!(!changes(nice(0)) && changes(nice(1)));
 }

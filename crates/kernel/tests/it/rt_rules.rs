@@ -367,6 +367,56 @@ fn throttling_lasts_until_the_period_ends() {
     assert_eq!(seen[..3], [0, 952, 1_000], "{seen:?}");
 }
 
+/// From when to when the ordinary task had CPU 0, in ms, and when something changed on CPU 1.
+fn beside_an_idle_cpu(guard: RtGuard, other: Vec<Group>) -> (Vec<(u64, String)>, Vec<u64>) {
+    let ordinary = Group {
+        cpus: vec![0],
+        ..hogs(1)
+    };
+    let mut groups = vec![rt("hog", Policy::Fifo(5), 1, hogs(1).program), ordinary];
+    groups.extend(other);
+    let (_, text) = traced(
+        &free(2),
+        plan(groups, for_ms(1_100)),
+        "vtime",
+        guarded(guard),
+    );
+    let first = (switches(&text, 0).into_iter())
+        .map(|(ns, who)| (ns / 1_000_000, who))
+        .filter(|(ms, _)| *ms > 0)
+        .collect();
+    let second = (switches(&text, 1).into_iter())
+        .map(|(ns, _)| ns / 1_000_000)
+        .collect();
+    (first, second)
+}
+
+#[test]
+fn who_is_kept_from_its_cpu_is_not_pushed_to_an_idle_one() {
+    for (guard, ms) in [
+        (RtGuard::Throttle, [952, 1_000]),
+        (RtGuard::ExtServer, [950, 1_000]),
+    ] {
+        let (first, second) = beside_an_idle_cpu(guard, vec![]);
+        let turns: Vec<u64> = first.iter().map(|(ms, _)| *ms).collect();
+        assert_eq!(turns, ms, "{guard:?}: {first:?}");
+        assert!(second.is_empty(), "{guard:?}: {second:?}");
+    }
+}
+
+#[test]
+fn who_is_kept_from_its_cpu_is_not_pulled_by_another() {
+    let other = || Group {
+        cpus: vec![1],
+        ..rt("other", Policy::Fifo(3), 1, vec![run_for(970 * MS)])
+    };
+    let (first, second) = beside_an_idle_cpu(RtGuard::ExtServer, vec![other()]);
+    let turns: Vec<u64> = first.iter().map(|(ms, _)| *ms).collect();
+    assert_eq!(turns, [950, 1_000], "{first:?}");
+    // It is served for 20 ms of its own, and ends.
+    assert!(second.iter().all(|ms| [0, 970].contains(ms)), "{second:?}");
+}
+
 #[test]
 fn what_was_used_too_much_counts_in_the_next_period_only() {
     let us = |us: i64| us * MS / 1_000;

@@ -164,7 +164,7 @@ impl Checkers {
             Happened::Offline { cpu } => {
                 mask::clear(&mut self.active, cpu);
                 self.held.gone(cpu, true, at_ns);
-                self.waiting.offline(cpu);
+                self.waiting.offline(cpu, at_ns);
                 self.waste.cpu(cpu, false, 0, u64::MAX);
             }
             Happened::Audit => self.audit(at_ns),

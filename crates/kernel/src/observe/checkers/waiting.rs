@@ -21,23 +21,27 @@ struct Task {
     since_ns: u64,
     /// Since when it may use the CPUs that it may use.
     allowed_ns: u64,
-    /// Idle time of all CPUs when it began to wait, in spells that were over.
-    idle_before_ns: u64,
+    /// Idle time of all CPUs until it began to wait, or until it might use the CPUs that it may use.
+    idle_before_ns: i64,
 }
 
 #[derive(Clone)]
 struct Cpu {
     idle: bool,
-    /// Since when it has been so, or busy.
+    /// Since when it has been so, or busy. A CPU that looks for work in vain begins anew.
     since_ns: u64,
+    /// Since when it has been idle without a break, if it is.
+    idle_from_ns: u64,
 }
 
 pub struct Waiting {
     tasks: PerTask<Task>,
     cpus: PerCpu<Cpu>,
     idle_cpus: u32,
+    /// The sum of `idle_from_ns` of those.
+    idle_from_sum_ns: i64,
     /// Idle time of all CPUs in spells that are over.
-    idle_total_ns: u64,
+    idle_total_ns: i64,
 }
 
 impl Waiting {
@@ -53,8 +57,10 @@ impl Waiting {
             cpus: PerCpu::filled(cpus, || Cpu {
                 idle: true,
                 since_ns: 0,
+                idle_from_ns: 0,
             }),
             idle_cpus: cpus as u32,
+            idle_from_sum_ns: 0,
             idle_total_ns: 0,
         }
     }
@@ -79,11 +85,12 @@ impl Waiting {
 
     #[inline]
     fn begins_in(&mut self, task: TaskId, at_ns: u64, place: Option<Place>, held: &mut Held) {
+        let idle_before_ns = self.idle_until_ns(at_ns);
         let wait = &mut self.tasks[task];
         if wait.place == Place::NotWaiting {
             wait.place = Place::Unknown;
             wait.since_ns = at_ns;
-            wait.idle_before_ns = self.idle_total_ns;
+            wait.idle_before_ns = idle_before_ns;
             held.begins(task, at_ns);
         }
         if let Some(place) = place {
@@ -92,7 +99,26 @@ impl Waiting {
     }
 
     pub fn allowed(&mut self, task: TaskId, at_ns: u64) {
+        self.tasks[task].idle_before_ns = self.idle_until_ns(at_ns);
         self.tasks[task].allowed_ns = at_ns;
+    }
+
+    /// Idle time of all CPUs until then, whether their spells are over or not.
+    #[inline]
+    fn idle_until_ns(&self, at_ns: u64) -> i64 {
+        self.idle_total_ns + i64::from(self.idle_cpus) * at_ns as i64 - self.idle_from_sum_ns
+    }
+
+    /// Idle time of all CPUs while the task has waited and might use them, in spells that are over: at their ends the
+    /// policy was asked for work.
+    fn idle_meanwhile_ns(&self, task: TaskId) -> i64 {
+        let wait = &self.tasks[task];
+        let since_ns = wait.since_ns.max(wait.allowed_ns);
+        let last: i64 = (self.cpus.iter())
+            .filter(|this| this.idle)
+            .map(|this| since_ns.saturating_sub(this.idle_from_ns) as i64)
+            .sum();
+        self.idle_total_ns - wait.idle_before_ns + last
     }
 
     pub fn gone(&mut self, task: TaskId) {
@@ -138,17 +164,20 @@ impl Waiting {
         if this.idle != idle {
             this.idle = idle;
             if idle {
+                this.idle_from_ns = at_ns;
                 self.idle_cpus += 1;
+                self.idle_from_sum_ns += at_ns as i64;
             } else {
                 self.idle_cpus -= 1;
-                self.idle_total_ns += at_ns - this.since_ns;
+                self.idle_from_sum_ns -= this.idle_from_ns as i64;
+                self.idle_total_ns += at_ns as i64 - this.idle_from_ns as i64;
             }
         }
         this.since_ns = at_ns;
     }
 
-    pub fn offline(&mut self, cpu: CpuId) {
-        self.idle_cpus -= u32::from(std::mem::take(&mut self.cpus[cpu].idle));
+    pub fn offline(&mut self, cpu: CpuId, at_ns: u64) {
+        self.cpu(cpu, false, at_ns);
     }
 
     fn beside_idle(
@@ -207,9 +236,9 @@ impl Waiting {
                 ));
             }
             if self.tasks[task].place == Place::Policy {
-                let idle_ns = self.idle_total_ns - self.tasks[task].idle_before_ns;
+                let idle_ns = self.idle_meanwhile_ns(task);
                 let anywhere = mask::count(allowed) as usize == self.cpus.len();
-                if anywhere && idle_ns > bounds.lost_ns {
+                if anywhere && idle_ns > bounds.lost_ns as i64 {
                     let what = format!(
                         "task {task} is kept for {waited_ns} ns, {idle_ns} ns idle meanwhile"
                     );
@@ -287,9 +316,9 @@ mod tests {
         let first = mask::of([CpuId(0)]);
         assert_eq!(waiting.ends(TaskId(0), 100, &first, 30), None);
         assert!(waiting.ends(TaskId(0), 100, &both, 30).is_some());
-        waiting.offline(CpuId(0));
+        waiting.offline(CpuId(0), 100);
         assert_eq!(waiting.idle_cpus, 1, "it was busy");
-        waiting.offline(CpuId(1));
+        waiting.offline(CpuId(1), 100);
         assert_eq!(waiting.idle_cpus, 0);
         assert_eq!(waiting.ends(TaskId(0), 200, &both, 30), None);
     }
@@ -368,5 +397,51 @@ mod tests {
         assert!(found(&waiting, 200, &first, 1_000).is_empty(), "pinned");
         waiting.in_queue(TaskId(0), 200, &mut nobody());
         assert!(found(&waiting, 200, &both, 1_000).is_empty());
+    }
+    /// Two CPUs and a task that the policy keeps from 1,000 on; one CPU has been idle from 0 on.
+    fn kept_beside_an_idle_cpu() -> Waiting {
+        let mut waiting = Waiting::new(2, 1);
+        waiting.cpu(CpuId(0), false, 0);
+        waiting.with_policy(TaskId(0), 1_000, &mut nobody());
+        waiting
+    }
+
+    #[test]
+    fn idle_time_before_the_wait_loses_no_task() {
+        let both = mask::first_n(2);
+        let mut waiting = kept_beside_an_idle_cpu();
+        assert!(found(&waiting, 5_000, &both, 9_000).is_empty(), "no end");
+        waiting.cpu(CpuId(1), false, 1_100);
+        assert!(found(&waiting, 5_000, &both, 9_000).is_empty());
+
+        let mut waiting = kept_beside_an_idle_cpu();
+        // It looks for work in vain, which breaks no spell.
+        waiting.cpu(CpuId(1), true, 1_050);
+        waiting.cpu(CpuId(1), false, 1_101);
+        let lost = "lost task: task 0 is kept for 500 ns, 101 ns idle meanwhile";
+        assert_eq!(found(&waiting, 1_500, &both, 9_000), [lost]);
+    }
+
+    #[test]
+    fn a_spell_that_goes_on_takes_nothing_from_those_that_are_over() {
+        let both = mask::first_n(2);
+        let mut waiting = kept_beside_an_idle_cpu();
+        waiting.cpu(CpuId(0), true, 1_000);
+        waiting.cpu(CpuId(0), false, 1_101);
+        let lost = "lost task: task 0 is kept for 500 ns, 101 ns idle meanwhile";
+        assert_eq!(found(&waiting, 1_500, &both, 9_000), [lost]);
+    }
+
+    #[test]
+    fn idle_time_of_cpus_that_it_might_not_use_loses_no_task() {
+        let both = mask::first_n(2);
+        let mut waiting = kept_beside_an_idle_cpu();
+        waiting.allowed(TaskId(0), 1_800);
+        waiting.cpu(CpuId(1), false, 1_900);
+        assert!(found(&waiting, 2_000, &both, 9_000).is_empty());
+        waiting.cpu(CpuId(1), true, 2_000);
+        waiting.cpu(CpuId(1), false, 2_001);
+        let lost = "lost task: task 0 is kept for 1100 ns, 101 ns idle meanwhile";
+        assert_eq!(found(&waiting, 2_100, &both, 9_000), [lost]);
     }
 }
