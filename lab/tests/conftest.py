@@ -166,7 +166,7 @@ def boots(checkout: Path, monkeypatch: pytest.MonkeyPatch, fake_record: Callable
         return SimpleNamespace(exit_code=0, tier=options["tier"], **told)
 
     monkeypatch.setattr(vm, "run", run)
-    monkeypatch.setattr(trial, "why_not", lambda place: "")
+    monkeypatch.setattr(trial, "why_not", lambda place, own_alone=False: "")
     # The simulator's default means it.
     (checkout / "schedulers" / "eevdf").mkdir()
     (checkout / "schedulers" / "eevdf" / "scx_eevdf.bpf.c").write_text("// eevdf\n")

@@ -13,12 +13,14 @@ import pytest
 from schedlab.capture import tracing
 from schedlab.cli.program import main
 from schedlab.ledger import application_scope as scope
+from schedlab.ledger import entries
 from schedlab.ledger.application_scope import Applications, Recorded, gap_pct
 from schedlab.ledger.entries import Entry, Values
-from schedlab.report import application_tables
+from schedlab.report import application_tables, markdown
 from schedlab.statistics.agreement import Place
 
-_TRACE = Path(__file__).parents[2] / "tests" / "record" / "data" / "make-lib-et-all.trace"
+ROOT = Path(__file__).parents[2]
+_TRACE = ROOT / "tests" / "record" / "data" / "make-lib-et-all.trace"
 COMMAND = ["agree", "--applications", "bfs", "-m", "desktop-4", "-n", "2", "-o", "out", "--page", "page.md"]
 
 
@@ -146,9 +148,16 @@ def test_a_change_below_the_limit_has_no_sign() -> None:
     assert "wrong" not in application_tables.text(_DATA, [entry])
 
 
+def test_the_page_says_what_the_committed_results_say() -> None:
+    folder, file = ROOT / "results/agreement", ROOT / "docs/agreement.md"
+    data = json.loads((folder / "applications.json").read_text("utf-8"))
+    text = application_tables.text(data, entries.from_csv(folder / "applications.csv"))
+    assert markdown.put_into(file, application_tables.MARK, text) == file.read_text("utf-8")
+
+
 def test_what_is_recorded_is_of_what_is_chosen() -> None:
     assert list(Applications(workloads="oltp,lrzip").recorded) == ["lrzip"]
-    asked = Applications("bfs", "oltp,lrzip").asked()
+    asked = Applications("bfs", "oltp,lrzip").asked(["oltp", "lrzip"])
     assert asked["schedulers"] == "default,bfs"
     assert asked["param"] == ["oltp.scale_pct=1", "oltp.duration_ms=1000", "lrzip.scale_pct=1"]
 

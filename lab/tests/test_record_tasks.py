@@ -99,7 +99,7 @@ def test_who_waits_for_whom() -> None:
 def test_who_could_run_and_had_no_cpu_waited() -> None:
     # The child from its fork until it ran, and the parent once half a millisecond.
     assert parent_and_child().follow().waiting_ns == 1.5 * MS
-    # Preempted at 2, woken at 6 while another ran, and not while it slept; a wake-up ahead of the block counts from there.
+    # A wake-up ahead of the block counts from the block. While it sleeps, nobody waits.
     script = Script().exec(0, 0, 10).fork(1, 0, 10, 11).switch(2, 0, 10, "R", 11).waking(3, 1, 12, 11)
     script.switch(4, 0, 11, "S", 10).switch(5, 0, 10, "S", 12).waking(6, 0, 12, 10).wakeup(6, 0, 12, 10)
     script.switch(9, 0, 12, "S", 10).switch(10, 0, 10, "R", 11).switch(11, 0, 11, "Z", 10).switch(12, 0, 10, "Z", 0)

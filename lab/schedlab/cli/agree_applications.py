@@ -4,6 +4,7 @@
 import argparse
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from schedlab import atomic
@@ -35,22 +36,24 @@ def compare(options: argparse.Namespace, machine: Machine) -> int:
         options.workloads,
         application_scope.REPETITIONS if options.repetitions is None else options.repetitions,
     )
-    asked = own.asked()
+    asked = own.asked(own.names)
     request(**asked, machine_names=str(machine.path))  # what is wrong with it is said before anything boots
     if reason := trial.why_not("vm"):
         raise PlaceError(reason)
     worlds = Worlds(machine, "vm", directory / page.MARK, options.jobs)
     simulated_schedulers = worlds.for_the_simulator(str(asked["schedulers"]))
     simulated = worlds.simulated(asked | {"schedulers": simulated_schedulers}, "sim")
-    kernel = worlds.kernel(asked)
-    models = entries.ledger(simulated.numbers, kernel.numbers, CONTROL_LABEL)
+    # Each in guests of its own, which it warms up: the first run after a boot may take much longer.
+    kernels = [replace(worlds, directory=worlds.directory / name).kernel(own.asked([name])) for name in own.names]
+    measured = {place: value for kernel in kernels for place, value in kernel.numbers.items()}
+    models = entries.ledger(simulated.numbers, measured, CONTROL_LABEL)
     replays, replayed = _recorded(own, worlds, str(asked["schedulers"]), simulated_schedulers)
     data = {
         "format": 1,
         "machine": machine.name,
         "cpus": machine.cpus,
-        "place": kernel.manifest.data["place"],
-        "kernel": next((record.provenance["kernel"] for record in kernel.found.values()), ""),
+        "place": kernels[0].manifest.data["place"],
+        "kernel": next((record.provenance["kernel"] for kernel in kernels for record in kernel.found.values()), ""),
         "repetitions": own.repetitions,
         "schedulers": simulated.manifest.labels,
         "load": application_scope.LOAD,
@@ -67,7 +70,7 @@ def compare(options: argparse.Namespace, machine: Machine) -> int:
         "below_floor": len(models.below_floor) + len(replays.below_floor),
         "troubles": [
             *simulated.troubles("simulator"),
-            *kernel.troubles("kernel"),
+            *(trouble for kernel in kernels for trouble in kernel.troubles("kernel")),
             *(trouble for world in replayed for trouble in world.troubles("simulator")),
         ],
     }

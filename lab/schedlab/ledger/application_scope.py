@@ -70,15 +70,16 @@ class Applications:
         """By the application."""
         return {name: RECORDED[name] for name in self.names if name in RECORDED}
 
-    def asked(self) -> dict[str, object]:
-        """The kernel's own scheduler is always there: changes are taken against it."""
+    def asked(self, names: Iterable[str]) -> dict[str, object]:
+        """Of some of its applications. The kernel's own scheduler is always there: changes are taken against it."""
+        chosen = list(names)
         there = DEFAULT in (part.strip() for part in self.schedulers.split(","))
         return {
             "schedulers": self.schedulers if there else f"{DEFAULT},{self.schedulers}",
-            "workload_names": ",".join(self.names),
+            "workload_names": ",".join(chosen),
             "load": str(LOAD),
             "repetitions": self.repetitions,
-            "param": [f"{name}.{key}={value}" for name in self.names for key, value in SIZES[name].items()],
+            "param": [f"{name}.{key}={value}" for name in chosen for key, value in SIZES[name].items()],
         }
 
 
