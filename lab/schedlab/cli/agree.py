@@ -5,7 +5,8 @@ import argparse
 import json
 import math
 import shlex
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,14 @@ from schedlab.campaign.request import request
 from schedlab.campaign.where import PLACES
 from schedlab.catalogue import machines
 from schedlab.catalogue.machines import Machine
+from schedlab.catalogue.schedulers import DEFAULT
 from schedlab.cli import agree_applications, agree_search
 from schedlab.cli.agree_options import DIRECTORY, MACHINE
 from schedlab.cli.agree_worlds import Worlds
 from schedlab.collect.records import EJECTED, OK
 from schedlab.errors import CHECK_FAILED, InputError, PlaceError
 from schedlab.export.plain import finite
-from schedlab.ledger import causes, entries, knobs, limits, scope
+from schedlab.ledger import causes, entries, knobs, limits, own_machines, scope
 from schedlab.ledger.entries import Entry, Ledger
 from schedlab.ledger.measures import MEASURES
 from schedlab.ledger.scope import Scope
@@ -30,6 +32,7 @@ from schedlab.ledger.tallies import of_measure, tally
 from schedlab.places import trial
 from schedlab.report import agreement_tables as page
 from schedlab.report import markdown
+from schedlab.sched_ext import sysfs
 from schedlab.statistics.agreement import Place, Repeated
 
 
@@ -42,8 +45,9 @@ def agree(options: argparse.Namespace) -> int:
         return agree_applications.compare(options, machine)
     directory = Path(options.output or DIRECTORY)
     target = Path(options.page) if options.page else None
+    mark = page.MARK if options.on == "vm" else page.HOST_MARK
     if target:
-        markdown.put_into(target, page.MARK)
+        markdown.put_into(target, mark)
     known = causes.read(directory / causes.NAME)
     if options.short:
         return _short(options, machine, directory / "short")
@@ -56,11 +60,16 @@ def agree(options: argparse.Namespace) -> int:
     )
     asked = own.asked()
     request(**asked, machine_names=str(machine.path))  # what is wrong with it is said before anything boots
-    if reason := trial.why_not(options.on):
+    own_alone = options.on == "host" and not sysfs.there()
+    if reason := trial.why_not(options.on, own_alone):
         raise PlaceError(reason)
+    on_kernel = asked
+    if own_alone:
+        print(f"schedlab: this kernel has no sched_ext: only its own scheduler, {DEFAULT}, runs on it", file=sys.stderr)
+        on_kernel = asked | {"schedulers": DEFAULT}
     worlds = Worlds(machine, options.on, directory, options.jobs)
     own_asked = asked | {"schedulers": worlds.for_the_simulator(str(asked["schedulers"]))}
-    simulated, kernel = worlds.simulated(own_asked, "sim"), worlds.kernel(asked)
+    simulated, kernel = worlds.simulated(own_asked, _simulated_in(options)), worlds.kernel(on_kernel)
     made = entries.ledger(simulated.numbers, kernel.numbers, CONTROL_LABEL)
     by_knob = {name: moves for name, moves in _turned(worlds, own_asked, simulated.numbers) if moves}
     still = knobs.still(by_knob)
@@ -72,7 +81,7 @@ def agree(options: argparse.Namespace) -> int:
         "place": kernel.manifest.data["place"],
         "kernel": next((record.provenance["kernel"] for record in kernel.found.values()), ""),
         "repetitions": own.repetitions,
-        "schedulers": simulated.manifest.labels,
+        "schedulers": [DEFAULT] if own_alone else simulated.manifest.labels,
         "workloads": list(simulated.manifest.titles()),
         "params": asked["param"],
         "below_floor": _counted(made),
@@ -83,15 +92,32 @@ def agree(options: argparse.Namespace) -> int:
         "again": list(_again(made)),
         "troubles": [*simulated.troubles("simulator"), *kernel.troubles("kernel")],
     }
-    atomic.write(worlds.directory / "ledger.csv", entries.as_csv(rows))
-    atomic.write(worlds.directory / "ledger.json", json.dumps(data, ensure_ascii=False, indent=1) + "\n")
-    # As it is read from the file, so that the page can be made again of it to the last digit.
-    text = page.text(data, entries.from_csv(worlds.directory / "ledger.csv"), known)
+    if options.on == "host":
+        text = _kept_of_hosts(directory, data, rows, known)
+        names = f"{own_machines.ROWS}, {own_machines.REST}"
+    else:
+        atomic.write(directory / "ledger.csv", entries.as_csv(rows))
+        atomic.write(directory / "ledger.json", json.dumps(data, ensure_ascii=False, indent=1) + "\n")
+        # As it is read from the file, so that the page can be made again of it to the last digit.
+        text = page.text(data, entries.from_csv(directory / "ledger.csv"), known)
+        names = "ledger.csv, ledger.json"
     if target:
-        atomic.write(target, markdown.put_into(target, page.MARK, text))
+        atomic.write(target, markdown.put_into(target, mark, text))
     print(text, end="")
-    print(f"\ndata: {worlds.directory}/ (ledger.csv, ledger.json)")
+    print(f"\ndata: {directory}/ ({names})")
     return CHECK_FAILED if any(one["status"] not in (OK, EJECTED) for one in data["troubles"]) else 0
+
+
+def _simulated_in(options: argparse.Namespace) -> str:
+    """The simulator's cells of one machine are not another's, in the same directory."""
+    return "sim" if options.on == "vm" else "host-sim"
+
+
+def _kept_of_hosts(directory: Path, data: dict[str, Any], rows: Sequence[Entry], known: Sequence[causes.Cause]) -> str:
+    """Beside the rows of other machines that are there; the text of them all."""
+    own_machines.keep(directory, data, rows)
+    kept = own_machines.read(directory)
+    return "\n".join(page.host_text(own, entries_of, known) for own, entries_of in kept)
 
 
 def _consistent(options: argparse.Namespace) -> None:

@@ -18,7 +18,9 @@ a scheduler's program the simulator gets a snapshot.
 
 Results in DIR: ledger.csv, a row for every number of every cell with both values and the
 error, and ledger.json with the rest of what the page is made of. causes.toml in DIR says why
-rows differ. The same command again resumes.
+rows differ. The same command again resumes. With --on host the files are host.csv and
+host.json, which keep the rows of other machines, and --page has a part of its own for them; on
+a kernel without sched_ext only default runs.
 
 --applications compares real applications that a guest can run with their models, and recorded
 programs with their replays: compile-e2fsprogs, lrzip, transcode, mplayer and oltp, or those of

@@ -14,5 +14,6 @@ causes     why rows differ, as far as somebody knows: causes.toml
 measured_error  what a value or a change in the simulator may be off by
 application_scope  which real applications have rows, and what is compared of them
 recordings     programs recorded in a guest, and what their traces say
+own_machines  rows of users' own machines: host.csv and host.json
 limits     what the short form holds rows to: short.csv
 """
