@@ -99,6 +99,17 @@ def test_a_probe_that_cannot_see_its_cost_is_an_error() -> None:
 
 
 @needs_simulator
+def test_a_probe_that_the_simulator_cannot_run_is_named_with_what_it_says() -> None:
+    """Where the kernel's own thread keeps a thread from its end until the next one is to be started."""
+    probe = next(probe for probe in PROBES if probe.cost == "thread_ns")
+    costs = {"kthread_ns": 1_070_204, "kthread_period_ns": 6_192_394, "tick_ns": 169_902, "runner_task_ns": 178_480}
+    costs |= {"exit_ns": 126_848, "timer_ns": 23_674, "idle_exit_ns": 46_522, "runner_account_ns": 40_003}
+    says = r"threads default: with the costs found so far the simulator says: main\[\d+\] forks thread\[0\]"
+    with pytest.raises(LabError, match=says):
+        simulated(probe, described(**costs, thread_ns=48_735, syscall_ns=395))
+
+
+@needs_simulator
 @pytest.mark.parametrize("probe", [*PROBES, *CHECKS], ids=lambda probe: f"{probe.cost} {probe.name}")
 def test_every_probe_runs_in_the_simulator(probe: Probe) -> None:
     assert simulated(probe, described()) > 0
