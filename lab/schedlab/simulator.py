@@ -39,8 +39,19 @@ def run(words: Sequence[str]) -> str:
     """What it prints. LabError: its last line, where it fails. Names are looked for in the checkout."""
     done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=checkout.root())
     if done.returncode:
-        raise LabError((done.stderr.strip().splitlines() or [f"{RUNNER} ended with status {done.returncode}"])[-1])
+        said = done.stderr.strip().splitlines() or [
+            _reason(done.stdout) or f"{RUNNER} ended with status {done.returncode}"
+        ]
+        raise LabError(said[-1])
     return done.stdout
+
+
+def _reason(printed: str) -> str:
+    """Of a record that says why it has failed."""
+    try:
+        return json.loads(printed)["reason"]
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def record(words: Sequence[str]) -> dict[str, Any]:

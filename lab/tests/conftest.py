@@ -3,15 +3,20 @@
 
 import functools
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+from schedlab import vm
+from schedlab.places import trial
 
 HERE = Path(__file__).resolve().parent
 LAB = HERE.parent
@@ -50,6 +55,22 @@ count = "pairs"
 program = [{ loop = [{ timer_us = 1_000 }, { log = "wakeup_latency_us", since = "due" }] }]
 [metrics]
 promises = ["wakeup_latency_us"]
+"""
+
+_WORK = """\
+name = "work"
+title = "pieces of work"
+source = "test"
+load = "pieces"
+loads = [1, 4]
+[params]
+pieces = { default = 1, min = 1, max = 64, about = "pieces" }
+[[task]]
+name = "piece"
+count = "pieces"
+program = [{ run_us = 1_000 }]
+[metrics]
+promises = ["elapsed_s"]
 """
 
 
@@ -128,3 +149,28 @@ def fake_record() -> Callable[[str, dict[str, Any]], dict[str, Any]]:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.record
+
+
+@pytest.fixture
+def boots(checkout: Path, monkeypatch: pytest.MonkeyPatch, fake_record: Callable) -> list[int]:
+    """Cells of every boot of a guest that is played."""
+    made: list[int] = []
+
+    def run(command: list[str], files: dict[str, Path], **options: Any) -> SimpleNamespace:
+        shards = [json.loads(path.read_text()) for path in sorted(files["/lab/shards"].iterdir())]
+        made.append(len(shards))
+        for shard in shards:
+            (cell,) = shard["cells"]
+            options["on_line"](json.dumps(fake_record(cell.pop("id"), cell)))
+        told = {"kernel_release": "7.2-test", "kernel_arguments": "", "qemu_version": "10", "hashes": {}}
+        return SimpleNamespace(exit_code=0, tier=options["tier"], **told)
+
+    monkeypatch.setattr(vm, "run", run)
+    monkeypatch.setattr(trial, "why_not", lambda place, own_alone=False: "")
+    # The simulator's default means it.
+    (checkout / "schedulers" / "eevdf").mkdir()
+    (checkout / "schedulers" / "eevdf" / "scx_eevdf.bpf.c").write_text("// eevdf\n")
+    (checkout / "workloads" / "work.toml").write_text(_WORK)
+    parts = "".join(f"<!-- {name}: begin -->\n<!-- {name}: end -->\n" for name in ("ledger", "applications", "host"))
+    (checkout / "page.md").write_text(f"before\n{parts}after\n")
+    return made

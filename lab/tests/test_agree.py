@@ -5,57 +5,14 @@ import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from schedlab import vm
 from schedlab.cli.program import main
 from schedlab.ledger import scope
-from schedlab.places import trial
 
-_WORK = """\
-name = "work"
-title = "pieces of work"
-source = "test"
-load = "pieces"
-loads = [1, 4]
-[params]
-pieces = { default = 1, min = 1, max = 64, about = "pieces" }
-[[task]]
-name = "piece"
-count = "pieces"
-program = [{ run_us = 1_000 }]
-[metrics]
-promises = ["elapsed_s"]
-"""
 COMMAND = ["agree", "bfs", "-w", "work", "-m", "desktop-4", "-n", "2", "-o", "out", "--page", "page.md"]
 SHORT = ["agree", "--short", "-m", "desktop-4", "-o", "out", "--limits", "short.csv"]
-
-
-@pytest.fixture
-def boots(checkout: Path, monkeypatch: pytest.MonkeyPatch, fake_record: Callable) -> list[int]:
-    """Cells of every boot of a guest that is played."""
-    made: list[int] = []
-
-    def run(command: list[str], files: dict[str, Path], **options: Any) -> SimpleNamespace:
-        shards = [json.loads(path.read_text()) for path in sorted(files["/lab/shards"].iterdir())]
-        made.append(len(shards))
-        for shard in shards:
-            (cell,) = shard["cells"]
-            options["on_line"](json.dumps(fake_record(cell.pop("id"), cell)))
-        told = {"kernel_release": "7.2-test", "kernel_arguments": "", "qemu_version": "10", "hashes": {}}
-        return SimpleNamespace(exit_code=0, tier=options["tier"], **told)
-
-    monkeypatch.setattr(vm, "run", run)
-    monkeypatch.setattr(trial, "why_not", lambda place: "")
-    # The simulator's default means it.
-    (checkout / "schedulers" / "eevdf").mkdir()
-    (checkout / "schedulers" / "eevdf" / "scx_eevdf.bpf.c").write_text("// eevdf\n")
-    (checkout / "workloads" / "work.toml").write_text(_WORK)
-    (checkout / "page.md").write_text("before\n<!-- ledger: begin -->\n<!-- ledger: end -->\nafter\n")
-    return made
 
 
 def records(checkout: Path) -> dict[Path, int]:
@@ -74,7 +31,7 @@ def test_rows_and_page_are_written_and_the_same_command_resumes(
     assert sorted(elapsed) == [("bfs", "1"), ("bfs", "4"), ("default", "1"), ("default", "4")]
     page = (checkout / "page.md").read_text()
     assert page.startswith("before\n<!-- ledger: begin -->\n")
-    assert page.endswith("<!-- ledger: end -->\nafter\n")
+    assert page.endswith("<!-- host: end -->\nafter\n")
     assert said.startswith(page.partition("begin -->\n")[2].partition("<!-- ledger: end")[0])
     there = records(checkout)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Probes of machines: a machine whose costs are known is found again from what it takes for them."""
 
+import argparse
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,10 +12,13 @@ import pytest
 from schedlab import checkout
 from schedlab.catalogue import machines
 from schedlab.catalogue.machine_file import Description, Topology, text
+from schedlab.cli import machine_costs
 from schedlab.cli.machine_costs import _topology
+from schedlab.collect.records import Record
 from schedlab.errors import LabError
-from schedlab.probes.probe import CHECKS, INSTRUCTION, PROBES, WORK, Probe
+from schedlab.probes.probe import CHECKS, INSTRUCTION, PROBES, UNMEASURED, WORK, Probe
 from schedlab.probes.solve import simulated, solve_all, with_ext
+from schedlab.sched_ext import sysfs
 
 RUNNER = checkout.root() / "target/release/schedlab-sim"
 needs_simulator = pytest.mark.skipif(not RUNNER.exists(), reason="no simulator in target/release: make build")
@@ -37,6 +41,25 @@ def test_known_costs_are_found_again() -> None:
         assert found.costs[cost] == pytest.approx(value, rel=0.02), cost
     assert all(row.reached == pytest.approx(1, rel=0.01) for row in rows.values())
     assert found.costs["ext_switch_ns"] == pytest.approx(known.costs["ext_switch_ns"], rel=0.02)
+
+
+@needs_simulator
+@pytest.mark.parametrize(
+    "costs",
+    [
+        {"timer_slack_ns": 31_000, "idle_exit_ns": 7_000, "timer_ns": 1_500},
+        {"disk_request_ns": 83_000, "disk_kib_ns": 2_100, "disk_cpu_kib_ns": 900},
+    ],
+    ids=["late timers", "disk"],
+)
+def test_costs_that_are_seen_together_are_told_apart(costs: dict[str, int]) -> None:
+    """What makes a sleep late, and what a write waits for: each from a probe where the others are otherwise."""
+    known = described(**costs)
+    measured = {probe: [simulated(probe, known)] for probe in PROBES if probe.cost in costs}
+    found, _ = solve_all(measured, described())
+    assert {cost: found.costs[cost] for cost in costs} == {
+        cost: pytest.approx(value, rel=0.02) for cost, value in costs.items()
+    }
 
 
 @needs_simulator
@@ -76,6 +99,17 @@ def test_a_probe_that_cannot_see_its_cost_is_an_error() -> None:
 
 
 @needs_simulator
+def test_a_probe_that_the_simulator_cannot_run_is_named_with_what_it_says() -> None:
+    """Where the kernel's own thread keeps a thread from its end until the next one is to be started."""
+    probe = next(probe for probe in PROBES if probe.cost == "thread_ns")
+    costs = {"kthread_ns": 1_070_204, "kthread_period_ns": 6_192_394, "tick_ns": 169_902, "runner_task_ns": 178_480}
+    costs |= {"exit_ns": 126_848, "timer_ns": 23_674, "idle_exit_ns": 46_522, "runner_account_ns": 40_003}
+    says = r"threads default: with the costs found so far the simulator says: main\[\d+\] forks thread\[0\]"
+    with pytest.raises(LabError, match=says):
+        simulated(probe, described(**costs, thread_ns=48_735, syscall_ns=395))
+
+
+@needs_simulator
 @pytest.mark.parametrize("probe", [*PROBES, *CHECKS], ids=lambda probe: f"{probe.cost} {probe.name}")
 def test_every_probe_runs_in_the_simulator(probe: Probe) -> None:
     assert simulated(probe, described()) > 0
@@ -94,6 +128,67 @@ def test_what_is_written_is_a_machine(tmp_path: Path) -> None:
 def test_this_machine_has_a_topology() -> None:
     found = _topology()
     assert found.sockets * found.llcs_per_socket * found.cores_per_llc * found.threads_per_core == os.cpu_count()
+
+
+def _where(tier: str | None, repetitions: int = 1) -> machine_costs._Where:
+    options = argparse.Namespace(on="vm" if tier else "host", repetitions=repetitions)
+    return machine_costs._Where(options, tier, 1, Path("nowhere"))
+
+
+def _record(status: str, reason: str, metrics: dict[str, float], params: dict[str, str]) -> Record:
+    return Record("", {"params": params}, status, reason, metrics, {}, "", {}, {})
+
+
+@pytest.mark.parametrize(
+    ("cost", "tier", "status", "switches", "lack"),
+    [
+        ("disk_request_ns", "exact", "ok", 500, "a guest of the exact tier has no disk"),
+        ("disk_request_ns", "emulated", "ok", 2, "no write waited for a disk"),
+        ("disk_request_ns", "emulated", "ok", 500, ""),
+        ("timer_slack_ns", "emulated", "failed", 0, "no real-time task could run (not permitted)"),
+        ("idle_exit_ns", "emulated", "ok", 1_000, ""),
+        ("switch_ns", None, "ok", 0, "this kernel has no sched_ext"),
+        ("syscall_ns", None, "ok", 0, ""),
+    ],
+)
+def test_what_a_place_lacks_is_told(
+    cost: str,
+    tier: str | None,
+    status: str,
+    switches: float,
+    lack: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(sysfs, "ROOT", tmp_path)
+    probe = next(probe for probe in PROBES if probe.cost == cost)
+    metrics = {"switches_voluntary": switches}
+    record = _record(status, "not permitted; become root", metrics, dict(probe.params))
+    monkeypatch.setattr(machine_costs, "_run", lambda *_: ([1.0], [record]))
+    run = _where(tier).run([probe])[probe]
+    assert run.lack.startswith(lack)
+    assert bool(run.lack) == bool(lack)
+    assert run.values == ([] if lack else [1.0])
+
+
+def test_a_probe_that_fails_though_nothing_is_lacking_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    probe = next(probe for probe in PROBES if probe.cost == "syscall_ns")
+    monkeypatch.setattr(machine_costs, "_run", lambda *_: ([], [_record("failed", "a reason", {}, {})]))
+    with pytest.raises(LabError, match="own-queue default: failed: a reason"):
+        _where("emulated").run([probe])
+
+
+def test_what_is_not_measured_is_named_with_the_reason() -> None:
+    disk = next(probe for probe in PROBES if probe.cost == "disk_request_ns")
+    told = machine_costs._left_out(1, {disk: machine_costs._Run(lack="no disk"), WORK: machine_costs._Run([1.0])})
+    assert told == {"": [*UNMEASURED, "ipi_ns"], "no disk": ["disk_request_ns"]}
+    record = Record("", {}, "ok", "", {}, {}, "", {"kernel": "7.2", "hz": 250}, {})
+    machine = machine_costs._described("mine", "vm", "exact", 1, record, told)
+    assert machine.head[2:] == (
+        "Not measured, and so as docs/machines.md has it: "
+        "ipi_send_ns, lock_hold_ns, lock_transfer_ns, smt_speed_pct, ipi_ns.",
+        "Not measured, and so as docs/machines.md has it: disk_request_ns (no disk).",
+    )
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,18 @@ def test_who_waits_for_whom() -> None:
     assert recording.remarks == []
 
 
+def test_who_could_run_and_had_no_cpu_waited() -> None:
+    # The child from its fork until it ran, and the parent once half a millisecond.
+    assert parent_and_child().follow().waiting_ns == 1.5 * MS
+    # A wake-up ahead of the block counts from the block. While it sleeps, nobody waits.
+    script = Script().exec(0, 0, 10).fork(1, 0, 10, 11).switch(2, 0, 10, "R", 11).waking(3, 1, 12, 11)
+    script.switch(4, 0, 11, "S", 10).switch(5, 0, 10, "S", 12).waking(6, 0, 12, 10).wakeup(6, 0, 12, 10)
+    script.switch(9, 0, 12, "S", 10).switch(10, 0, 10, "R", 11).switch(11, 0, 11, "Z", 10).switch(12, 0, 10, "Z", 0)
+    recording = script.follow()
+    # 11: from 1 to 2, and from 4 to 10. 10: from 2 to 4, from 6 to 9, and from 10 to 11.
+    assert recording.waiting_ns == (1 + 6 + 2 + 3 + 1) * MS
+
+
 def interrupted_by_a_kernel_thread() -> Script:
     """10 wakes 9, a kernel thread, which preempts it and wakes it later, after a sleep of its own."""
     script = Script().exec(0, 0, 10).waking(2, 0, 10, 9).wakeup(2, 0, 10, 9).switch(2, 0, 10, "R+", 9)

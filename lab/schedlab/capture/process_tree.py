@@ -67,6 +67,8 @@ class _Waker:
 class _Live:
     task: Task
     running_since_ns: int | None = None
+    # Since when it has been without the CPU that it could use.
+    runnable_since_ns: int | None = None
     blocked_at_ns: int | None = None
     # A wake-up that came while the task was about to block.
     early: _Waker | None = None
@@ -115,6 +117,7 @@ class _Follower:
         self.tasks = [self.task]
         self.live = {root: _Live(self.task, round_robin=round_robin)}
         self.voluntary = self.involuntary = self.interrupted = self.migrations = 0
+        self.waiting_ns = 0
         self.displaced: dict[int, int] = {}  # by CPU
         self.flags: dict[int, int] = {}  # of tasks that are being made
         self.asking: dict[int, SetAffinity | SetPolicy | SetNice] = {}  # by task
@@ -148,6 +151,7 @@ class _Follower:
             self.task,
             self.tasks,
             ended_ns - began_ns,
+            self.waiting_ns,
             self.voluntary,
             self.involuntary,
             self.interrupted,
@@ -253,6 +257,7 @@ class _Follower:
         live.running_since_ns = None
         self._prio(live, event.prev_prio)
         if event.preempted:
+            live.runnable_since_ns = self.now_ns
             if event.next in self.live:
                 self.involuntary += 1
             else:
@@ -282,6 +287,9 @@ class _Follower:
             self.unexplained += 1
             self._unblock(live, _Waker(self.now_ns, None))
         live.early = None
+        if live.runnable_since_ns is not None:
+            self.waiting_ns += self.now_ns - live.runnable_since_ns
+            live.runnable_since_ns = None
         live.task.comm = event.next_comm
         live.running_since_ns = self.now_ns
         self._prio(live, event.next_prio)
@@ -328,6 +336,7 @@ class _Follower:
             live.task.steps.append(Wait(ns))
         else:
             live.task.steps.append(Sleep(ns))
+        live.runnable_since_ns = max(waker.at_ns, live.blocked_at_ns)
         live.blocked_at_ns = live.early = None
 
     def _fork(self, event: Fork) -> None:
@@ -338,7 +347,9 @@ class _Follower:
         thread = bool(self.flags.pop(event.child, 0) & _CLONE_THREAD)
         child = Task(len(self.tasks), event.child, event.child_comm, round_robin=parent.round_robin, thread=thread)
         self.tasks.append(child)
-        self.live[event.child] = _Live(child, nice=parent.nice, round_robin=parent.round_robin)
+        self.live[event.child] = _Live(
+            child, runnable_since_ns=self.now_ns, nice=parent.nice, round_robin=parent.round_robin
+        )
         parent.task.steps.append(Start(child))
 
     def _exec(self, event: Exec) -> None:

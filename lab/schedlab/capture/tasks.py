@@ -139,12 +139,13 @@ class Recording:
 
     `voluntary` leaves out the switch that ends a task, which the task does not see. `involuntary` counts preemptions
     after which another task of the tree ran, `interrupted` those by something outside (a kernel thread, another
-    program) that then gave the CPU back.
+    program) that then gave the CPU back. `waiting_ns` is how long tasks could run and had no CPU, added up.
     """
 
     root: Task
     tasks: list[Task]
     elapsed_ns: int
+    waiting_ns: int
     voluntary: int
     involuntary: int
     interrupted: int

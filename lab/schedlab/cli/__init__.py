@@ -15,6 +15,8 @@ outcome           the end of these, and report: from records to files and a summ
 conditions        the conditions of --fail-on, judged, for the terminal and as JUnit's test cases
 compatibility     compatibility: other people's schedulers, simulated and on a real kernel
 agree             agree: many cells simulated and on a real kernel, number beside number
+agree_worlds      the two worlds that agree compares
+agree_applications  agree --applications: applications beside their models, recordings beside their replays
 agree_search      agree --search: random cases in which the two worlds disagree
 study             study: published studies again, their claims beside ours
 trace             trace: a simulated cell's decisions as a file

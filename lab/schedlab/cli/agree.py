@@ -5,109 +5,35 @@ import argparse
 import json
 import math
 import shlex
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from schedlab import atomic
-from schedlab.campaign import arms
-from schedlab.campaign.cells import CONTROL, MEASURED
 from schedlab.campaign.matrix import CONTROL_LABEL
-from schedlab.campaign.request import TIERS, request
+from schedlab.campaign.request import request
 from schedlab.campaign.where import PLACES
-from schedlab.catalogue import machines, schedulers
+from schedlab.catalogue import machines
 from schedlab.catalogue.machines import Machine
 from schedlab.catalogue.schedulers import DEFAULT
-from schedlab.cli import agree_search
+from schedlab.cli import agree_applications, agree_search
 from schedlab.cli.agree_options import DIRECTORY, MACHINE
-from schedlab.cli.compare import execute
-from schedlab.cli.compatibility import plain
-from schedlab.collect.manifest import Manifest
-from schedlab.collect.records import EJECTED, OK, Record
+from schedlab.cli.agree_worlds import Worlds
+from schedlab.collect.records import EJECTED, OK
 from schedlab.errors import CHECK_FAILED, InputError, PlaceError
 from schedlab.export.plain import finite
-from schedlab.ledger import causes, entries, knobs, limits, scope
+from schedlab.ledger import causes, entries, knobs, limits, own_machines, scope
 from schedlab.ledger.entries import Entry, Ledger
-from schedlab.ledger.measures import MEASURES, WAIT, fixes_its_time, telling
+from schedlab.ledger.measures import MEASURES
 from schedlab.ledger.scope import Scope
 from schedlab.ledger.tallies import of_measure, tally
-from schedlab.places import set_up, trial
+from schedlab.places import trial
 from schedlab.report import agreement_tables as page
 from schedlab.report import markdown
-from schedlab.statistics.agreement import Place, Repeated, repeated
-
-_MEMORY_MIB = 1024
-
-
-@dataclass(frozen=True)
-class _World:
-    """One campaign, in the simulator or on a kernel."""
-
-    manifest: Manifest
-    found: dict[str, Record]
-    fixed_time: set[str]  # workloads that last as long as their files say
-
-    @property
-    def numbers(self) -> dict[Place, Repeated]:
-        return telling(repeated(self.manifest, self.found, [*MEASURES, WAIT]), self.fixed_time)
-
-    def troubles(self, world: str) -> Iterator[dict[str, Any]]:
-        """Cells without a value, repetitions that say the same together."""
-        told = set()
-        for cell in self.manifest.cells:
-            record = self.found.get(cell.id)
-            if cell.role not in (MEASURED, CONTROL) or (record and record.status == OK):
-                continue
-            status, reason = (record.status, plain(record.reason)) if record else ("no record", "")
-            what = (cell.label, cell.data["workload"], cell.data["load"], status)
-            if what not in told:
-                told.add(what)
-                names = ("label", "workload", "load", "status")
-                yield {"world": world, **dict(zip(names, what, strict=True)), "reason": reason}
-
-
-@dataclass(frozen=True)
-class _Worlds:
-    """Where both run, and into which directory."""
-
-    machine: Machine
-    place: str
-    directory: Path
-    jobs: int | None
-
-    def simulated(self, asked: Mapping[str, Any], folder: str, machine: str | None = None) -> _World:
-        here = {"machine_names": machine or str(self.machine.path), "exact_costs": True}
-        return self._run({**asked, **here}, folder)
-
-    def for_the_simulator(self, schedulers_given: str) -> str:
-        """The same list with a snapshot of what its program sets up for each that is a program."""
-        parts = []
-        for arm in arms.parse(schedulers_given, "sim"):
-            path = arm.scheduler.path
-            if arm.scheduler.is_program and path:
-                file = self.directory / "snapshots" / f"{arm.scheduler.name}{schedulers.SNAPSHOT}"
-                set_up.kept(file, path, [], schedulers.digest(arm.scheduler), self._guest())
-                path = file
-            parts.append(DEFAULT if arm.label == DEFAULT else schedulers.written(path, arm.tunables))
-        return ",".join(parts)
-
-    def _guest(self) -> set_up.Guest | None:
-        return set_up.Guest(TIERS[0], self.machine.cpus, _MEMORY_MIB, None) if self.place == "vm" else None
-
-    def kernel(self, asked: Mapping[str, Any]) -> _World:
-        if self.place == "host":
-            return self._run({**asked, "place": "host", "machine_names": "host"}, "host")
-        guest = {"place": "vm", "tier": TIERS[0], "machine_names": str(self.machine.cpus)}
-        return self._run({**asked, **guest}, f"vm-{TIERS[0]}")
-
-    def _run(self, asked: Mapping[str, Any], folder: str) -> _World:
-        what = request(**asked)
-        with execute(what, self.directory / folder, self.jobs, Console(stderr=True), False) as (manifest, store, _):
-            found, _ = store.load(cell.id for cell in manifest.cells)
-        return _World(manifest, found, {w.name for w in what.workloads if fixes_its_time(w.path)})
+from schedlab.sched_ext import sysfs
+from schedlab.statistics.agreement import Place, Repeated
 
 
 def agree(options: argparse.Namespace) -> int:
@@ -115,10 +41,13 @@ def agree(options: argparse.Namespace) -> int:
     machine = _machine(options)
     if options.search:
         return agree_search.search(options, machine)
+    if options.applications:
+        return agree_applications.compare(options, machine)
     directory = Path(options.output or DIRECTORY)
     target = Path(options.page) if options.page else None
+    mark = page.MARK if options.on == "vm" else page.HOST_MARK
     if target:
-        markdown.put_into(target, page.MARK)
+        markdown.put_into(target, mark)
     known = causes.read(directory / causes.NAME)
     if options.short:
         return _short(options, machine, directory / "short")
@@ -131,11 +60,16 @@ def agree(options: argparse.Namespace) -> int:
     )
     asked = own.asked()
     request(**asked, machine_names=str(machine.path))  # what is wrong with it is said before anything boots
-    if reason := trial.why_not(options.on):
+    own_alone = options.on == "host" and not sysfs.there()
+    if reason := trial.why_not(options.on, own_alone):
         raise PlaceError(reason)
-    worlds = _Worlds(machine, options.on, directory, options.jobs)
+    on_kernel = asked
+    if own_alone:
+        print(f"schedlab: this kernel has no sched_ext: only its own scheduler, {DEFAULT}, runs on it", file=sys.stderr)
+        on_kernel = asked | {"schedulers": DEFAULT}
+    worlds = Worlds(machine, options.on, directory, options.jobs)
     own_asked = asked | {"schedulers": worlds.for_the_simulator(str(asked["schedulers"]))}
-    simulated, kernel = worlds.simulated(own_asked, "sim"), worlds.kernel(asked)
+    simulated, kernel = worlds.simulated(own_asked, _simulated_in(options)), worlds.kernel(on_kernel)
     made = entries.ledger(simulated.numbers, kernel.numbers, CONTROL_LABEL)
     by_knob = {name: moves for name, moves in _turned(worlds, own_asked, simulated.numbers) if moves}
     still = knobs.still(by_knob)
@@ -147,7 +81,7 @@ def agree(options: argparse.Namespace) -> int:
         "place": kernel.manifest.data["place"],
         "kernel": next((record.provenance["kernel"] for record in kernel.found.values()), ""),
         "repetitions": own.repetitions,
-        "schedulers": simulated.manifest.labels,
+        "schedulers": [DEFAULT] if own_alone else simulated.manifest.labels,
         "workloads": list(simulated.manifest.titles()),
         "params": asked["param"],
         "below_floor": _counted(made),
@@ -158,15 +92,32 @@ def agree(options: argparse.Namespace) -> int:
         "again": list(_again(made)),
         "troubles": [*simulated.troubles("simulator"), *kernel.troubles("kernel")],
     }
-    atomic.write(worlds.directory / "ledger.csv", entries.as_csv(rows))
-    atomic.write(worlds.directory / "ledger.json", json.dumps(data, ensure_ascii=False, indent=1) + "\n")
-    # As it is read from the file, so that the page can be made again of it to the last digit.
-    text = page.text(data, entries.from_csv(worlds.directory / "ledger.csv"), known)
+    if options.on == "host":
+        text = _kept_of_hosts(directory, data, rows, known)
+        names = f"{own_machines.ROWS}, {own_machines.REST}"
+    else:
+        atomic.write(directory / "ledger.csv", entries.as_csv(rows))
+        atomic.write(directory / "ledger.json", json.dumps(data, ensure_ascii=False, indent=1) + "\n")
+        # As it is read from the file, so that the page can be made again of it to the last digit.
+        text = page.text(data, entries.from_csv(directory / "ledger.csv"), known)
+        names = "ledger.csv, ledger.json"
     if target:
-        atomic.write(target, markdown.put_into(target, page.MARK, text))
+        atomic.write(target, markdown.put_into(target, mark, text))
     print(text, end="")
-    print(f"\ndata: {worlds.directory}/ (ledger.csv, ledger.json)")
+    print(f"\ndata: {directory}/ ({names})")
     return CHECK_FAILED if any(one["status"] not in (OK, EJECTED) for one in data["troubles"]) else 0
+
+
+def _simulated_in(options: argparse.Namespace) -> str:
+    """The simulator's cells of one machine are not another's, in the same directory."""
+    return "sim" if options.on == "vm" else "host-sim"
+
+
+def _kept_of_hosts(directory: Path, data: dict[str, Any], rows: Sequence[Entry], known: Sequence[causes.Cause]) -> str:
+    """Beside the rows of other machines that are there; the text of them all."""
+    own_machines.keep(directory, data, rows)
+    kept = own_machines.read(directory)
+    return "\n".join(page.host_text(own, entries_of, known) for own, entries_of in kept)
 
 
 def _consistent(options: argparse.Namespace) -> None:
@@ -183,6 +134,16 @@ def _consistent(options: argparse.Namespace) -> None:
         raise InputError(f"--short: its cells are fixed: expected no {', '.join(given)}")
     if options.search and (refused := [*given, *(["--short"] if options.short else [])]):
         raise InputError(f"--search: its cells are drawn: expected no {', '.join(refused)}")
+    if options.applications:
+        of_others = {
+            "--load": options.load,
+            "-p": options.param,
+            "--short": options.short or None,
+            "--search": options.search or None,
+            "--on host": options.on if options.on == "host" else None,
+        }
+        if refused := [name for name, value in of_others.items() if value not in (None, [])]:
+            raise InputError(f"--applications: sizes and place are fixed: expected no {', '.join(refused)}")
     if options.keep and not options.short:
         raise InputError("--keep: expected with --short, whose limits it writes")
     bounds = {"--seed": options.seed, "--cases": options.cases, "--minutes": options.minutes}
@@ -206,7 +167,7 @@ def _short(options: argparse.Namespace, machine: Machine, directory: Path) -> in
     held = {} if options.keep else limits.read(file)
     if reason := trial.why_not(options.on):
         raise PlaceError(reason)
-    worlds = _Worlds(machine, options.on, directory, options.jobs)
+    worlds = Worlds(machine, options.on, directory, options.jobs)
     asked = scope.SHORT.asked()
     if options.keep:
         # Elsewhere, so that the single runs are those of the test: what ran before a cell changes it.
@@ -228,13 +189,13 @@ def _short(options: argparse.Namespace, machine: Machine, directory: Path) -> in
     return CHECK_FAILED if found else 0
 
 
-def _worse(worlds: _Worlds, held: Mapping[Place, float], number: int) -> list[limits.Worse]:
+def _worse(worlds: Worlds, held: Mapping[Place, float], number: int) -> list[limits.Worse]:
     """Of the run with this number: with the same seeds the exact guest would do the same again, to the nanosecond."""
     made = _both(worlds, scope.SHORT.asked() | {"seed_base": 1 + number})
     return list(limits.worse(held, made.entries, made.below_floor))
 
 
-def _both(worlds: _Worlds, asked: Mapping[str, Any]) -> Ledger:
+def _both(worlds: Worlds, asked: Mapping[str, Any]) -> Ledger:
     return entries.ledger(worlds.simulated(asked, "sim").numbers, worlds.kernel(asked).numbers, CONTROL_LABEL)
 
 
@@ -246,7 +207,7 @@ def _again_with(place: Place, machine: Machine, on: str) -> str:
 
 
 def _turned(
-    worlds: _Worlds, asked: Mapping[str, Any], base: Mapping[Place, Repeated]
+    worlds: Worlds, asked: Mapping[str, Any], base: Mapping[Place, Repeated]
 ) -> Iterator[tuple[str, knobs.Moves]]:
     """Knob by knob, how far it moves the simulator's numbers."""
     folder = worlds.directory / "knobs"

@@ -18,7 +18,14 @@ a scheduler's program the simulator gets a snapshot.
 
 Results in DIR: ledger.csv, a row for every number of every cell with both values and the
 error, and ledger.json with the rest of what the page is made of. causes.toml in DIR says why
-rows differ. The same command again resumes.
+rows differ. The same command again resumes. With --on host the files are host.csv and
+host.json, which keep the rows of other machines, and --page has a part of its own for them; on
+a kernel without sched_ext only default runs.
+
+--applications compares real applications that a guest can run with their models, and recorded
+programs with their replays: compile-e2fsprogs, lrzip, transcode, mplayer and oltp, or those of
+-w, at fixed sizes; of the first three it also records a program under every scheduler. The
+rows are applications.csv and applications.json in DIR, and a part of the page of their own.
 
 --short runs a few fixed cells once and fails where a row's error is larger than its limit.
 
@@ -35,6 +42,7 @@ place is not available
 examples:
   schedlab agree --page docs/agreement.md
   schedlab agree bfs ./my/policy -w latt,pipe --load 4 -n 1 -o results/mine
+  schedlab agree --applications --page docs/agreement.md
   schedlab agree --short
   schedlab agree --search bfs,cfs --seed 7 --minutes 20"""
 
@@ -56,6 +64,7 @@ def add_all(commands: argparse._SubParsersAction) -> None:
         "-p", "--param", metavar="K=V", action="append", help="a workload's parameter, over the ledger's own sizes"
     )
     what.add_argument("-n", "--repetitions", metavar="N", type=int, help="runs of each cell (default: 3)")
+    what.add_argument("--applications", action="store_true", help="real applications and recorded programs instead")
     what.add_argument("--short", action="store_true", help="a few fixed cells, held to their limits")
     what.add_argument("--keep", action="store_true", help="with --short: write the limits instead, from three runs")
     attack = parser.add_argument_group("search for disagreement")

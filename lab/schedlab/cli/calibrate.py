@@ -12,15 +12,13 @@ from typing import Any
 from schedlab import atomic, checkout
 from schedlab.capture import accounting, model, process_tree, profile, trace_file, tracing
 from schedlab.capture.profile import Kind, kinds
-from schedlab.capture.tracing import Guest
 from schedlab.catalogue import toml, workloads
 from schedlab.catalogue.workloads import Workload
 from schedlab.cli import machine_costs
 from schedlab.cli.guest import guest
 from schedlab.errors import InputError, LabError
-from schedlab.places import applications
-
-_RUNNER = "schedlab-host"
+from schedlab.places import applications, traced
+from schedlab.places.traced import RUNNER
 
 
 def calibrate(options: argparse.Namespace) -> int:
@@ -68,13 +66,13 @@ def _measure(
     place = guest(options)
     if place is None and not tracing.can_trace():
         made |= _here()
-        found, status = accounting.account(_command(str(checkout.need_binary(_RUNNER)), workload.path, load, params))
+        found, status = accounting.account(traced.command(workload, load, params))
         return found, list(accounting.REMARKS), status
     if place is None:
-        command = _command(str(checkout.need_binary(_RUNNER)), workload.path, load, params)
+        command = traced.command(workload, load, params)
     else:
-        command = _command("/lab/schedlab-host", Path("/lab/workloads", workload.path.name), load, params)
-        place = _equipped(place, workload, load, params)
+        command = traced.command_in_guest(workload, load, params)
+        place = traced.equipped(place, workload, load, params)
     lines, status = tracing.capture(command, place, options.buffer_kib)
     read = trace_file.parse(lines, "the trace")
     return _traced(read, None, made), [], status
@@ -98,34 +96,10 @@ def _here() -> dict[str, Any]:
     }
 
 
-def _command(runner: str, workload: Path, load: int, params: dict[str, str]) -> list[str]:
-    options = [word for name, value in sorted(params.items()) for word in ("--param", f"{name}={value}")]
-    return [runner, "exec", str(workload), "--load", str(load), *options]
-
-
-def _equipped(place: Guest, workload: Workload, load: int, params: dict[str, str]) -> Guest:
-    """The guest with the runner, the workload and, for a real application, its programs and inputs."""
-    engine = checkout.need_binary(_RUNNER)
-    real = applications.command(workload.path) is not None
-    return Guest(
-        tier=place.tier,
-        cpus=place.cpus,
-        memory_mib=max(place.memory_mib, applications.MEMORY_MIB) if real else place.memory_mib,
-        files={
-            **applications.files(engine, [(workload.path, load, params)]),
-            "/lab/schedlab-host": engine,
-            **workload.within("/lab/workloads"),
-            **place.files,
-        },
-        limit_s=place.limit_s,
-        environment={"SCHEDLAB_CACHE": applications.CACHE},
-    )
-
-
 def _of_the_workload(found: dict[str, Kind], workload: Workload) -> dict[str, Kind]:
     """Without the runner's own processes; where tasks are described, those and no others."""
     if workload.path.suffix == workloads.RT_APP or applications.command(workload.path) is not None:
-        return {name: kind for name, kind in found.items() if not name.startswith(_RUNNER[:15])}
+        return {name: kind for name, kind in found.items() if not name.startswith(RUNNER[:15])}
     described = {str(task.get("name", ""))[:15] for task in toml.read(workload.path).get("task", [])}
     return {name: kind for name, kind in found.items() if name in described}
 
@@ -164,7 +138,7 @@ def _versions(packages: list[str]) -> str:
 
 def _digests(workload: Workload, load: int, params: dict[str, str]) -> str:
     """What the real application worked on: files and the first digits of their SHA-256."""
-    folders = applications.prepared(checkout.need_binary(_RUNNER), workload.path, load, params)
+    folders = applications.prepared(checkout.need_binary(RUNNER), workload.path, load, params)
     sums = (line.split() for folder in folders for line in (folder / "SHA256SUMS").read_text().splitlines())
     return ", ".join(f"{Path(name).name} {digest[:16]}" for digest, name in sums)
 

@@ -5,7 +5,8 @@ import argparse
 import json
 import os
 import subprocess
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,11 +17,12 @@ from schedlab.campaign.cells import MEASURED
 from schedlab.campaign.request import request
 from schedlab.catalogue.machine_file import Description, Topology, text
 from schedlab.cli.compare import execute
-from schedlab.collect.records import Record
+from schedlab.collect.records import OK, Record
 from schedlab.errors import InputError, LabError
 from schedlab.export import results
-from schedlab.probes.probe import CHECKS, ENDS, PROBES, UNMEASURED, WORK, Probe
+from schedlab.probes.probe import CHECKS, DISK, ENDS, PROBES, REALTIME, SCHED_EXT, UNMEASURED, WORK, Probe
 from schedlab.probes.solve import simulated, solve_all, with_period, with_runner
+from schedlab.sched_ext import sysfs
 
 NAME = "machine"  # in the place of a workload's
 
@@ -38,24 +40,75 @@ def measure(options: argparse.Namespace) -> int:
             "--cpus: expected 1 with --tier exact, whose CPUs take turns on one clock, which no machine file can tell"
         )
     folder = checkout.root() / "results" / f"probes-{options.on}-{tier or ''}-{cpus}".replace("--", "-")
+    where = _Where(options, tier, cpus, folder)
     probes = [probe.with_cpus(cpus) for probe in PROBES if cpus >= probe.least_cpus]
-    measured, checks = ([_run(probe, options, tier, cpus, folder) for probe in some] for some in (probes, CHECKS))
-    machine = _described(output.stem, options.on, tier, cpus, measured[0][1][0])
-    machine = with_runner(machine, [record.cost for record in measured[probes.index(ENDS)][1]])
-    machine = with_period(machine, [record.metrics for record in measured[probes.index(WORK.with_cpus(cpus))][1]])
-    machine, rows = solve_all({probe: values for probe, (values, _) in zip(probes, measured, strict=True)}, machine)
+    measured, checks = where.run(probes), where.run(CHECKS)
+    found = {probe: run for probe, run in measured.items() if not run.lack}
+    machine = _described(output.stem, options.on, tier, cpus, found[ENDS].records[0], _left_out(cpus, measured))
+    machine = with_runner(machine, [record.cost for record in found[ENDS].records])
+    machine = with_period(machine, [record.metrics for record in found[WORK.with_cpus(cpus)].records])
+    machine, rows = solve_all({probe: run.values for probe, run in found.items()}, machine)
     output.parent.mkdir(parents=True, exist_ok=True)
     atomic.write(output, text(machine))
     print(f"{output}:")
     print(f"{'cost':<24}{'value':>12}{'least':>12}{'most':>12}{'simulated':>11}  probe")
-    for probe, found in rows.items():
-        values = f"{found.value:>12,}{found.low:>12,}{found.high:>12,}{found.reached:>11.3f}"
+    for probe, one in rows.items():
+        values = f"{one.value:>12,}{one.low:>12,}{one.high:>12,}{one.reached:>11.3f}"
         print(f"{probe.cost:<24}{values}  {probe.told}")
-    for probe, (values, _) in zip(CHECKS, checks, strict=True):
-        ratio = simulated(probe, machine) / (sum(values) / len(values))
-        print(f"{'none: a check':<24}{'':>36}{ratio:>11.3f}  {probe.name}")
-    print(f"not measured: {', '.join(_left_out(cpus))}")
+    for probe, run in checks.items():
+        if not run.lack:
+            ratio = simulated(probe, machine) / (sum(run.values) / len(run.values))
+            print(f"{'none: a check':<24}{'':>36}{ratio:>11.3f}  {probe.name}")
+    for reason, costs in _left_out(cpus, measured).items():
+        print(f"not measured: {', '.join(costs)}{': ' if reason else ''}{reason}")
     return 0
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A probe's values, one a repetition, and all its records; or what the place lacks for it."""
+
+    values: list[float] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
+    lack: str = ""
+
+
+@dataclass(frozen=True)
+class _Where:
+    options: argparse.Namespace
+    tier: str | None
+    cpus: int
+    folder: Path
+
+    def run(self, probes: Sequence[Probe]) -> dict[Probe, _Run]:
+        return {probe: self._run(probe) for probe in probes}
+
+    def _run(self, probe: Probe) -> _Run:
+        if lack := self._lack_of(probe):
+            return _Run(lack=lack)
+        values, records = _run(probe, self.options, self.tier, self.cpus, self.folder)
+        if bad := next((record for record in records if record.status != OK), None):
+            if REALTIME in probe.all_needs:
+                return _Run(lack=f"no real-time task could run ({bad.reason.partition(';')[0]})")
+            raise LabError(f"{probe.name}: {bad.status}: {bad.reason}")
+        if len(values) < self.options.repetitions:
+            raise LabError(f"{probe.name}: {len(values)} of {self.options.repetitions} runs")
+        if DISK in probe.all_needs and not all(map(_waited, records)):
+            return _Run(lack="no write waited for a disk: files are in memory where TMPDIR or /var/tmp is")
+        return _Run(values, records)
+
+    def _lack_of(self, probe: Probe) -> str:
+        """What is known before it runs."""
+        if DISK in probe.all_needs and self.tier == "exact":
+            return "a guest of the exact tier has no disk"
+        if SCHED_EXT in probe.all_needs and self.options.on == "host" and not sysfs.there():
+            return "this kernel has no sched_ext, and takes no policy"
+        return ""
+
+
+def _waited(record: Record) -> bool:
+    """Whether its task blocked for every write, or nearly."""
+    return record.metrics["switches_voluntary"] >= 0.9 * int(record.cell["params"]["writes"])
 
 
 def _run(
@@ -75,18 +128,15 @@ def _run(
     own = folder / "".join(c if c.isalnum() else "-" for c in f"{probe.name} {probe.load}")
     with execute(asked, own, None, Console(stderr=True), with_report=False) as (manifest, store, _):
         found, _ = store.load(cell.id for cell in manifest.cells)
-    for record in found.values():
-        if record.status != "ok":
-            raise LabError(f"{probe.name}: {record.status}: {record.reason}")
     rows = [row for row in results.rows(manifest, found) if row["label"] == asked.arms[0].label]
     runs = {row["cell"] for row in rows if row["role"] == MEASURED}
-    values = [probe.of(found[run].metrics) for run in sorted(runs)]
-    if len(values) < options.repetitions:
-        raise LabError(f"{probe.name}: {len(values)} of {options.repetitions} runs")
+    values = [probe.of(found[run].metrics) for run in sorted(runs) if found[run].status == OK]
     return values, list(found.values())
 
 
-def _described(name: str, place: str, tier: str | None, cpus: int, record: Record) -> Description:
+def _described(
+    name: str, place: str, tier: str | None, cpus: int, record: Record, left_out: Mapping[str, list[str]]
+) -> Description:
     kernel, hz = record.provenance["kernel"], int(record.provenance["hz"])
     where = f"guest of the {tier} tier" if place == "vm" else "machine"
     machine = Description(
@@ -100,7 +150,10 @@ def _described(name: str, place: str, tier: str | None, cpus: int, record: Recor
             + (f" --tier {tier} --cpus {cpus}" if place == "vm" else "")
             + f" -o {name}.toml",
             "Each cost is what makes a probe (machines/probes) take as long in the simulator as on the machine.",
-            f"Not measured, and so as docs/machines.md has it: {', '.join(_left_out(cpus))}.",
+            *(
+                f"Not measured, and so as docs/machines.md has it: {', '.join(costs)}{f' ({reason})' * bool(reason)}."
+                for reason, costs in left_out.items()
+            ),
         ),
     )
     if tier == "exact":
@@ -109,8 +162,14 @@ def _described(name: str, place: str, tier: str | None, cpus: int, record: Recor
     return machine
 
 
-def _left_out(cpus: int) -> list[str]:
-    return [*UNMEASURED, *sorted({probe.cost for probe in PROBES if cpus < probe.least_cpus})]
+def _left_out(cpus: int, measured: Mapping[Probe, _Run]) -> dict[str, list[str]]:
+    """Costs that keep their defaults, by the reason; what no probe tells has none."""
+    few = sorted({probe.cost for probe in PROBES if cpus < probe.least_cpus})
+    found = {"": [*UNMEASURED, *few]}
+    for probe, run in measured.items():
+        if run.lack:
+            found.setdefault(run.lack, []).append(probe.cost)
+    return found
 
 
 def _topology() -> Topology:

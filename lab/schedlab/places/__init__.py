@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Where cells run: the simulator, a virtual machine, the host.
 
-Imports: campaign, catalogue, collect, sched_ext, vm.
+Imports: campaign, capture, catalogue, collect, sched_ext, vm.
 
 place         the protocol that every place keeps
 sim           the simulator
@@ -10,6 +10,7 @@ host          the running kernel
 real_kernel   what vm and host have in common: blocks, and the policies' objects
 runner        drives a runner, which prints a line per finished cell
 applications  the programs and inputs that real applications need in a guest
+traced        a workload's real tasks, and the guest that has what they need, under tracing
 set_up        what a scheduler's own program sets up, for a snapshot of it
 trial         whether a real kernel takes a policy and keeps it under stress (stress.sh)
 """

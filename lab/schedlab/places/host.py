@@ -2,10 +2,12 @@
 """The host: the running kernel, one cell at a time, the previous scheduler put back at the end."""
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 from schedlab import atomic, checkout
 from schedlab.campaign.matrix import Campaign, PlannedCell
+from schedlab.catalogue.schedulers import DEFAULT
 from schedlab.collect.store import Store
 from schedlab.places import real_kernel
 from schedlab.places.place import Done, Say
@@ -23,8 +25,12 @@ def engine() -> Path:
 def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done: Done, say: Say) -> int:
     if not todo:
         return 0
-    # A lack of sched_ext is said before a lack of privileges, which sudo would mend.
-    sysfs.read()
+    # Where nothing can run but the kernel's own scheduler, nothing is to be put back.
+    own_alone = all(arm.scheduler.name == DEFAULT for arm in campaign.arms)
+    restored = nullcontext() if own_alone and not sysfs.there() else put_back(say)
+    if not own_alone:
+        # A lack of sched_ext is said before a lack of privileges, which sudo would mend.
+        sysfs.read()
     sysfs.need_root("measuring on this machine")
     objects = real_kernel.objects(engine(), campaign.arms, store.directory / "objects")
     shard = store.directory / "shard.json"
@@ -37,7 +43,7 @@ def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done
         return drive(command, done, say)
 
     status = 0
-    with put_back(say):
+    with restored:
         for _, cells in real_kernel.unfinished(campaign, store, todo):
             status = max(status, real_kernel.until_not_void(cells, store, run_cells, say))
     return status

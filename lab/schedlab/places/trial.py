@@ -39,12 +39,15 @@ class Outcome:
         return self.loaded and self.kept
 
 
-def why_not(place: str) -> str:
-    """Why a policy cannot be tried there; empty where it can."""
+def why_not(place: str, own_alone: bool = False) -> str:
+    """Why a policy cannot be tried there, or, with `own_alone`, the kernel's own scheduler not be measured; empty where
+    it can.
+    """
     try:
         if place == "host":
-            sysfs.read()
-            sysfs.need_root("loading a policy on this machine")
+            if not own_alone:
+                sysfs.read()
+            sysfs.need_root("measuring on this machine" if own_alone else "loading a policy on this machine")
         else:
             from schedlab.vm import kernel, qemu
 

@@ -21,8 +21,10 @@ INSTRUCTION = "policy_instruction_ps"
 # What it does is little, and counted.
 _TRIVIAL = "vtime"
 _SPIN = "./machines/probes/scx_spin.bpf.c"
-# What no probe tells apart from the rest, or has a place to tell.
-UNMEASURED = ("ipi_send_ns", "lock_hold_ns", "lock_transfer_ns", "disk_request_ns", "disk_kib_ns", "smt_speed_pct")
+# What no probe tells apart from the rest.
+UNMEASURED = ("ipi_send_ns", "lock_hold_ns", "lock_transfer_ns", "smt_speed_pct")
+# What a probe needs, and not every place has.
+DISK, REALTIME, SCHED_EXT = "a disk", "real-time tasks", "sched_ext"
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Probe:
     least_cpus: int = 1
     metric: str = ELAPSED  # that the cost is seen in
     on_each_cpu: bool = False  # so many tasks
+    needs: str = ""
 
     @property
     def path(self) -> Path:
@@ -55,6 +58,10 @@ class Probe:
         return replace(self, load=self.load * cpus, on_each_cpu=False) if self.on_each_cpu else self
 
     @property
+    def all_needs(self) -> set[str]:
+        return {self.needs, SCHED_EXT if self.scheduler != DEFAULT else ""} - {""}
+
+    @property
     def told(self) -> str:
         """What a machine file says of where a cost is from."""
         return self.name if self.metric == ELAPSED else f"{self.name}, {self.metric}"
@@ -63,6 +70,9 @@ class Probe:
 # What takes the CPU from tasks that are alone. It would run beside them where a CPU is free.
 WORK = Probe("kthread_ns", "work", 1, params={"work_ms": "3000"}, metric=LOST, on_each_cpu=True)
 ENDS = Probe("exit_ns", "ends", 64)
+# Small requests, and large ones.
+_SMALL = {"writes": "500", "block_kib": "4"}
+_LARGE = {"writes": "100", "block_kib": "256"}
 PROBES = [
     # So many instructions that whatever else the hops cost is small beside them.
     Probe(INSTRUCTION, "ring", 3, scheduler=f"{_SPIN}:loops=50000", params={"rounds": "200"}),
@@ -81,7 +91,9 @@ PROBES = [
     Probe("wakeup_ns", "ring", 3, scheduler=_TRIVIAL),
     Probe("kick_ns", "ring", 3, scheduler=f"{_SPIN}:kicks=1"),
     Probe("refill_kib_ns", "cold", 2),
-    Probe("idle_exit_ns", "sleeps", 1),
+    # A real-time task's timer has no slack, and so says what else there is.
+    Probe("idle_exit_ns", "sleeps", 1, params={"policy": "fifo"}, needs=REALTIME),
+    Probe("timer_slack_ns", "sleeps", 1, needs=REALTIME),
     Probe("timer_ns", "sleeps", 1, metric=CPU),
     ENDS,
     # A task of `ends` does nothing but to note what it has used, which is not all that its end takes.
@@ -91,6 +103,9 @@ PROBES = [
     Probe("exec_ns", "children", 1, params={"execs": "5"}),
     Probe("thread_ns", "threads", 1),
     Probe("ipi_ns", "across", 2, least_cpus=2),
+    Probe("disk_cpu_kib_ns", "disk", 1, params=_LARGE, metric=CPU, needs=DISK),
+    Probe("disk_kib_ns", "disk", 1, params=_LARGE, needs=DISK),
+    Probe("disk_request_ns", "disk", 1, params=_SMALL, needs=DISK),
 ]
 
 # What start and end of a task take of the runner's CPU time, and its start of its own, the records of `ends` tell.

@@ -116,4 +116,7 @@ def simulated(probe: Probe, machine: Description) -> float:
         file = Path(folder, f"{machine.name}.toml")
         file.write_text(text(machine), encoding="utf-8")
         words = simulator.command(probe.scheduler, probe.path, file, load=probe.load, params=probe.params)
-        return probe.of(simulator.record(words)["metrics"])
+        try:
+            return probe.of(simulator.record(words)["metrics"])
+        except LabError as error:
+            raise LabError(f"{probe.name}: with the costs found so far the simulator says: {error}") from error

@@ -13,6 +13,7 @@ oneway_plots          every run: one-way plots and quantile tables
 schedule_picture      who runs where, and who waits, in a window of a simulated cell
 compatibility_tables  which schedulers run, and how near the simulator comes to the kernel
 agreement_tables      how far the simulator agrees with a kernel, number by number
+application_tables    applications beside their models, and recordings beside their replays
 readme                README's picture and table of results
 markdown              the parts of a Markdown page that are made from results
 document              the frame of every page: style, scripts, raw data (style.css, page.js, schedule.js)

@@ -20,6 +20,7 @@ from schedlab.report.markdown import table
 from schedlab.statistics.agreement import Measure, title
 
 MARK = "ledger"
+HOST_MARK = "host"
 _WORST = 10
 _NONE = "–"
 
@@ -33,16 +34,32 @@ def text(data: dict[str, Any], entries: Sequence[Entry], causes: Sequence[Cause]
     return "\n".join(parts)
 
 
+def host_text(data: dict[str, Any], entries: Sequence[Entry], causes: Sequence[Cause]) -> str:
+    """Of a user's machine, without what is as in the other part; signs where there is another scheduler."""
+    parts = [_made_of(data, entries), _errors(data, entries)]
+    if len(data["schedulers"]) > 1:
+        parts.append(_sides(entries))
+    parts.append(_worst(entries, causes))
+    if data["troubles"]:
+        parts.append("".join(f"- {line}.\n" for line in _troubles(data)))
+    return "\n".join(parts)
+
+
 def _made_of(data: dict[str, Any], entries: Sequence[Entry]) -> str:
     cells = {(entry.place.label, entry.place.workload, entry.place.load) for entry in entries}
     times = data["repetitions"]
     runs = "once" if times == 1 else f"{times} times with other seeds"
     sizes = f" Sizes that are not the workloads' own: `{'`, `'.join(data['params'])}`." if data["params"] else ""
     return (
-        f"{len(entries):,} rows of {len(cells)} cells: {len(data['schedulers'])} schedulers under "
+        f"{len(entries):,} rows of {len(cells)} cells: {_schedulers(data)} under "
         f"{', '.join(data['workloads'])} at their loads, each {runs}, on machine `{data['machine']}` and Linux "
         f"{data['kernel']} ({data['place']}, CPUs: {data['cpus']}).{sizes}\n"
     )
+
+
+def _schedulers(data: dict[str, Any]) -> str:
+    labels = data["schedulers"]
+    return f"{len(labels)} schedulers" if len(labels) > 1 else f"`{labels[0]}` alone"
 
 
 def _errors(data: dict[str, Any], entries: Sequence[Entry]) -> str:
@@ -155,6 +172,10 @@ def _left_out(data: dict[str, Any]) -> Iterator[str]:
         yield f"Not run unless it is asked for: {name}: {why}"
     for what, why in LEFT_OUT.items():
         yield f"Not compared: {what}: {why}"
+    yield from _troubles(data)
+
+
+def _troubles(data: dict[str, Any]) -> Iterator[str]:
     for one in data["troubles"]:
         where = f"{one['label']}, {one['workload']}, load {one['load']}"
         reason = f": {one['reason']}" if one["reason"] else ""

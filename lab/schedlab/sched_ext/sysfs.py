@@ -24,8 +24,13 @@ class State:
         return self.state != "disabled"
 
 
+def there() -> bool:
+    """Whether this kernel has sched_ext."""
+    return (ROOT / "state").exists()
+
+
 def read() -> State:
-    if not (ROOT / "state").exists():
+    if not there():
         raise PlaceError("this kernel has no sched_ext; 'schedlab doctor' names one that has, --on vm needs none")
     return State(
         state=_text("state"),
