@@ -27,7 +27,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(queues_init)
 {
 	u32 cpu;
 
-	for_range(cpu, 0, scx_bpf_nr_cpu_ids()) {
+	for_range(cpu, 0, scx_bpf_nr_cpu_ids())
+	{
 		s32 err = scx_bpf_create_dsq(cpu, -1);
 
 		if (err)
