@@ -86,6 +86,20 @@ def test_who_wakes_takes_another_idle_cpu(own: int, other: int, tmp_path: Path) 
     assert schedule.turns(100, other)[-1] == ("sleeper", 6, 100)
 
 
+@pytest.mark.parametrize("own", [0, 1, 2])
+def test_who_was_confined_asleep_claims_no_cpu_that_it_may_not_use(own: int, tmp_path: Path) -> None:
+    """It wakes at 10, when its own CPU is idle and forbidden by now. `late`, whose own is busy, finds it idle at 13."""
+    others = [cpu for cpu in range(3) if cpu != own]
+    moved = task("moved", "{ run_ms = 1 }", "{ sleep_ms = 9 }", FOR_EVER, cpus=[own])
+    warden = task("warden", "{ sleep_ms = 5 }", f'{{ confine = "moved", cpus = {others} }}', SLEEPS)
+    elsewhere = [f"{{ affinity = [{others[0]}] }}", "{ run_ms = 1 }", "{ affinity = [] }"]
+    late = task("late", *elsewhere, "{ sleep_ms = 12 }", FOR_EVER)
+    busy = "".join(task(f"busy_{cpu}", "{ sleep_ms = 4 }", FOR_EVER, cpus=[cpu]) for cpu in others)
+    schedule = run(tmp_path, moved + busy + warden + late, 100, cores=3)
+    assert schedule.turns(100, own)[-1] == ("late", 13, 100)
+    assert schedule.turns_of("moved")[1].start == 24
+
+
 @pytest.mark.parametrize(("own", "other"), [(0, 1), (1, 0)])
 def test_whose_slice_ends_goes_on_on_an_idle_cpu(own: int, other: int, tmp_path: Path) -> None:
     """At 20 its CPU is another's, who may run only there. No CPU was looked for, so that the idle one is kicked."""
