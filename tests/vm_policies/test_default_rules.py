@@ -2,8 +2,8 @@
 """The kernel's own EEVDF beside the policy `eevdf`: one file of scenes, traced in an exact guest and in the simulator.
 
 What a scene must show follows from the numbers of docs/rules/eevdf.md, and both must show it. The guest has 250 ticks a
-second, and each switch, tick and timer costs it some microseconds, which the bounds leave room for. The simulator has no
-thread of the kernel's own here: its short slice ends the protection of who runs.
+second, and each switch, tick and timer costs it some microseconds, which the bounds leave room for. The simulator has
+no thread of the kernel's own here: its short slice ends the protection of who runs.
 """
 
 import tempfile

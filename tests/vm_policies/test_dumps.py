@@ -18,8 +18,8 @@ ROOT = HERE.parents[1]
 DUMPS = ROOT / "lab" / "tests" / "snapshots" / "dumps"
 CHECKED = ROOT / "tests" / "check" / "policies"
 POLICIES = [*HERE.glob("dumps/*.bpf.c"), CHECKED / "sound.bpf.c", CHECKED / "bugs" / "pinned_unread.bpf.c"]
-# What each comes to. Of a task that is pinned beside nothing but the watchdog's worker more is seen at times, and at the
-# moment of a dump the other CPU may do something for whoever waits for it.
+# What each comes to. Of a task that is pinned beside nothing but the watchdog's worker more is seen at times, and at
+# the moment of a dump the other CPU may do something.
 VERDICTS = {
     "forgotten": {stall.FREE_CPU, stall.PREFERRED_OTHERS},
     "cut": {stall.FREE_CPU, stall.PREFERRED_OTHERS, stall.NOT_KNOWN},
