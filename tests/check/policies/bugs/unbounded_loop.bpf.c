@@ -11,7 +11,8 @@ s32 BPF_STRUCT_OPS(unbounded_loop_select_cpu, struct task_struct *p, s32 prev_cp
 {
 	s32 cpu;
 
-	if (bpf_cpumask_test_cpu(prev_cpu, p->cpus_ptr) && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
+	if (bpf_cpumask_test_cpu(prev_cpu, p->cpus_ptr) &&
+	    scx_bpf_test_and_clear_cpu_idle(prev_cpu))
 		return prev_cpu;
 	cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 	return cpu >= 0 ? cpu : prev_cpu;
