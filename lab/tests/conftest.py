@@ -152,24 +152,35 @@ def fake_record() -> Callable[[str, dict[str, Any]], dict[str, Any]]:
 
 
 @pytest.fixture
-def boots(checkout: Path, monkeypatch: pytest.MonkeyPatch, fake_record: Callable) -> list[int]:
-    """Cells of every boot of a guest that is played."""
-    made: list[int] = []
+def play_guests(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable], list[int]]:
+    """Plays guests in which a cell, by its id and its data, has the record that is told; the cells of every boot."""
 
-    def run(command: list[str], files: dict[str, Path], **options: Any) -> SimpleNamespace:
-        shards = [json.loads(path.read_text()) for path in sorted(files["/lab/shards"].iterdir())]
-        made.append(len(shards))
-        for shard in shards:
-            (cell,) = shard["cells"]
-            options["on_line"](json.dumps(fake_record(cell.pop("id"), cell)))
-        told = {"kernel_release": "7.2-test", "kernel_arguments": "", "qemu_version": "10", "hashes": {}}
-        return SimpleNamespace(exit_code=0, tier=options["tier"], **told)
+    def play(record: Callable[[str, dict[str, Any]], dict[str, Any]]) -> list[int]:
+        made: list[int] = []
 
-    monkeypatch.setattr(vm, "run", run)
-    monkeypatch.setattr(trial, "why_not", lambda place, own_alone=False: "")
-    # The simulator's default means it.
-    (checkout / "schedulers" / "eevdf").mkdir()
-    (checkout / "schedulers" / "eevdf" / "scx_eevdf.bpf.c").write_text("// eevdf\n")
+        def run(command: list[str], files: dict[str, Path], **options: Any) -> SimpleNamespace:
+            shards = [json.loads(path.read_text()) for path in sorted(files["/lab/shards"].iterdir())]
+            made.append(len(shards))
+            for shard in shards:
+                (cell,) = shard["cells"]
+                options["on_line"](json.dumps(record(cell.pop("id"), cell)))
+            told = {"kernel_release": "7.2-test", "kernel_arguments": "", "qemu_version": "10", "hashes": {}}
+            return SimpleNamespace(exit_code=0, tier=options["tier"], **told)
+
+        monkeypatch.setattr(vm, "run", run)
+        monkeypatch.setattr(trial, "why_not", lambda place, own_alone=False: "")
+        # The simulator's default means it.
+        (checkout / "schedulers" / "eevdf").mkdir()
+        (checkout / "schedulers" / "eevdf" / "scx_eevdf.bpf.c").write_text("// eevdf\n")
+        return made
+
+    return play
+
+
+@pytest.fixture
+def boots(checkout: Path, play_guests: Callable[[Callable], list[int]], fake_record: Callable) -> list[int]:
+    """Cells of every boot of a guest that is played, for agree."""
+    made = play_guests(fake_record)
     (checkout / "workloads" / "work.toml").write_text(_WORK)
     parts = "".join(f"<!-- {name}: begin -->\n<!-- {name}: end -->\n" for name in ("ledger", "applications", "host"))
     (checkout / "page.md").write_text(f"before\n{parts}after\n")

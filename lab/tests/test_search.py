@@ -15,7 +15,6 @@ import pytest
 from schedlab import vm
 from schedlab.catalogue import described
 from schedlab.cli.program import main
-from schedlab.places import trial
 from schedlab.search import case_file, disagreement, draw, hunt, saved, shrink
 from schedlab.search.case import Case, Group, Kind, Step, What
 from schedlab.search.disagreement import STATUS, Said
@@ -233,20 +232,13 @@ COMMAND = ["agree", "--search", "bfs,default", "--cases", "6", "-m", "desktop-4"
 
 
 @pytest.fixture
-def boots(checkout: Path, monkeypatch: pytest.MonkeyPatch, fake_record: Callable) -> list[int]:
+def boots(checkout: Path, monkeypatch: pytest.MonkeyPatch, play_guests: Callable, fake_record: Callable) -> list[int]:
     """Cells of every boot of a guest that is played; under BFS everything takes it four times as long."""
-    made: list[int] = []
 
-    def run(command: list[str], files: dict[str, Path], **options: Any) -> SimpleNamespace:
-        shards = [json.loads(path.read_text()) for path in sorted(files["/lab/shards"].iterdir())]
-        made.append(len(shards))
-        for shard in shards:
-            (cell,) = shard["cells"]
-            record = fake_record(cell.pop("id"), cell)
-            record["metrics"]["elapsed_s"] *= 4 if cell["scheduler"] == "bfs" else 1
-            options["on_line"](json.dumps(record))
-        told = {"kernel_release": "7.2-test", "kernel_arguments": "", "qemu_version": "10", "hashes": {}}
-        return SimpleNamespace(exit_code=0, tier=options["tier"], **told)
+    def record(cell_id: str, cell: dict[str, Any]) -> dict[str, Any]:
+        made = fake_record(cell_id, cell)
+        made["metrics"]["elapsed_s"] *= 4 if cell["scheduler"] == "bfs" else 1
+        return made
 
     # What is played takes a second and more.
     monkeypatch.setenv("FAKE_CPU_S", "0.05")
@@ -255,19 +247,14 @@ def boots(checkout: Path, monkeypatch: pytest.MonkeyPatch, fake_record: Callable
     monkeypatch.setattr(
         shrink, "simpler", lambda case: [replace(case, groups=case.groups[1:])] * (len(case.groups) > 1)
     )
-    monkeypatch.setattr(vm, "run", run)
-    monkeypatch.setattr(trial, "why_not", lambda place: "")
     monkeypatch.setattr(draw, "tunables", lambda names: {name: TUNABLES[name] for name in names})
-    # The simulator's default means it.
-    (checkout / "schedulers" / "eevdf").mkdir()
-    (checkout / "schedulers" / "eevdf" / "scx_eevdf.bpf.c").write_text("// eevdf\n")
     ledger = checkout / "results" / "agreement" / "ledger.csv"
     ledger.parent.mkdir(parents=True)
     columns = "label,workload,load,metric,statistic,simulator_mean,simulator_least,simulator_most,simulator_change_pct"
     columns += ",kernel_mean,kernel_least,kernel_most,kernel_change_pct,error_pct,side,sign"
     rows = [f"bfs,pipe,1,{name},mean,1.1,1.1,1.1,,1,1,1,,10,kept," for name in ("elapsed_s", "cpu_s")]
     ledger.write_text("\n".join([columns, *rows, ""]))
-    return made
+    return play_guests(record)
 
 
 def test_the_command_keeps_what_it_found_and_resumes(

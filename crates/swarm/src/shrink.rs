@@ -38,24 +38,18 @@ pub fn shrink(
     mut shows: impl FnMut(&Case, bool) -> anyhow::Result<Option<Case>>,
 ) -> anyhow::Result<(Case, u32)> {
     let mut tried = 0;
-    let mut smallest: Option<Case> = None;
-    for passes in ORDERS {
-        let one = in_order(passes, case.clone(), attempts, &mut tried, &mut shows)?;
-        if smallest
-            .as_ref()
-            .is_none_or(|known| size(&one) < size(known))
-        {
-            smallest = Some(one);
-        }
-        if smallest
-            .as_ref()
-            .is_some_and(|case| case.tasks() <= FEW_TASKS)
-            || tried >= attempts
-        {
-            break;
-        }
+    let [first, second] = ORDERS;
+    let smaller = in_order(first, case.clone(), attempts, &mut tried, &mut shows)?;
+    if smaller.tasks() <= FEW_TASKS || tried >= attempts {
+        return Ok((smaller, tried));
     }
-    Ok((smallest.unwrap_or(case), tried))
+    let other = in_order(second, case, attempts, &mut tried, &mut shows)?;
+    let smallest = if size(&other) < size(&smaller) {
+        other
+    } else {
+        smaller
+    };
+    Ok((smallest, tried))
 }
 
 /// What a reader has to follow, first of all tasks.
@@ -251,7 +245,6 @@ fn machine(case: &Case) -> Vec<Case> {
                 }
             }
         });
-        // As much time of CPUs in sum as before, where it is what lies idle that matters.
         // As much time of CPUs in sum as before, where it is what lies idle that matters.
         let shorter: Vec<Case> = std::iter::once(smaller).chain(scaled).collect();
         let longer = shorter.iter().filter_map(|case| {

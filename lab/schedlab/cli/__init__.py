@@ -16,6 +16,7 @@ conditions        the conditions of --fail-on, judged, for the terminal and as J
 compatibility     compatibility: other people's schedulers, simulated and on a real kernel
 agree             agree: many cells simulated and on a real kernel, number beside number
 agree_worlds      the two worlds that agree compares
+agree_told        what agree tells when it is through, in its part of a page
 agree_applications  agree --applications: applications beside their models, recordings beside their replays
 agree_search      agree --search: random cases in which the two worlds disagree
 study             study: published studies again, their claims beside ours

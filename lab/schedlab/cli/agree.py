@@ -20,8 +20,9 @@ from schedlab.catalogue.machines import Machine
 from schedlab.catalogue.schedulers import DEFAULT
 from schedlab.cli import agree_applications, agree_search
 from schedlab.cli.agree_options import DIRECTORY, MACHINE
+from schedlab.cli.agree_told import Told
 from schedlab.cli.agree_worlds import Worlds
-from schedlab.collect.records import EJECTED, OK
+from schedlab.collect.records import kernel_release
 from schedlab.errors import CHECK_FAILED, InputError, PlaceError
 from schedlab.export.plain import finite
 from schedlab.ledger import causes, entries, knobs, limits, own_machines, scope
@@ -31,7 +32,6 @@ from schedlab.ledger.scope import Scope
 from schedlab.ledger.tallies import of_measure, tally
 from schedlab.places import trial
 from schedlab.report import agreement_tables as page
-from schedlab.report import markdown
 from schedlab.sched_ext import sysfs
 from schedlab.statistics.agreement import Place, Repeated
 
@@ -44,10 +44,7 @@ def agree(options: argparse.Namespace) -> int:
     if options.applications:
         return agree_applications.compare(options, machine)
     directory = Path(options.output or DIRECTORY)
-    target = Path(options.page) if options.page else None
-    mark = page.MARK if options.on == "vm" else page.HOST_MARK
-    if target:
-        markdown.put_into(target, mark)
+    told = Told.into(options.page, page.MARK if options.on == "vm" else page.HOST_MARK)
     known = causes.read(directory / causes.NAME)
     if options.short:
         return _short(options, machine, directory / "short")
@@ -79,7 +76,7 @@ def agree(options: argparse.Namespace) -> int:
         "machine": machine.name,
         "cpus": machine.cpus,
         "place": kernel.manifest.data["place"],
-        "kernel": next((record.provenance["kernel"] for record in kernel.found.values()), ""),
+        "kernel": kernel_release(kernel.found.values()),
         "repetitions": own.repetitions,
         "schedulers": [DEFAULT] if own_alone else simulated.manifest.labels,
         "workloads": list(simulated.manifest.titles()),
@@ -94,18 +91,14 @@ def agree(options: argparse.Namespace) -> int:
     }
     if options.on == "host":
         text = _kept_of_hosts(directory, data, rows, known)
-        names = f"{own_machines.ROWS}, {own_machines.REST}"
+        names = [own_machines.ROWS, own_machines.REST]
     else:
         atomic.write(directory / "ledger.csv", entries.as_csv(rows))
         atomic.write(directory / "ledger.json", json.dumps(data, ensure_ascii=False, indent=1) + "\n")
         # As it is read from the file, so that the page can be made again of it to the last digit.
         text = page.text(data, entries.from_csv(directory / "ledger.csv"), known)
-        names = "ledger.csv, ledger.json"
-    if target:
-        atomic.write(target, markdown.put_into(target, mark, text))
-    print(text, end="")
-    print(f"\ndata: {directory}/ ({names})")
-    return CHECK_FAILED if any(one["status"] not in (OK, EJECTED) for one in data["troubles"]) else 0
+        names = ["ledger.csv", "ledger.json"]
+    return told.tell(text, directory, names, data["troubles"])
 
 
 def _simulated_in(options: argparse.Namespace) -> str:

@@ -14,23 +14,21 @@ from schedlab.campaign.request import TIERS, request
 from schedlab.catalogue.machines import Machine
 from schedlab.catalogue.schedulers import DEFAULT
 from schedlab.cli.agree_options import DIRECTORY
+from schedlab.cli.agree_told import Told
 from schedlab.cli.agree_worlds import World, Worlds
-from schedlab.collect.records import EJECTED, OK
-from schedlab.errors import CHECK_FAILED, PlaceError
+from schedlab.collect.records import kernel_release
+from schedlab.errors import PlaceError
 from schedlab.ledger import application_scope, entries, recordings
 from schedlab.ledger.application_scope import Applications
 from schedlab.ledger.entries import Ledger
 from schedlab.ledger.recordings import Recorder
 from schedlab.places import trial
 from schedlab.report import application_tables as page
-from schedlab.report import markdown
 
 
 def compare(options: argparse.Namespace, machine: Machine) -> int:
     directory = Path(options.output or DIRECTORY)
-    target = Path(options.page) if options.page else None
-    if target:
-        markdown.put_into(target, page.MARK)
+    told = Told.into(options.page, page.MARK)
     own = Applications(
         ",".join(options.schedulers) or application_scope.SCHEDULERS,
         options.workloads,
@@ -53,7 +51,7 @@ def compare(options: argparse.Namespace, machine: Machine) -> int:
         "machine": machine.name,
         "cpus": machine.cpus,
         "place": kernels[0].manifest.data["place"],
-        "kernel": next((record.provenance["kernel"] for kernel in kernels for record in kernel.found.values()), ""),
+        "kernel": kernel_release(record for kernel in kernels for record in kernel.found.values()),
         "repetitions": own.repetitions,
         "schedulers": simulated.manifest.labels,
         "load": application_scope.LOAD,
@@ -79,11 +77,7 @@ def compare(options: argparse.Namespace, machine: Machine) -> int:
     atomic.write(described, json.dumps(data, ensure_ascii=False, indent=1) + "\n")
     # As it is read from the file, so that the page can be made again of it to the last digit.
     text = page.text(data, entries.from_csv(csv))
-    if target:
-        atomic.write(target, markdown.put_into(target, page.MARK, text))
-    print(text, end="")
-    print(f"\ndata: {directory}/ ({csv.name}, {described.name})")
-    return CHECK_FAILED if any(one["status"] not in (OK, EJECTED) for one in data["troubles"]) else 0
+    return told.tell(text, directory, [csv.name, described.name], data["troubles"])
 
 
 def _recorded(own: Applications, worlds: Worlds, names: str, simulated_names: str) -> tuple[Ledger, list[World]]:

@@ -25,7 +25,7 @@ from schedlab.catalogue.metrics import metric
 from schedlab.catalogue.schedulers import DEFAULT
 from schedlab.cli.compare import execute
 from schedlab.collect.manifest import Manifest
-from schedlab.collect.records import EJECTED, FAILED, OK, VOID, Record
+from schedlab.collect.records import EJECTED, FAILED, OK, VOID, Record, kernel_release
 from schedlab.errors import InputError, LabError, PlaceError
 from schedlab.export.plain import finite
 from schedlab.places import set_up, trial
@@ -163,7 +163,7 @@ def _measure(
         found, _ = store.load(cell.id for cell in manifest.cells)
     for one in tried:
         one.kernel = _statuses(manifest, found, one.label)
-    return values(manifest, found), next((r.provenance["kernel"] for r in found.values()), "")
+    return values(manifest, found), kernel_release(found.values())
 
 
 def _statuses(manifest: Manifest, found: Mapping[str, Record], label: str) -> Found:

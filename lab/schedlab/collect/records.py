@@ -2,6 +2,7 @@
 """Reading cell records (docs/records.md), trusting nothing: a half-written or foreign file is named and refused."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,11 @@ def parse(data: Any, expected_id: str) -> Record:
         provenance=_table(data, "provenance"),
         cost=_table(data, "cost"),
     )
+
+
+def kernel_release(records: Iterable[Record]) -> str:
+    """`uname -r` where they ran; empty where there is none of them."""
+    return next((record.provenance["kernel"] for record in records), "")
 
 
 def _table(data: dict[str, Any], key: str) -> dict[str, Any]:
