@@ -140,12 +140,12 @@ def _real(request: Request, arms: list[Arm], engine: str) -> list[Block]:
     """A block for each repetition, machine and kernel: within it every workload and load meets each arm once, in an
     order of its own.
     """
-    kernels = list(dict.fromkeys(arm.kernel for arm in arms))
+    named = list(dict.fromkeys(arm.kernel for arm in arms))
     return [
         _block(request, [arm for arm in arms if arm.kernel == kernel], machine, kernel, repetition, engine)
         for repetition in range(request.repetitions)
         for machine in request.machines
-        for kernel in shuffled(kernels, request.seed_base, repetition, machine.name)
+        for kernel in shuffled(named, request.seed_base, repetition, machine.name)
     ]
 
 

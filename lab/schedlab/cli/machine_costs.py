@@ -44,7 +44,8 @@ def measure(options: argparse.Namespace) -> int:
     probes = [probe.with_cpus(cpus) for probe in PROBES if cpus >= probe.least_cpus]
     measured, checks = where.run(probes), where.run(CHECKS)
     found = {probe: run for probe, run in measured.items() if not run.lack}
-    machine = _described(output.stem, options.on, tier, cpus, found[ENDS].records[0], _left_out(cpus, measured))
+    left_out = _left_out(cpus, measured)
+    machine = _described(output.stem, options.on, tier, cpus, found[ENDS].records[0], left_out)
     machine = with_runner(machine, [record.cost for record in found[ENDS].records])
     machine = with_period(machine, [record.metrics for record in found[WORK.with_cpus(cpus)].records])
     machine, rows = solve_all({probe: run.values for probe, run in found.items()}, machine)
@@ -59,7 +60,7 @@ def measure(options: argparse.Namespace) -> int:
         if not run.lack:
             ratio = simulated(probe, machine) / (sum(run.values) / len(run.values))
             print(f"{'none: a check':<24}{'':>36}{ratio:>11.3f}  {probe.name}")
-    for reason, costs in _left_out(cpus, measured).items():
+    for reason, costs in left_out.items():
         print(f"not measured: {', '.join(costs)}{': ' if reason else ''}{reason}")
     return 0
 
