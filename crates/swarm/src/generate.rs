@@ -401,7 +401,7 @@ fn real_time(dice: &mut Dice, cpus: u32, pace: Pace) -> Group {
 }
 
 /// Sets of CPUs that shrink and grow again. A changed task goes behind all others that wait in their order: where a run
-/// is long enough to starve it, each of them has its turn before the next change.
+/// is long enough to starve it, each of them has its turn of some milliseconds before the next change.
 fn watch(dice: &mut Dice, groups: &mut [Group], cpus: u32, pace: Pace) {
     let shortest = if pace == Pace::Short { 500 } else { 100_000 };
     for group in groups {
