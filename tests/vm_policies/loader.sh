@@ -3,13 +3,17 @@
 . /test/common.sh
 H=schedlab-host
 
-# load LOG ARGUMENT...: in the background, enabled when it returns; the process is $loader.
+# load LOG ARGUMENT...: in the background, enabled when it returns; the process is $loader. The kernel counts in enable_seq
+# after it has set the state, and tells the loader then.
 load() {
 	log=$1
 	shift
 	"$@" >$log 2>&1 &
 	loader=$!
 	wait_state enabled 60 $loader
+	while ! grep -q " schedules$" $log && kill -0 $loader 2>/dev/null; do
+		sleep 0.1
+	done
 }
 
 ln -s /bin/schedlab-host /bin/scx_vtime
@@ -61,7 +65,7 @@ wait_state enabled 30 $loader
 echo "{\"event\": \"hotplug\", \"state\": \"$(state)\", \"again\": $(($(cat $EXT/enable_seq) - seq))}"
 kill -INT $loader
 wait $loader
-echo "{\"event\": \"hotplug-end\", \"exit\": $?, \"state\": \"$(state)\"}"
+echo "{\"event\": \"hotplug-end\", \"exit\": $?, \"state\": \"$(state)\", \"said\": $(text /tmp/hotplug)}"
 
 # A kernel that gives up soon, for the watchdog, but not while it loads: more tasks than CPUs, and less patience than fifo has.
 SCX_TIMEOUT_MS=500 $H run /test/shards/hogs.json --out /tmp/ejected --records-fd 1 2>/tmp/ejected.err

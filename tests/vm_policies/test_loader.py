@@ -89,10 +89,10 @@ def test_taken_away_by_the_kernel(said: Said):
 
 
 def test_loaded_again_when_a_cpu_goes_or_comes(said: Said):
-    event = said.event("hotplug")
-    assert event["state"] == "enabled"
-    assert event["again"] == 2
-    assert said.event("hotplug-end") == {"event": "hotplug-end", "exit": 0, "state": "disabled"}
+    event, end = said.event("hotplug"), said.event("hotplug-end")
+    assert event["state"] == "enabled", end["said"]
+    assert event["again"] == 2, end["said"]
+    assert (end["exit"], end["state"]) == (0, "disabled"), end["said"]
 
 
 def test_an_ejection_is_a_result(said: Said):
