@@ -119,13 +119,14 @@ static u64 on_timer(void)
 {
 	s32 cpu;
 
-	balance_tick();
+	/* Before the balance: what it pulls to an idle CPU waits there until that CPU wakes. */
 	if (now_ticks() >= next_starvation_scan) {
 		next_starvation_scan = now_ticks() + tick_hz;
 		for_range(cpu, 0, nr_cpus) if (rq_of(cpu)->nr > 0) boost_starved(cpu);
 		for_range(cpu, 0, nr_cpus) if (rq_of(cpu)->strays || waits_idle(rq_of(cpu)))
 			send_back(cpu, false);
 	}
+	balance_tick();
 	return tick_ns();
 }
 

@@ -187,3 +187,14 @@ def test_a_woken_task_looks_for_an_idle_thread_only(sibling: str, tmp_path: Path
     schedule = run(tmp_path, tasks, tunables="periodic=off+newidle=off", cores=2, threads=2)
     (ran, *_) = schedule.turns_of("sleeper", after_ms=50)
     assert ran.start == (50.1 if sibling == "idle" else 100)
+
+
+@pytest.mark.parametrize("scheduler", ["o1", "sd"])
+def test_an_idle_cpu_keeps_what_it_pulls_at_the_first_tick(scheduler: str, tmp_path: Path) -> None:
+    """Rule 4.10.2: at 250 Hz an idle CPU balances at each tick, also at that at which all queues are looked through."""
+    fork = '{ for = "i", to = 4, do = [{ run_us = 500 }, { fork = "hog[i]" }] }'
+    tasks = task("parent", fork, SLEEPS) + task("hog", FOR_EVER, count=4, start="fork")
+    machine = free_machine(tmp_path, cores=2, hz=250)
+    schedule = simulate(tmp_path, f"{scheduler}:newidle=off", tasks, 0.1, machine, strict=False)
+    assert [turn.name for turn in schedule.turns(100, 1) if turn.start >= 4 and turn.name == "idle"] == []
+    assert schedule.turns(100, 1)[-1].name == "hog"
