@@ -182,6 +182,6 @@ def boots(checkout: Path, play_guests: Callable[[Callable], list[int]], fake_rec
     """Cells of every boot of a guest that is played, for agree."""
     made = play_guests(fake_record)
     (checkout / "workloads" / "work.toml").write_text(_WORK)
-    parts = "".join(f"<!-- {name}: begin -->\n<!-- {name}: end -->\n" for name in ("ledger", "applications", "host"))
+    parts = "".join(f"<!-- {name}: begin -->\n<!-- {name}: end -->\n" for name in ("ledger-4", "applications", "host"))
     (checkout / "page.md").write_text(f"before\n{parts}after\n")
     return made

@@ -30,9 +30,9 @@ def test_rows_and_page_are_written_and_the_same_command_resumes(
     elapsed = [(row["label"], row["load"]) for row in rows if row["metric"] == "elapsed_s"]
     assert sorted(elapsed) == [("bfs", "1"), ("bfs", "4"), ("default", "1"), ("default", "4")]
     page = (checkout / "page.md").read_text()
-    assert page.startswith("before\n<!-- ledger: begin -->\n")
+    assert page.startswith("before\n<!-- ledger-4: begin -->\n")
     assert page.endswith("<!-- host: end -->\nafter\n")
-    assert said.startswith(page.partition("begin -->\n")[2].partition("<!-- ledger: end")[0])
+    assert said.startswith(page.partition("begin -->\n")[2].partition("<!-- ledger-4: end")[0])
     there = records(checkout)
 
     assert main(COMMAND) == 0

@@ -44,7 +44,7 @@ def test_rows_are_written_the_page_keeps_the_ledger_and_the_same_command_resumes
     recorded: list[list[str]], boots: list[int], checkout: Path, capsys: pytest.CaptureFixture
 ) -> None:
     assert main(["agree", "bfs", "-w", "work", "-m", "desktop-4", "-n", "1", "-o", "out", "--page", "page.md"]) == 0
-    ledger = (checkout / "page.md").read_text().partition("<!-- ledger: end")[0]
+    ledger = (checkout / "page.md").read_text().partition("<!-- ledger-4: end")[0]
     rows_before = (checkout / "out" / "ledger.csv").read_text()
     assert len(ledger) > 1_000
     boots.clear()

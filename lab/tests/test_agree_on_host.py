@@ -68,7 +68,7 @@ def test_without_sched_ext_the_kernels_own_scheduler_runs_alone(
 def test_rows_of_another_machine_and_of_the_guest_stay(checkout: Path, capsys: pytest.CaptureFixture) -> None:
     guest = ["agree", "bfs", "-w", "work", "-n", "1", "-m", "desktop-4", "-o", "out", "--page", "page.md"]
     assert main(guest) == 0
-    ledger = (checkout / "page.md").read_text().partition("<!-- ledger: end")[0]
+    ledger = (checkout / "page.md").read_text().partition("<!-- ledger-4: end")[0]
     of_guest = (checkout / "out" / "ledger.csv").read_text()
     for name in ("first", "second"):
         assert main(_command(_machine(checkout, name))) == 0
@@ -130,7 +130,7 @@ def test_rows_are_read_as_they_were_kept(tmp_path: Path) -> None:
 def test_the_page_says_what_the_committed_results_say() -> None:
     folder, file = ROOT / "results/agreement", ROOT / "docs/agreement.md"
     known = causes.read(folder / causes.NAME)
-    parts = [agreement_tables.host_text(data, rows, known) for data, rows in own_machines.read(folder)]
+    parts = [agreement_tables.short_text(data, rows, known) for data, rows in own_machines.read(folder)]
     assert markdown.put_into(file, agreement_tables.HOST_MARK, "\n".join(parts)) == file.read_text("utf-8")
 
 

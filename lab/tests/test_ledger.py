@@ -205,6 +205,17 @@ def test_a_number_that_says_what_another_says_is_left_out() -> None:
     assert told(25.0, "pipe") == rates
 
 
+def test_migrations_are_rows_where_there_are_any() -> None:
+    moved = ("migrations", "mean")
+
+    def told(*counts: float) -> int:
+        numbers = {place(label, moved): once(count) for label, count in zip(("bfs", "cfs"), counts, strict=True)}
+        return len(measures.telling(numbers, ()))
+
+    assert told(0.0, 0.0) == 0
+    assert told(0.0, 70.0) == 2
+
+
 def test_the_ledger_has_workloads_that_are_described_and_need_no_disk() -> None:
     names = scope.synthetic()
     assert {"latt", "pipe", "hackbench", "counter", "pi"} <= set(names)

@@ -196,10 +196,6 @@ def test_what_is_not_measured_is_named_with_the_reason() -> None:
     [
         ([], "calibrate machine: expected -o machines/NAME.toml"),
         (["-o", "mine"], "-o mine: expected a file NAME.toml"),
-        (
-            ["-o", "mine.toml", "--on", "vm", "--tier", "exact", "--cpus", "2"],
-            "--cpus: expected 1 with --tier exact, whose CPUs take turns on one clock, which no machine file can tell",
-        ),
     ],
 )
 def test_calibrate_machine_refuses(lab: Callable, arguments: list[str], message: str) -> None:

@@ -72,6 +72,9 @@ impl Sim<'_> {
 
     #[inline(always)]
     pub(crate) fn handle(&mut self, due: Due) {
+        if self.turns.is_some() && self.has_to_wait_for_a_turn(&due) {
+            return;
+        }
         match due.event {
             Event::Cpu(cpu) => {
                 let this = &mut self.cpus[cpu];
@@ -94,6 +97,7 @@ impl Sim<'_> {
             Event::End => self.end.over = true,
             Event::Hotplug(line) => self.hotplug(line),
             Event::RtBudget(cpu) => self.rt_budget(cpu, due.seq),
+            Event::Turn => self.turn_over(due.seq),
             Event::Program(index) => self.run_later(index),
             Event::Write(index) => {
                 let write = &self.limits.writes[index as usize];

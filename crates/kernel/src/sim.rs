@@ -11,6 +11,7 @@
 //! | `boundary`, `loaded` | the policy, what it sees, its maps and requests |
 //! | `queues`, `futexes`, `disk` | what programs talk through and sleep on |
 //! | `runner` | the task that starts the others, on machines that have one |
+//! | `turns` | whose turn it is, on machines whose CPUs take turns |
 //! | `observers` | trace, metrics and checkers, which are told what happens and touch nothing |
 //! | `interleaving`, `broken_off`, `undivided` | where operations may be broken off, and what they keep meanwhile |
 //! | `end` | whether and why it is over |
@@ -35,6 +36,7 @@ use crate::interleave::{BrokenOff, Interleaving};
 use crate::observe::{Happened, Looks, Observers, Stamp};
 use crate::options::{LaterRun, LaterWrite, Limits, Options};
 use crate::queue::Dsqs;
+use crate::sched::turns::Turns;
 use crate::task::{Groups, Task, pid_of};
 use crate::world::disk::Disk;
 use crate::world::futexes::Futexes;
@@ -56,6 +58,7 @@ pub struct Sim<'a> {
     pub(crate) futexes: Futexes,
     pub(crate) disk: Disk,
     pub(crate) runner: Option<Runner>,
+    pub(crate) turns: Option<Box<Turns>>,
     pub(crate) observers: Observers,
     pub(crate) interleaving: Option<Box<Interleaving>>,
     pub(crate) broken_off: BrokenOff,
@@ -142,6 +145,7 @@ impl<'a> Sim<'a> {
             futexes: Futexes::new(&plan),
             disk: Disk::default(),
             runner,
+            turns: Turns::of(machine).map(Box::new),
             observers,
             interleaving: options
                 .interleave

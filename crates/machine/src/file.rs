@@ -25,6 +25,7 @@ pub(crate) fn machine(text: &str, file: &str) -> Result<Machine> {
             table.required("hz")?.integer(1..=10_000)? as u32
         },
         nohz_full: Vec::new(),
+        one_clock: table.optional("one_clock").map_or(Ok(false), Node::bool)?,
         rt_guard: table
             .optional("rt_guard")
             .map_or(Ok(RtGuard::default()), rt_guard)?,

@@ -36,6 +36,8 @@ pub struct Machine {
     pub hz: u32,
     /// CPUs that need no tick for a task that runs as long as it likes (the kernel's parameter `nohz_full`).
     pub nohz_full: Vec<u32>,
+    /// One CPU works at a time, and the time of all goes by, as in a guest whose emulator counts instructions.
+    pub one_clock: bool,
     /// What its kernel keeps ordinary tasks alive with.
     pub rt_guard: RtGuard,
     pub rt_kernel: RtKernel,

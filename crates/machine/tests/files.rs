@@ -40,6 +40,8 @@ fn every_file_loads_under_its_own_name() {
         "desktop-8-smt",
         "e5200",
         "guest-exact-1",
+        "guest-exact-2",
+        "guest-exact-4",
         "i7-2620m",
         "i7-3770k",
         "laptop",
@@ -166,7 +168,7 @@ const MESSAGES: &[(&str, &str, &str)] = &[
     (
         "hz = 250",
         "hz = 250\nnumberin = 1",
-        "5: numberin: unknown key, expected one of name, title, source, hz, rt_guard, rt_highest_sought, rt_lockup_look_ms, topology, costs, spread_pct, nohz_full",
+        "5: numberin: unknown key, expected one of name, title, source, hz, one_clock, rt_guard, rt_highest_sought, rt_lockup_look_ms, topology, costs, spread_pct, nohz_full",
     ),
     (
         "hz = 250",
@@ -177,6 +179,11 @@ const MESSAGES: &[(&str, &str, &str)] = &[
         "hz = 250",
         "hz = 250\nnohz_full = [1, 0]",
         "5: nohz_full: expected a list of CPUs, not of all, found a list of 2",
+    ),
+    (
+        "hz = 250",
+        "hz = 250\none_clock = 1",
+        "5: one_clock: expected true or false, found 1",
     ),
     (
         "hz = 250",

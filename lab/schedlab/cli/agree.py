@@ -43,8 +43,8 @@ def agree(options: argparse.Namespace) -> int:
         return agree_search.search(options, machine)
     if options.applications:
         return agree_applications.compare(options, machine)
-    directory = Path(options.output or DIRECTORY)
-    told = Told.into(options.page, page.MARK if options.on == "vm" else page.HOST_MARK)
+    directory = Path(options.output or _directory(machine, options.on))
+    told = Told.into(options.page, page.HOST_MARK if options.on == "host" else page.mark(machine.cpus))
     known = causes.read(directory / causes.NAME)
     if options.short:
         return _short(options, machine, directory / "short")
@@ -96,9 +96,15 @@ def agree(options: argparse.Namespace) -> int:
         atomic.write(directory / "ledger.csv", entries.as_csv(rows))
         atomic.write(directory / "ledger.json", json.dumps(data, ensure_ascii=False, indent=1) + "\n")
         # As it is read from the file, so that the page can be made again of it to the last digit.
-        text = page.text(data, entries.from_csv(directory / "ledger.csv"), known)
+        told_as = page.text if machine.cpus == 1 else page.short_text
+        text = told_as(data, entries.from_csv(directory / "ledger.csv"), known)
         names = ["ledger.csv", "ledger.json"]
     return told.tell(text, directory, names, data["troubles"])
+
+
+def _directory(machine: Machine, on: str) -> str:
+    """Guests with more CPUs have ledgers of their own."""
+    return DIRECTORY if on == "host" or machine.cpus == 1 else f"{DIRECTORY}/{machine.cpus}-cpus"
 
 
 def _simulated_in(options: argparse.Namespace) -> str:
@@ -110,7 +116,7 @@ def _kept_of_hosts(directory: Path, data: dict[str, Any], rows: Sequence[Entry],
     """Beside the rows of other machines that are there; the text of them all."""
     own_machines.keep(directory, data, rows)
     kept = own_machines.read(directory)
-    return "\n".join(page.host_text(own, entries_of, known) for own, entries_of in kept)
+    return "\n".join(page.short_text(own, entries_of, known) for own, entries_of in kept)
 
 
 def _consistent(options: argparse.Namespace) -> None:

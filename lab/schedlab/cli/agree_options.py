@@ -20,7 +20,8 @@ Results in DIR: ledger.csv, a row for every number of every cell with both value
 error, and ledger.json with the rest of what the page is made of. causes.toml in DIR says why
 rows differ. The same command again resumes. With --on host the files are host.csv and
 host.json, which keep the rows of other machines, and --page has a part of its own for them; on
-a kernel without sched_ext only default runs.
+a kernel without sched_ext only default runs. With a machine of several CPUs DIR is
+results/agreement/N-cpus, and --page has a part for each N.
 
 --applications compares real applications that a guest can run with their models, and recorded
 programs with their replays: compile-e2fsprogs, lrzip, transcode, mplayer and oltp, or those of

@@ -12,7 +12,7 @@ from schedlab.catalogue.workloads import RT_APP
 from schedlab.statistics.agreement import TOTAL, Measure, Place, Repeated
 from schedlab.statistics.samples import MEAN
 
-_ELAPSED, _THROUGHPUT = "elapsed_s", "throughput_per_s"
+_ELAPSED, _THROUGHPUT, _MIGRATIONS = "elapsed_s", "throughput_per_s", "migrations"
 # Work that differs by less is the same.
 _SAME_WORK = 1.001
 
@@ -21,6 +21,7 @@ MEASURES: list[Measure] = [
     (_THROUGHPUT, MEAN),
     ("switches_voluntary", MEAN),
     ("switches_involuntary", MEAN),
+    (_MIGRATIONS, MEAN),
     ("wakeup_latency_us", "p50"),
     ("wakeup_latency_us", "p99"),
     ("waiting_us", TOTAL),
@@ -35,7 +36,7 @@ MEASURES: list[Measure] = [
 ]
 
 # Below this in both worlds a number is too small for its ratio to mean anything, and is no row.
-FLOORS: dict[str, float] = {"switches_voluntary": 50, "switches_involuntary": 50, "waiting_us": 1_000}
+FLOORS: dict[str, float] = {"switches_voluntary": 50, "switches_involuntary": 50, _MIGRATIONS: 50, "waiting_us": 1_000}
 # Nor is time spent waiting if it is less than this a wait: a kernel's account leaves out the wake-up before and the
 # switch after, and the simulator's has both.
 SHORTEST_WAIT_US = 100.0
@@ -64,7 +65,10 @@ def fixes_its_time(workload: Path) -> bool:
 
 
 def telling(numbers: Mapping[Place, Repeated], fixed_time: Collection[str]) -> dict[Place, Repeated]:
-    """Without the elapsed time of workloads that fix it, and without throughput that is elapsed time again."""
+    """Without the elapsed time of workloads that fix it, throughput that is elapsed time again, and what is always 0.
+
+    On one CPU no task migrates.
+    """
     work: dict[tuple[str, int], list[float]] = {}
     for place, own in numbers.items():
         elapsed = numbers.get(place._replace(metric=_ELAPSED))
@@ -72,7 +76,11 @@ def telling(numbers: Mapping[Place, Repeated], fixed_time: Collection[str]) -> d
             work.setdefault((place.workload, place.load), []).append(own.value * elapsed.value)
     same = {key for key, units in work.items() if max(units) <= min(units) * _SAME_WORK}
 
+    migrate = any(own.value for place, own in numbers.items() if place.metric == _MIGRATIONS)
+
     def tells(place: Place) -> bool:
+        if place.metric == _MIGRATIONS:
+            return migrate
         if place.metric == _ELAPSED:
             return place.workload not in fixed_time
         return place.metric != _THROUGHPUT or (place.workload, place.load) not in same

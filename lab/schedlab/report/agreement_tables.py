@@ -25,6 +25,11 @@ _WORST = 10
 _NONE = "–"
 
 
+def mark(cpus: int) -> str:
+    """Of the page's part on guests with so many CPUs."""
+    return MARK if cpus == 1 else f"{MARK}-{cpus}"
+
+
 def text(data: dict[str, Any], entries: Sequence[Entry], causes: Sequence[Cause]) -> str:
     """Everything between the page's two lines."""
     parts = [_made_of(data, entries), _errors(data, entries), _sides(entries), _worst(entries, causes)]
@@ -34,8 +39,8 @@ def text(data: dict[str, Any], entries: Sequence[Entry], causes: Sequence[Cause]
     return "\n".join(parts)
 
 
-def host_text(data: dict[str, Any], entries: Sequence[Entry], causes: Sequence[Cause]) -> str:
-    """Of a user's machine, without what is as in the other part; signs where there is another scheduler."""
+def short_text(data: dict[str, Any], entries: Sequence[Entry], causes: Sequence[Cause]) -> str:
+    """Of another machine, without what is as in the first part; signs where there is another scheduler."""
     parts = [_made_of(data, entries), _errors(data, entries)]
     if len(data["schedulers"]) > 1:
         parts.append(_sides(entries))

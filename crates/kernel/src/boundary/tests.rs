@@ -227,7 +227,7 @@ impl Kernel for Toy {
     }
 
     fn start_timer(&mut self, index: usize, _ns: u64) {
-        self.boundary.maps.timer_started(index, 1, CpuId(0));
+        self.boundary.maps.timer_started(index, 1, 0, CpuId(0));
         self.timer = Some(index);
     }
 }

@@ -32,6 +32,8 @@ pub enum Event {
     RtBudget(CpuId),
     /// A user half has the kernel run a program of the policy's, by its number.
     Program(u32),
+    /// A CPU's turn is over, where they take turns.
+    Turn,
     /// It writes into the policy's data, by the number of the write.
     Write(u32),
 }
@@ -51,6 +53,7 @@ impl Event {
             Self::RtBudget(cpu) => (9, cpu.0),
             Self::Program(run) => (10, run),
             Self::Write(write) => (11, write),
+            Self::Turn => (12, 0),
         };
         kind << INDEX_BITS | u64::from(index)
     }
@@ -69,7 +72,8 @@ impl Event {
             8 => Self::Hotplug(index),
             9 => Self::RtBudget(CpuId(index)),
             10 => Self::Program(index),
-            _ => Self::Write(index),
+            11 => Self::Write(index),
+            _ => Self::Turn,
         }
     }
 }

@@ -175,6 +175,7 @@ impl Sim<'_> {
         } else if prev == IDLE || self.cpus[cpu].next_tick_ns == NEVER {
             let tick = self.machine.tick_ns;
             self.cpus[cpu].next_tick_ns = (self.clock.at_ns / tick + 1) * tick;
+            self.timer_is_set();
         }
         if prev == IDLE {
             self.rescale_siblings(cpu);
@@ -278,6 +279,7 @@ impl Sim<'_> {
             }
         }
         self.expire_timers(cpu, self.clock.now_ns);
+        self.timer_is_set();
         self.housekeep();
     }
 

@@ -62,6 +62,9 @@ impl Sim<'_> {
             work = self.look_ahead(curr);
         }
         self.post_with(cpu, work);
+        if self.turns.is_some() {
+            self.keep_to_turns(cpu);
+        }
     }
 
     pub(crate) fn charge(&mut self, ns: u64) {

@@ -13,7 +13,8 @@ impl Sim<'_> {
         let clock = &mut self.clock;
         let at_ns = clock.at_ns.max(clock.now_ns).saturating_add(ns);
         let seq = clock.post(at_ns, Event::PolicyTimer(index as u32));
-        self.boundary.maps.timer_started(index, seq, clock.cpu);
+        (self.boundary.maps).timer_started(index, seq, at_ns, clock.cpu);
+        self.timer_is_set();
     }
 
     pub(crate) fn policy_timer(&mut self, index: u32, seq: u64) {
@@ -26,6 +27,7 @@ impl Sim<'_> {
         let cpu = self.online_or_first(cpu);
         self.interrupt(cpu);
         call_timer(self, call);
+        self.timer_is_set();
         self.end_op();
     }
 

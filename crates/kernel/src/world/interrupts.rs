@@ -31,6 +31,7 @@ impl Sim<'_> {
         };
         let cpu = self.timer_cpu(id);
         self.cpus[cpu].timers.push(Reverse(timer));
+        self.timer_is_set();
     }
 
     /// The timer interrupt comes to the CPU where the task went to sleep.
@@ -41,6 +42,7 @@ impl Sim<'_> {
         self.tasks[id].sleep_seq = 0;
         self.wake(id, false);
         self.expire_timers(cpu, begun_ns);
+        self.timer_is_set();
         self.end_op();
     }
 

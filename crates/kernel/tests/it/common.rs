@@ -32,6 +32,7 @@ pub fn machine_of(shape: Shape, costs: Costs) -> Machine {
         topology: Topology::regular(shape, &[]),
         hz: 250,
         nohz_full: Vec::new(),
+        one_clock: false,
         rt_guard: RtGuard::default(),
         rt_kernel: machine::RtKernel::default(),
         costs,

@@ -28,5 +28,6 @@ mod set_up;
 mod swarm;
 mod ticks;
 mod timers;
+mod turns;
 mod waits;
 mod workloads;

@@ -180,6 +180,7 @@ fn machine(cpus: u32) -> Machine {
         topology: Topology::regular(shape, &[]),
         hz: 250,
         nohz_full: Vec::new(),
+        one_clock: false,
         rt_guard: RtGuard::default(),
         rt_kernel: machine::RtKernel::default(),
         costs: Costs::default(),

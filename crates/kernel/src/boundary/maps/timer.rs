@@ -15,6 +15,7 @@ pub struct PolicyTimer {
     /// As code passed it: a function of the image.
     callback: Option<u64>,
     cpu: CpuId,
+    at_ns: u64,
     seq: u64,
 }
 
@@ -44,6 +45,7 @@ impl Maps {
             map,
             callback: None,
             cpu: CpuId(0),
+            at_ns: 0,
             seq: 0,
         });
         // SAFETY: as above.
@@ -59,10 +61,11 @@ impl Maps {
         0
     }
 
-    /// A timer goes off with this event, on the CPU that asked.
-    pub fn timer_started(&mut self, index: usize, seq: u64, cpu: CpuId) {
+    /// A timer goes off with this event, then, and on the CPU that asked.
+    pub fn timer_started(&mut self, index: usize, seq: u64, at_ns: u64, cpu: CpuId) {
         let timer = &mut self.timers[index];
         timer.seq = seq;
+        timer.at_ns = at_ns;
         timer.cpu = cpu;
     }
 
@@ -77,6 +80,14 @@ impl Maps {
     pub fn timer_cpu(&self, index: usize, seq: u64) -> Option<CpuId> {
         let known = self.timers.get(index).filter(|known| known.seq == seq);
         known.map(|known| known.cpu)
+    }
+
+    /// When the timers of a CPU go off, in no order.
+    pub fn timers_of(&self, cpu: CpuId) -> impl Iterator<Item = u64> {
+        let started = self.timers.iter();
+        started
+            .filter(move |known| known.seq != 0 && known.cpu == cpu)
+            .map(|known| known.at_ns)
     }
 
     /// If a timer's last start was with this event: the CPU where it goes off, and what is called.
