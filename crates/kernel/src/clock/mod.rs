@@ -7,6 +7,7 @@
 
 pub mod events;
 mod near;
+pub mod turns;
 
 use crate::ids::CpuId;
 use events::{Due, Event, Events};

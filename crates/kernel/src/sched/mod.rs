@@ -33,6 +33,6 @@ mod reenqueue;
 mod rt;
 mod rt_budget;
 mod timers;
-pub mod turns;
+mod turns;
 mod wake;
 mod watchdog;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! CPUs that take turns on one clock, as those of a guest whose emulator counts instructions.
+//! CPUs take turns on one clock, as those of a guest whose emulator counts instructions.
 //!
 //! One CPU executes, and the time of all goes by. The others are held where they are, between two instructions, and
 //! what interrupts them waits for their turn, as does a CPU that was idle. The rules are those of QEMU with `icount`
@@ -10,51 +10,14 @@
 
 use std::cmp::Reverse;
 
-use machine::Machine;
-
 use crate::clock::events::{Due, Event};
+use crate::clock::turns::Held;
 use crate::cpu::NEVER;
-use crate::ids::{CpuId, IDLE, PerCpu};
+use crate::ids::{CpuId, IDLE};
 use crate::sim::Sim;
 
 /// As far as the emulator looks for the next timer.
 const FURTHEST_NS: u64 = i32::MAX as u64;
-
-pub struct Turns {
-    /// Nobody's, while all CPUs idle.
-    holder: Option<CpuId>,
-    /// The share of each CPU in this round; 0: the next turn begins another.
-    share_ns: u64,
-    ends_ns: u64,
-    /// The event that ends it.
-    event_at_ns: u64,
-    event_seq: u64,
-    held: PerCpu<Option<Held>>,
-    /// What happens to CPUs as soon as they have their turn.
-    waiting: PerCpu<Vec<Due>>,
-}
-
-/// What a CPU without its turn was about to do, and how long that takes.
-struct Held {
-    kernel_ns: u64,
-    /// Until its task goes on.
-    task_ns: u64,
-}
-
-impl Turns {
-    pub fn of(machine: &Machine) -> Option<Self> {
-        let cpus = machine.cpus();
-        (machine.one_clock && cpus > 1).then(|| Self {
-            holder: None,
-            share_ns: 0,
-            ends_ns: NEVER,
-            event_at_ns: NEVER,
-            event_seq: 0,
-            held: PerCpu::filled(cpus, || None),
-            waiting: PerCpu::filled(cpus, Vec::new),
-        })
-    }
-}
 
 impl Sim<'_> {
     /// Whether an event is that of a CPU without its turn; it is kept for it.
