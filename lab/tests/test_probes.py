@@ -196,6 +196,11 @@ def test_what_is_not_measured_is_named_with_the_reason() -> None:
     [
         ([], "calibrate machine: expected -o machines/NAME.toml"),
         (["-o", "mine"], "-o mine: expected a file NAME.toml"),
+        (
+            ["-o", "mine.toml", "--on", "vm", "--tier", "exact", "--cpus", "2"],
+            "--cpus: expected 1 with --tier exact: its CPUs take turns, and the costs are the same with more of them "
+            "(one_clock in a machine file)",
+        ),
     ],
 )
 def test_calibrate_machine_refuses(lab: Callable, arguments: list[str], message: str) -> None:

@@ -30,7 +30,6 @@ class Description:
     remarks: dict[str, str] = field(default_factory=dict)  # a cost's, beside it
     spread_pct: dict[str, int] = field(default_factory=dict)  # how far below or above a cost may lie
     head: tuple[str, ...] = ()  # lines of comment
-    one_clock: bool = False  # its CPUs take turns
 
     def with_cost(self, cost: str, value: int, remark: str = "") -> "Description":
         return replace(
@@ -49,7 +48,6 @@ def text(machine: Description) -> str:
         f'title = "{machine.title}"',
         f'source = "{machine.source}"',
         f"hz = {machine.hz}",
-        *(["one_clock = true"] if machine.one_clock else []),
         "",
         "[topology]",
         f"sockets = {topology.sockets}",

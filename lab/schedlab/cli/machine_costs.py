@@ -35,6 +35,11 @@ def measure(options: argparse.Namespace) -> int:
         raise InputError(f"-o {output}: expected a file NAME.toml")
     cpus = options.cpus if options.on == "vm" else os.cpu_count() or 1
     tier = None if options.on == "host" else "exact" if options.tier == "auto" else options.tier
+    if tier == "exact" and cpus > 1:
+        raise InputError(
+            "--cpus: expected 1 with --tier exact: its CPUs take turns, and the costs are the same with more of them "
+            "(one_clock in a machine file)"
+        )
     folder = checkout.root() / "results" / f"probes-{options.on}-{tier or ''}-{cpus}".replace("--", "-")
     where = _Where(options, tier, cpus, folder)
     probes = [probe.with_cpus(cpus) for probe in PROBES if cpus >= probe.least_cpus]
@@ -142,7 +147,6 @@ def _described(
         source=f"schedlab calibrate machine, Linux {kernel}",
         hz=hz,
         topology=Topology(cores_per_llc=cpus) if place == "vm" else _topology(),
-        one_clock=tier == "exact" and cpus > 1,
         head=(
             f"Written by: schedlab calibrate machine --on {place}"
             + (f" --tier {tier} --cpus {cpus}" if place == "vm" else "")
