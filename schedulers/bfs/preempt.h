@@ -4,7 +4,8 @@
  * place tasks: it kicks one CPU, which then picks as usual.
  *
  * Before this header a binding or a test defines the machine and the moment:
- *	cpu_llc[], cpu_node[], cpu_core[], nr_nodes	the machine, as policy.h has it
+ *	cpu_llc[], cpu_node[], cpu_core[], nr_nodes,
+ *	cpu_by_llc[], llc_first[]	the machine, as policy.h has it
  *	bfs_cpu(cpu)			struct bfs_cpu *, what each CPU published
  *	bfs_allowed(who, cpu)		may the task run there, and is the CPU online
  *	bfs_cpu_idle(who, cpu)		is the CPU idle
@@ -66,10 +67,15 @@ struct bfs_idle_choice {
 	bool found;
 };
 
+static __always_inline bool bfs_better_idle(const struct bfs_idle_choice *best, u32 rank, u32 steps)
+{
+	return !best->found || rank < best->rank || (rank == best->rank && steps < best->steps);
+}
+
 static __always_inline void bfs_offer_idle(struct bfs_idle_choice *best, u32 cpu, u32 rank,
 					   u32 steps)
 {
-	if (best->found && (best->rank < rank || (best->rank == rank && best->steps <= steps)))
+	if (!bfs_better_idle(best, rank, steps))
 		return;
 	best->found = true;
 	best->cpu = cpu;
@@ -82,30 +88,37 @@ static __always_inline s32 bfs_best_idle(const struct bfs_config *cfg, const voi
 					 u32 cpus, u32 skip)
 {
 	struct bfs_idle_choice best = {};
-	u32 cpu = 0, other = 0;
+	u32 cpu = 0, i = 0;
 
 	if (cfg->rules != BFS_311 && last != skip && bfs_allowed(who, last) &&
 	    bfs_cpu_idle(who, last))
 		return last;
 	for_range(cpu, 0, cpus)
 	{
+		u32 llc = cpu_llc[cpu_index(cpu)], steps = cpu;
 		bool cache_busy = false, core_busy = false;
 
 		if (cpu == skip || !bfs_cpu_idle(who, cpu) || !bfs_allowed(who, cpu))
 			continue;
 		if (cfg->rules == BFS_232)
 			return cpu;
-		for_range(other, 0, cpus)
+		if (cfg->rules == BFS_311)
+			steps = (cpu + cpus - last) % cpus;
+		/* Busy neighbours only make it worse, so they are looked at where it could still be the best. */
+		if (!bfs_better_idle(&best, bfs_idle_rank(cfg->rules, last, cpu, false, false),
+				     steps))
+			continue;
+		for_range(i, llc_first[cpu_index(llc)], llc_first[cpu_index(llc) + 1])
 		{
-			if (cpu_llc[cpu_index(other)] != cpu_llc[cpu_index(cpu)] ||
-			    bfs_cpu_idle(who, other))
+			u32 other = cpu_by_llc[cpu_index(i)];
+
+			if (bfs_cpu_idle(who, other))
 				continue;
 			cache_busy = true;
 			core_busy |= cpu_core[cpu_index(other)] == cpu_core[cpu_index(cpu)];
 		}
 		bfs_offer_idle(&best, cpu,
-			       bfs_idle_rank(cfg->rules, last, cpu, cache_busy, core_busy),
-			       cfg->rules == BFS_311 ? (cpu + cpus - last) % cpus : cpu);
+			       bfs_idle_rank(cfg->rules, last, cpu, cache_busy, core_busy), steps);
 	}
 	return best.found ? (s32)best.cpu : -1;
 }

@@ -17,6 +17,7 @@
 
 #define cpu_index(cpu) ((cpu) % TEST_CPUS)
 static unsigned cpu_llc[TEST_CPUS], cpu_node[TEST_CPUS], cpu_core[TEST_CPUS], nr_nodes;
+static unsigned cpu_by_llc[TEST_CPUS], llc_first[TEST_CPUS + 1];
 
 #include "bfs.h"
 
@@ -73,7 +74,10 @@ static inline void build_machine(u32 cpus, bool smt)
 		cpu_llc[cpu] = cpu / 4;
 		cpu_node[cpu] = cpu / 8 * second;
 		cpu_core[cpu] = smt ? cpu / 2 : cpu;
+		cpu_by_llc[cpu] = cpu;
 	}
+	for (u32 llc = 0; llc <= TEST_CPUS; llc++)
+		llc_first[llc] = 4 * llc < cpus ? 4 * llc : cpus;
 	memset(model_cpu, 0, sizeof(model_cpu));
 }
 
