@@ -24,6 +24,10 @@
 #define EBUSY 16
 #define EEXIST 17
 
+#ifndef __arg_trusted
+/* A pointer to a kernel object that a function of its own gets. */
+#define __arg_trusted __attribute__((btf_decl_tag("arg:trusted")))
+#endif
 #ifndef __ksym
 #define __ksym __attribute__((section(".ksyms")))
 #endif

@@ -22,6 +22,7 @@
  *	bfs_groups_present(set)		bit u: group set * BFS_NICES + u may hold a task
  *	bfs_domain_cpu(domain)		a CPU of the cache domain
  *	bfs_sticky_word(word)		64 CPUs: to which of them a task may stick
+ *	bfs_look_at_level(level, cpu, now_ns, prev, choice)	bfs_pick_level()
  */
 #pragma once
 
@@ -111,47 +112,53 @@ static __always_inline u32 bfs_group_set(u32 level, u32 domain, u32 domains)
 	return level * domains + domain;
 }
 
-/*
- * rules 1.5.1, 1.5.3 and 1.7.5: in the first level that has a task, the
- * overdue first in, first out; else the earliest deadline. `prev`, the task
- * that runs, is behind all others (NULL: it blocked). The floor: a level whose
- * choice has waited for 10 s goes before the better ones.
- */
-static __always_inline void bfs_pick_fifo(const struct bfs_config *cfg, u32 cpu, u32 domains,
-					  u64 now_ns, const struct bfs_task *prev,
-					  struct bfs_choice *best)
+/* rules 1.5.1 and 1.5.3, among the tasks of one level: the overdue first in, first out; else the earliest deadline. */
+static __always_inline void bfs_pick_level(const struct bfs_config *cfg, u32 level, u32 cpu,
+					   u32 domains, u64 now_ns, const struct bfs_task *prev,
+					   struct bfs_choice *choice)
 {
 	u64 now = bfs_clock(cfg, now_ns);
-	u32 level = 0, domain = 0, u = 0;
+	u32 domain = 0, u = 0;
+
+	if (prev && prev->level == level) {
+		bool overdue = bfs_is_overdue(cfg, prev->deadline, now);
+
+		bfs_offer(choice, BFS_PREV, 0, overdue, overdue ? now_ns : prev->deadline, ~0ULL);
+	}
+	for_range(domain, 0, domains)
+	{
+		u32 set = bfs_group_set(level, domain, domains);
+		u64 present = bfs_groups_present(set);
+		u32 distance = domains > 1 ? bfs_distance_311(cpu, bfs_domain_cpu(domain)) : 0;
+
+		if (!present)
+			continue;
+		for_range(u, 0, BFS_NICES)
+		{
+			if (!(present >> u))
+				break;
+			if (present >> u & 1)
+				bfs_pick_group(cfg, set * BFS_NICES + u, cpu,
+					       distance * bfs_far(cfg, u), now, choice);
+		}
+	}
+}
+
+/*
+ * rule 1.7.5: in the first level that has a task. `prev`, the task that runs,
+ * is behind all others (NULL: it blocked). The floor: a level whose choice has
+ * waited for 10 s goes before the better ones.
+ */
+static __always_inline void bfs_pick_fifo(u32 cpu, u64 now_ns, const struct bfs_task *prev,
+					  struct bfs_choice *best)
+{
+	u32 level = 0;
 
 	for_range(level, BFS_ISO, BFS_IDLEPRIO + 1)
 	{
 		struct bfs_choice choice = {};
 
-		if (prev && prev->level == level) {
-			bool overdue = bfs_is_overdue(cfg, prev->deadline, now);
-
-			bfs_offer(&choice, BFS_PREV, 0, overdue, overdue ? now_ns : prev->deadline,
-				  ~0ULL);
-		}
-		for_range(domain, 0, domains)
-		{
-			u32 set = bfs_group_set(level, domain, domains);
-			u64 present = bfs_groups_present(set);
-			u32 distance = domains > 1 ? bfs_distance_311(cpu, bfs_domain_cpu(domain))
-						   : 0;
-
-			if (!present)
-				continue;
-			for_range(u, 0, BFS_NICES)
-			{
-				if (!(present >> u))
-					break;
-				if (present >> u & 1)
-					bfs_pick_group(cfg, set * BFS_NICES + u, cpu,
-						       distance * bfs_far(cfg, u), now, &choice);
-			}
-		}
+		bfs_look_at_level(level, cpu, now_ns, prev, &choice);
 		if (choice.from == BFS_NOTHING)
 			continue;
 		if (best->from == BFS_NOTHING ||

@@ -9,6 +9,7 @@
  *	bfs_cpu(cpu)			struct bfs_cpu *, what each CPU published
  *	bfs_allowed(who, cpu)		may the task run there, and is the CPU online
  *	bfs_cpu_idle(who, cpu)		is the CPU idle
+ *	bfs_busy_around(who, cpu)	bfs_look_around()
  * `who` is a pointer that these two understand.
  */
 #pragma once
@@ -83,20 +84,39 @@ static __always_inline void bfs_offer_idle(struct bfs_idle_choice *best, u32 cpu
 	best->steps = steps;
 }
 
+enum { BFS_CACHE_BUSY = 1, BFS_CORE_BUSY = 2 };
+
+/* Is a CPU of the same cache busy, and one of the same core? */
+static __always_inline u32 bfs_look_around(const void *who, u32 cpu)
+{
+	u32 llc = cpu_llc[cpu_index(cpu)], busy = 0, i = 0;
+
+	for_range(i, llc_first[cpu_index(llc)], llc_first[cpu_index(llc) + 1])
+	{
+		u32 other = cpu_by_llc[cpu_index(i)];
+
+		if (bfs_cpu_idle(who, other))
+			continue;
+		busy |= BFS_CACHE_BUSY;
+		if (cpu_core[cpu_index(other)] == cpu_core[cpu_index(cpu)])
+			busy |= BFS_CORE_BUSY;
+	}
+	return busy;
+}
+
 /* rules 1.4.1, 1.4.3 and 1.4.4: 232 takes the first idle CPU it meets, last CPU first; later versions rank them. */
 static __always_inline s32 bfs_best_idle(const struct bfs_config *cfg, const void *who, u32 last,
 					 u32 cpus, u32 skip)
 {
 	struct bfs_idle_choice best = {};
-	u32 cpu = 0, i = 0;
+	u32 cpu = 0;
 
 	if (cfg->rules != BFS_311 && last != skip && bfs_allowed(who, last) &&
 	    bfs_cpu_idle(who, last))
 		return last;
 	for_range(cpu, 0, cpus)
 	{
-		u32 llc = cpu_llc[cpu_index(cpu)], steps = cpu;
-		bool cache_busy = false, core_busy = false;
+		u32 steps = cpu, busy;
 
 		if (cpu == skip || !bfs_cpu_idle(who, cpu) || !bfs_allowed(who, cpu))
 			continue;
@@ -108,17 +128,10 @@ static __always_inline s32 bfs_best_idle(const struct bfs_config *cfg, const voi
 		if (!bfs_better_idle(&best, bfs_idle_rank(cfg->rules, last, cpu, false, false),
 				     steps))
 			continue;
-		for_range(i, llc_first[cpu_index(llc)], llc_first[cpu_index(llc) + 1])
-		{
-			u32 other = cpu_by_llc[cpu_index(i)];
-
-			if (bfs_cpu_idle(who, other))
-				continue;
-			cache_busy = true;
-			core_busy |= cpu_core[cpu_index(other)] == cpu_core[cpu_index(cpu)];
-		}
+		busy = bfs_busy_around(who, cpu);
 		bfs_offer_idle(&best, cpu,
-			       bfs_idle_rank(cfg->rules, last, cpu, cache_busy, core_busy), steps);
+			       bfs_idle_rank(cfg->rules, last, cpu, busy, busy & BFS_CORE_BUSY),
+			       steps);
 	}
 	return best.found ? (s32)best.cpu : -1;
 }

@@ -59,7 +59,21 @@ static __always_inline bool wakee_allowed(const struct wakee *w, u32 cpu)
 #define bfs_allowed(who, cpu) wakee_allowed(who, cpu)
 #define bfs_cpu_idle(who, cpu) bpf_cpumask_test_cpu(cpu, ((const struct wakee *)(who))->idle)
 
+/* A function of its own, which the verifier follows once and not for every CPU. */
+__noinline u32 busy_around(u32 cpu);
+
+#define bfs_busy_around(who, cpu) busy_around(cpu)
+
 #include "preempt.h"
+
+__noinline u32 busy_around(u32 cpu)
+{
+	struct wakee w = { .idle = scx_bpf_get_idle_cpumask() };
+	u32 busy = bfs_look_around(&w, cpu);
+
+	scx_bpf_put_idle_cpumask(w.idle);
+	return busy;
+}
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -191,7 +205,29 @@ static __always_inline void bfs_age(u32 from, u32 to, u64 limit)
 	}
 }
 
+/* A function of its own, which the verifier follows once and not for every level. */
+struct bfs_choice;
+__noinline int pick_level(u32 level, u32 cpu, u64 now_ns, const struct bfs_task *prev,
+			  struct bfs_choice *choice);
+
+#define bfs_look_at_level(level, cpu, now_ns, prev, choice) \
+	pick_level(level, cpu, now_ns, prev, choice)
+
 #include "pick.h"
+
+/* The sets of groups of a level: in 311 one for each cache. */
+static __always_inline u32 group_domains(void)
+{
+	return cfg.rules == BFS_311 ? nr_llcs : 1;
+}
+
+__noinline int pick_level(u32 level, u32 cpu, u64 now_ns, const struct bfs_task *prev,
+			  struct bfs_choice *choice)
+{
+	if (choice)
+		bfs_pick_level(&cfg, level, cpu, group_domains(), now_ns, prev, choice);
+	return 0;
+}
 
 /* Bring the chosen task to this CPU. False: another CPU was faster. */
 static __always_inline bool take(const struct bfs_choice *choice, u32 cpu)

@@ -203,16 +203,10 @@ s32 BPF_STRUCT_OPS(bfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake
 /* rule 1.5.10: of the idle CPUs but this one, the best for a task that stuck here is kicked; modern takes any. */
 static __always_inline void kick_other_idle(struct task_struct *p, u32 cpu)
 {
-	struct wakee w = { .p = p };
-
-	if (MODERN) {
+	if (MODERN)
 		kick_idle(p);
-		return;
-	}
-	w.idle = scx_bpf_get_idle_cpumask();
-	if (bpf_cpumask_intersects(w.idle, p->cpus_ptr))
-		kick_best_idle(&w, cpu, cpu);
-	scx_bpf_put_idle_cpumask(w.idle);
+	else
+		kick_best_idle(p, cpu, cpu);
 }
 
 /* A CPU that a real-time task has taken is crowded. Not static: the compiler would make one byte of it. */
@@ -306,17 +300,14 @@ static __always_inline void unstick(u32 cpu)
 }
 
 /*
- * The queues against the task that runs, if it may go on: behind all that are queued at equal keys (rules 0.1 and 0.4).
- * A function of its own, so that the verifier follows it once and not from every attempt.
+ * 424 and modern: the queues against the task that runs, if it may go on, which
+ * is behind all that are queued at equal keys (rules 0.1 and 0.4). A function of
+ * its own, so that the verifier follows it once and not from every attempt.
  */
 __noinline int pick(u32 cpu, u64 now, const struct bfs_task *prev, struct bfs_choice *best)
 {
 	if (!best)
 		return 0;
-	if (bfs_in_jiffies(rules)) {
-		bfs_pick_fifo(&cfg, cpu, rules == BFS_311 ? nr_llcs : 1, now, prev, best);
-		return 0;
-	}
 	if (prev) {
 		bfs_offer(best, BFS_PREV, ~0u, false, prev->key, ~0ULL);
 		best->level = prev->level;
@@ -394,7 +385,10 @@ void BPF_STRUCT_OPS(bfs_dispatch, s32 cpu, struct task_struct *prev)
 	{
 		struct bfs_choice best = {};
 
-		pick(cpu, now, t, &best);
+		if (bfs_in_jiffies(rules))
+			bfs_pick_fifo(cpu, now, t, &best);
+		else
+			pick(cpu, now, t, &best);
 		if (best.from == BFS_NOTHING)
 			break;
 		if (t && best.from == BFS_PREV) {
@@ -605,7 +599,7 @@ void BPF_STRUCT_OPS(bfs_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(bfs_init)
 {
-	u32 domains = rules == BFS_311 ? nr_llcs : 1;
+	u32 domains = group_domains();
 	u32 hz = emulated_hz && emulated_hz < tick_hz ? emulated_hz : tick_hz;
 	const struct cpumask *online = scx_bpf_get_online_cpumask();
 	s32 err = 0;

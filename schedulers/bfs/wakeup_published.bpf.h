@@ -7,13 +7,25 @@
  */
 #pragma once
 
+/* bfs_best_idle() for the idle CPUs of the moment, as a function of its own, which the verifier follows once. */
+__noinline s32 best_idle(struct task_struct *p __arg_trusted, u32 last, u32 skip)
+{
+	struct wakee w = { .p = p, .idle = scx_bpf_get_idle_cpumask() };
+	s32 cpu = -1;
+
+	if (bpf_cpumask_intersects(w.idle, p->cpus_ptr))
+		cpu = bfs_best_idle(&cfg, &w, last, nr_cpus, skip);
+	scx_bpf_put_idle_cpumask(w.idle);
+	return cpu;
+}
+
 /*
  * Any CPU but `skip`. The kicked one stays marked idle until it schedules (rule
  * 1.4.9), unless the tunable kick is "claimed" (rule 1.8).
  */
-static __always_inline bool kick_best_idle(struct wakee *w, u32 last, u32 skip)
+static __always_inline bool kick_best_idle(struct task_struct *p, u32 last, u32 skip)
 {
-	s32 cpu = bfs_best_idle(&cfg, w, last, nr_cpus, skip);
+	s32 cpu = best_idle(p, last, skip);
 
 	if (cpu < 0)
 		return false;
@@ -27,21 +39,23 @@ static __always_inline bool kick_best_idle(struct wakee *w, u32 last, u32 skip)
 static __always_inline void try_preempt(struct task_struct *p, struct bfs_task *t, u32 last,
 					bool sync)
 {
-	struct wakee w = { .p = p, .idle = scx_bpf_get_idle_cpumask() };
+	struct wakee w = { .p = p };
 	struct bfs_victim victim = {};
-	bool kicked = bpf_cpumask_intersects(w.idle, p->cpus_ptr) && kick_best_idle(&w, last, ~0u);
 
-	if (kicked) {
+	if (kick_best_idle(p, last, ~0u)) {
 		STAT_INC(idle_claims);
-	} else if (!sync) {
-		/* rule 1.3.6: a sync wake-up preempts no task */
-		bfs_find_victim(&cfg, t, &w, last, nr_cpus, &victim);
-		if (bfs_beats(&cfg, t, &victim)) {
-			STAT_INC(preemptions);
-			kick_cpu(victim.cpu, SCX_KICK_PREEMPT);
-		}
+		return;
 	}
+	/* rule 1.3.6: a sync wake-up preempts no task */
+	if (sync)
+		return;
+	w.idle = scx_bpf_get_idle_cpumask();
+	bfs_find_victim(&cfg, t, &w, last, nr_cpus, &victim);
 	scx_bpf_put_idle_cpumask(w.idle);
+	if (bfs_beats(&cfg, t, &victim)) {
+		STAT_INC(preemptions);
+		kick_cpu(victim.cpu, SCX_KICK_PREEMPT);
+	}
 }
 
 /* rule 1.3.7: the parent steps back, so that the child runs first. */
@@ -57,7 +71,7 @@ static __always_inline void insert_published(struct task_struct *p, struct bfs_t
 					     u64 enq_flags)
 {
 	if (bfs_in_jiffies(rules)) {
-		u32 domains = rules == BFS_311 ? nr_llcs : 1;
+		u32 domains = group_domains();
 		u32 domain = domains > 1 ? cpu_llc[cpu_index(last)] : 0,
 		    u = domains > 1 ? t->u & 63 : 0;
 		u32 set = bfs_group_set(t->level, domain, domains);

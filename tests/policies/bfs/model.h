@@ -58,7 +58,8 @@ static struct bfs_config cfg;
 
 #define bfs_cpu(cpu) (&model_cpu[cpu_index(cpu)])
 #define bfs_allowed(who, cpu) (((const struct model_task *)(who))->allowed >> (cpu) & 1)
-#define bfs_cpu_idle(who, cpu) (model_idle >> (cpu) & 1)
+#define bfs_cpu_idle(who, cpu) ((void)(who), model_idle >> (cpu) & 1)
+#define bfs_busy_around(who, cpu) bfs_look_around(who, cpu)
 
 #include "preempt.h"
 
@@ -167,6 +168,9 @@ static inline u64 bfs_bound(u32 queue)
 static u64 model_present[16];
 #define bfs_groups_present(set) (model_present[set])
 #define bfs_domain_cpu(domain) ((domain) * 4)
+#define bfs_look_at_level(level, cpu, now_ns, prev, choice)                                   \
+	bfs_pick_level(&cfg, level, cpu, cfg.rules == BFS_311 ? model_llcs : 1, now_ns, prev, \
+		       choice)
 
 static inline u64 bfs_sticky_word(u32 word)
 {

@@ -154,8 +154,7 @@ static struct model_task *chosen(const struct bfs_choice *choice, u32 cpu)
 static void pick(u32 cpu, struct bfs_choice *best)
 {
 	if (bfs_in_jiffies(cfg.rules)) {
-		bfs_pick_fifo(&cfg, cpu, cfg.rules == BFS_311 ? model_llcs : 1, now_ns,
-			      running ? &running->t : NULL, best);
+		bfs_pick_fifo(cpu, now_ns, running ? &running->t : NULL, best);
 		return;
 	}
 	if (running) {

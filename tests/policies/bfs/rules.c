@@ -215,7 +215,7 @@ static void run_hogs(u32 rules, u32 hogs, const u32 *u, u32 slices, u32 *ran, u3
 			}
 		}
 		if (bfs_in_jiffies(rules))
-			bfs_pick_fifo(&cfg, 0, 1, now, NULL, &best);
+			bfs_pick_fifo(0, now, NULL, &best);
 		else
 			bfs_pick_plain(0, 1, &best);
 		CHECK(best.from == BFS_QUEUE);
