@@ -268,12 +268,15 @@ static s32 balance(u32 this, u32 level, u32 idle)
 	} else if (idle != CPU_NEWLY_IDLE) {
 		sd->failed++;
 		if (sd->failed > row.tries + 2) {
-			pushes = true;
 			sd->failed = row.tries + 1;
-			if (!m.rqs[from].push_pid && m.rqs[from].curr_pid) {
-				m.rqs[from].push_pid = m.rqs[from].curr_pid;
-				m.rqs[from].push_cpu = this;
-				m.kicks++;
+			/* Not if another CPU has already asked for it. */
+			if (!m.rqs[from].push_pid) {
+				pushes = true;
+				if (m.rqs[from].curr_pid) {
+					m.rqs[from].push_pid = m.rqs[from].curr_pid;
+					m.rqs[from].push_cpu = this;
+					m.kicks++;
+				}
 			}
 		}
 	}
