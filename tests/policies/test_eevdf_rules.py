@@ -271,7 +271,9 @@ def test_a_delayed_sleeper_wakes_where_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("nice", "cpu"), [(None, 1), (0, 0), (1, 1)])
 def test_a_child_begins_on_the_idlest_cpu(nice: int | None, cpu: int, tmp_path: Path) -> None:
     """Rule 3.11.4: an idle one, or one with a load that is less by more than 17 %: 820 of nice 1 beside 1,024."""
-    tasks = task("parent", "{ affinity = [0] }", "{ run_us = 600_500 }", "{ affinity = [] }", '{ fork = "child" }', FOR_EVER)
+    tasks = task(
+        "parent", "{ affinity = [0] }", "{ run_us = 600_500 }", "{ affinity = [] }", '{ fork = "child" }', FOR_EVER
+    )
     tasks += child("child", "{ run_us = 200 }", SLEEPS)
     tasks += hog("other", cpus=[1], nice=nice) if nice is not None else ""
     schedule = run(tmp_path, "7.2", tasks, 700, NO_BALANCE, cores=2)
@@ -281,9 +283,13 @@ def test_a_child_begins_on_the_idlest_cpu(nice: int | None, cpu: int, tmp_path: 
 @pytest.mark.parametrize(("x_ms", "y_ms", "cpu"), [(10, 20, 3), (20, 10, 2)])
 def test_a_child_begins_on_the_cpu_that_went_idle_last(x_ms: int, y_ms: int, cpu: int, tmp_path: Path) -> None:
     """Rule 3.11.4: two caches; in the other one both CPUs are idle, here one is."""
-    tasks = task("parent", "{ affinity = [0] }", "{ run_us = 30_500 }", "{ affinity = [] }", '{ fork = "child" }', FOR_EVER)
+    tasks = task(
+        "parent", "{ affinity = [0] }", "{ run_us = 30_500 }", "{ affinity = [] }", '{ fork = "child" }', FOR_EVER
+    )
     tasks += child("child", "{ run_us = 200 }", SLEEPS)
-    tasks += task("x", f"{{ run_ms = {x_ms} }}", SLEEPS, cpus=[2]) + task("y", f"{{ run_ms = {y_ms} }}", SLEEPS, cpus=[3])
+    tasks += task("x", f"{{ run_ms = {x_ms} }}", SLEEPS, cpus=[2]) + task(
+        "y", f"{{ run_ms = {y_ms} }}", SLEEPS, cpus=[3]
+    )
     schedule = run(tmp_path, "7.2", tasks, 40, NO_BALANCE, llcs=2, cores=2)
     assert ("child", 30.5, 30.7) in schedule.turns(40, cpu)
 

@@ -43,7 +43,8 @@ static struct eevdf_group some_group(s32 id, struct group *want)
 		avgs[i] = (struct eevdf_avg){
 			.load = (some_share() * (1 + below(3)) << EEVDF_AVG_SHIFT) + below(1024),
 			.util = (some_share() << EEVDF_AVG_SHIFT) + below(1024),
-			.runnable = (some_share() * (1 + below(3)) << EEVDF_AVG_SHIFT) + below(1024),
+			.runnable =
+				(some_share() * (1 + below(3)) << EEVDF_AVG_SHIFT) + below(1024),
 		};
 		eevdf_group_feed(&g, &avgs[i], nrs[i]);
 		want->tasks += nrs[i];
@@ -60,7 +61,7 @@ static struct eevdf_group some_group(s32 id, struct group *want)
 static void classify(struct group *g)
 {
 	u64 whole = 1024 * g->cpus;
-	bool util_fits = g->util * pct < whole * 100, util_exceeds = g->util * pct > whole * 100;
+	bool util_fits = g->util * pct<whole * 100, util_exceeds = g->util * pct> whole * 100;
 	bool runnable_exceeds = g->runnable * 100 > whole * pct;
 
 	g->per_cpu = g->load / g->cpus;
@@ -134,8 +135,8 @@ static void test_two(void)
 	} else if (!busier) {
 		busier = idler = order_of(w[0].per_cpu, w[1].per_cpu);
 	}
-	check(eevdf_busier(&g[0], &g[1]) == (busier > 0 && w[0].tasks), "kinds %d and %d, idle %u and %u",
-	      w[0].kind, w[1].kind, w[0].idle, w[1].idle);
+	check(eevdf_busier(&g[0], &g[1]) == (busier > 0 && w[0].tasks),
+	      "kinds %d and %d, idle %u and %u", w[0].kind, w[1].kind, w[0].idle, w[1].idle);
 	check(eevdf_idler(&g[0], &g[1]) == (idler < 0), "kinds %d and %d, idle %u and %u",
 	      w[0].kind, w[1].kind, w[0].idle, w[1].idle);
 }
@@ -155,8 +156,9 @@ static void test_leaves(void)
 	classify(&b);
 	if (h.kind == b.kind && coin(2)) {
 		here.avg_load = h.per_cpu = between(0, 20) * 100;
-		best.avg_load = b.per_cpu = coin(2) ? h.per_cpu * 100 / pct + below(3) - 1
-						    : h.per_cpu - (pct - 100) * 1024 / 100 + below(3) - 1;
+		best.avg_load = b.per_cpu =
+			coin(2) ? h.per_cpu * 100 / pct + below(3) - 1
+				: h.per_cpu - (pct - 100) * 1024 / 100 + below(3) - 1;
 		if ((s64)b.per_cpu < 0)
 			best.avg_load = b.per_cpu = 0;
 	}
@@ -359,7 +361,8 @@ static void test_scan_limit(void)
 /* rule 3.11.5: intervals; 16 times as long when busy, less a tick, and a tenth of a second per CPU at most. */
 static void test_interval(void)
 {
-	u32 hz = coin(2) ? 1000 : between(1, 4) * 100, online = between(1, 64), ms = between(1, 512);
+	u32 hz = coin(2) ? 1000 : between(1, 4) * 100, online = between(1, 64),
+	    ms = between(1, 512);
 	bool busy = coin(2);
 	double want = ceil((double)ms * (busy ? 16 : 1) * hz / 1000) - busy;
 
