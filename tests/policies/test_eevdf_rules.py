@@ -168,7 +168,7 @@ def test_a_new_nice_level_is_a_new_share(rules: str, tmp_path: Path) -> None:
 
 
 def test_the_shortest_slice_of_those_who_wait_protects(tmp_path: Path) -> None:
-    """Rules 3.5 and 3.6: 0.4 ms are over at the tick at 1, when a has had 0.6 and V is less. Up to its d it had 5 ms."""
+    """Rules 3.5 and 3.6: 0.4 ms are over at the tick at 1, when a has had 0.6, and V is less. Its d is 5."""
     turns = run(tmp_path, "7.2", hog("a", slice_us=5000) + hog("b", slice_us=400)).turns(1.4)
     assert turns == [("b", 0, 0.4), ("a", 0.4, 1), ("b", 1, 1.4)]
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Groups of CPUs (rules 3.11.2 to 3.11.5) by chance, against the rules read one
+ * Groups of CPUs by chance (rules 3.11.2, 3.11.3, 3.11.4 and 3.11.5), against the rules read one
  * after the other, in shares of a CPU instead of the kernel's units.
  */
 #include <math.h>
