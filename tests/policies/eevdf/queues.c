@@ -268,8 +268,21 @@ static void test_notes(void)
 	}
 }
 
+/* Two queues a CPU, and no queue of two CPUs. */
+static void test_ids(void)
+{
+	static u32 users[2 * MAX_CPUS];
+
+	for (u32 cpu = 0; cpu < MAX_CPUS; cpu++) {
+		check(waiting_dsq(cpu) < 2 * MAX_CPUS && eligible_dsq(cpu) < 2 * MAX_CPUS, "CPU %u",
+		      cpu);
+		check(!users[waiting_dsq(cpu)]++ && !users[eligible_dsq(cpu)]++, "CPU %u", cpu);
+	}
+}
+
 int main(int argc, char **argv)
 {
+	rounds(1, argv, 1, test_ids);
 	rounds(argc, argv, 1000, test_notes);
 	rounds(argc, argv, 30000, test);
 	printf("%llu moves\n", moves);
