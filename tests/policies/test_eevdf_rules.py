@@ -319,3 +319,18 @@ def test_an_idle_cpu_is_woken_to_balance(waiting: int, pulls: int, tmp_path: Pat
     turns = schedule.turns(60, 1, after_ms=20.4)
     assert [turns[0].name, turns[1].start] == ["idle", 21]
     assert len({turn.name for turn in turns if 21 <= turn.start < 25}) == pulls
+
+
+def test_who_is_changed_before_it_ran_where_it_was_pulled_leaves(tmp_path: Path) -> None:
+    """Rules 3.2, 3.7 and 3.11.5: CPU 1 pulls two of three at 21, and a new nice level puts the one that waits back.
+
+    So CPU 1 counts none when it is idle at 23, and takes one at the next tick.
+    """
+    there = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    tasks = task("runs", FOR_EVER, cpus=[0]) + task("ends", "{ run_us = 20_400 }", SLEEPS, cpus=[1])
+    tasks += "".join(task(f"waits{i}", *there, "{ until_us = 20_200 }", "{ run_ms = 2 }", SLEEPS) for i in range(3))
+    renices = [f'{{ nice = 1, of = "waits{i}" }}' for i in range(3)]
+    tasks += task("changer", "{ until_us = 21_300 }", *renices, SLEEPS, cpus=[0], policy="fifo:1")
+    schedule = run(tmp_path, "7.2", tasks, 60, "+newidle=off+migration_cost_us=0+place_lag=off", cores=2)
+    turns = schedule.turns(40, 1, after_ms=21)
+    assert [(turn.name[:5], turn.start, turn.end) for turn in turns[:2]] == [("waits", 21, 23), ("idle", 23, 24)]
