@@ -334,3 +334,15 @@ def test_who_is_changed_before_it_ran_where_it_was_pulled_leaves(tmp_path: Path)
     schedule = run(tmp_path, "7.2", tasks, 60, "+newidle=off+migration_cost_us=0+place_lag=off", cores=2)
     turns = schedule.turns(40, 1, after_ms=21)
     assert [(turn.name[:5], turn.start, turn.end) for turn in turns[:2]] == [("waits", 21, 23), ("idle", 23, 24)]
+
+
+@pytest.mark.parametrize(("idle_us", "pulls"), [(1700, False), (1890, False), (1900, True), (2200, True)])
+def test_a_cpu_that_goes_idle_leaves_who_ran_just_now(idle_us: int, pulls: bool, tmp_path: Path) -> None:
+    """Rule 3.11.5: p waits since 1.4, when its slice ended. Its cache is warm for 0.5 ms."""
+    there = ["{ affinity = [0] }", "{ affinity = [] }"]
+    tasks = task("ends", f"{{ run_us = {idle_us} }}", SLEEPS, cpus=[1])
+    tasks += "".join(task(name, *there, FOR_EVER) for name in "pq")
+    idle_ms = idle_us / 1000
+    schedule = run(tmp_path, "7.2", tasks, 3, "+periodic=off", cores=2)
+    assert schedule.turns(1.4) == [("p", 0, 1.4)]
+    assert schedule.turns(3, 1)[-1] == ("p" if pulls else "idle", idle_ms, 3)
