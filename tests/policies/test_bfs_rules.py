@@ -308,6 +308,31 @@ def test_a_task_loses_its_mark_to_the_next_that_sticks(tmp_path: Path) -> None:
     assert schedule.turns(12, 1) == [("b", 0, 6), ("a", 6, 12)]
 
 
+@pytest.mark.parametrize(
+    ("last", "busy", "allowed", "cpu"),
+    [
+        (0, [0], [], 2),
+        (4, [4], [], 6),
+        (4, [5], [], 6),
+        (4, [4, 6], [], 0),
+        (4, [4, 6, 0, 2], [], 5),
+        (4, [4, 5, 6, 0, 2, 3], [], 7),
+        (4, [4, 5, 6, 7, 0, 2, 3], [], 1),
+        (0, [0], [0, 3, 4], 3),
+    ],
+)
+def test_modern_wakes_on_an_idle_cpu(last: int, busy: list[int], allowed: list[int], cpu: int, tmp_path: Path) -> None:
+    """Rule 1.4.6 as modern changes it: a whole idle core of the cache, one elsewhere, a thread of the cache, any.
+
+    Four cores of two threads, two to a cache.
+    """
+    there = [f"{{ affinity = [{last}] }}", "{ run_us = 100 }", f"{{ affinity = {allowed} }}"]
+    tasks = task("sleeper", *there, "{ until_us = 50_500 }", "{ run_ms = 1 }", SLEEPS)
+    tasks += "".join(hog(f"hog{at}", cpus=[at]) for at in busy)
+    schedule = run(tmp_path, "modern", tasks, 60, llcs=2, cores=2, threads=2)
+    assert ("sleeper", 50.5, 51.5) in schedule.turns(60, cpu)
+
+
 def test_modern_sticks_until_a_tick(tmp_path: Path) -> None:
     """Rule 1.5.10 as modern changes it: a gives way to c at 3.5 and sticks until the tick at 4.
 

@@ -346,3 +346,15 @@ def test_a_cpu_that_goes_idle_leaves_who_ran_just_now(idle_us: int, pulls: bool,
     schedule = run(tmp_path, "7.2", tasks, 3, "+periodic=off", cores=2)
     assert schedule.turns(1.4) == [("p", 0, 1.4)]
     assert schedule.turns(3, 1)[-1] == ("p" if pulls else "idle", idle_ms, 3)
+
+
+@pytest.mark.parametrize(("kernel", "cpu"), [(True, 1), (False, 0)])
+def test_who_a_kernel_thread_of_the_cpu_wakes_stays(kernel: bool, cpu: int, tmp_path: Path) -> None:
+    """Rule 3.11.3: the CPU is as good as idle, as such a thread hands back what it was given, and sleeps."""
+    there = ["{ affinity = [1] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    sleeper = task("sleeper", *there, '{ wait = "it" }', "{ run_us = 200 }", SLEEPS)
+    waker = task(
+        "waker", "{ until_us = 20_500 }", "{ run_us = 50 }", '{ post = "it" }', SLEEPS, cpus=[1], kernel=kernel
+    )
+    schedule = run(tmp_path, "7.2", '[[semaphore]]\nname = "it"\n' + sleeper + waker, 40, NO_BALANCE, cores=2)
+    assert ("sleeper", 20.55, 20.75) in schedule.turns(40, cpu)
