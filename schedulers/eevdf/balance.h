@@ -148,7 +148,7 @@ static inline void eevdf_group_end(struct eevdf_group *g, u32 pct, bool imbalanc
 	else if (imbalanced)
 		g->type = EEVDF_IMBALANCED;
 	else if (g->nr < g->cpus ||
-		 (capacity * 100 > g->util * pct && capacity * pct > g->runnable * 100))
+		 (capacity * 100 > g->util * pct && capacity * pct >= g->runnable * 100))
 		g->type = EEVDF_SPARE;
 	else
 		g->type = EEVDF_FULL;

@@ -185,8 +185,8 @@ __noinline s32 load_balance(u32 this, u32 level, u32 idle)
 	if (moved) {
 		state->failed = 0;
 	} else if (idle != CPU_NEWLY_IDLE && ++state->failed > sd->nice_tries + 2u) {
+		active = !rq_of(busiest)->push_pid;
 		active_balance(this, busiest);
-		active = true;
 		state->failed = sd->nice_tries + 1;
 	}
 	if (idle != CPU_NEWLY_IDLE) {

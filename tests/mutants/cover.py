@@ -60,16 +60,35 @@ def included(item: pytest.Item) -> set[str]:
 
 
 def tests(root: Path, kept_in: Path, folders: list[str]) -> list[Test]:
-    """Of the folders, those that pass. Asked for again, they come from the file as long as no test changed."""
-    digest = hashlib.sha256()
-    for path in sorted(file for folder in folders for file in _files(root / folder)):
-        digest.update(path.read_bytes())
+    """Of the folders, those that pass. Asked for again, those come from the file whose own file has not changed."""
     kept = json.loads(kept_in.read_text("utf-8")) if kept_in.is_file() else {}
-    if kept.get("digest") != digest.hexdigest():
-        print(f"running all tests of {folders[0].split('/')[0]} once, without a mistake", flush=True)
-        kept = {"digest": digest.hexdigest(), "tests": _run(root, folders)}
-        kept_in.write_text(json.dumps(kept, indent=1), "utf-8")
-    return [Test(name, t["seconds"], tuple(t["policies"]), tuple(t["files"])) for name, t in kept["tests"].items()]
+    found = {file: {"digest": digest} for file, digest in _digests(root, folders).items()}
+    for file, now in found.items():
+        if kept.get(file, {}).get("digest") == now["digest"]:
+            now["tests"] = kept[file]["tests"]
+    if changed := [file for file, now in found.items() if "tests" not in now]:
+        print(f"running once, without a mistake: {', '.join(changed)}", flush=True)
+        ran = _run(root, changed)
+        for file in changed:
+            found[file]["tests"] = {name: test for name, test in ran.items() if name.split("::")[0] == file}
+        kept_in.write_text(json.dumps(found, indent=1), "utf-8")
+    by_name = [(name, test) for now in found.values() for name, test in now["tests"].items()]
+    return [Test(name, t["seconds"], tuple(t["policies"]), tuple(t["files"])) for name, t in by_name]
+
+
+def _digests(root: Path, folders: list[str]) -> dict[str, str]:
+    """Of each file of tests, with what it shares with others, and with the C programs if it builds any."""
+    files = sorted(file for folder in folders for file in _files(root / folder))
+    of_tests = [file for file in files if file.name.startswith("test_")]
+    digests = {}
+    for file in of_tests:
+        builds = "programs." in file.read_text("utf-8")
+        digest = hashlib.sha256(file.read_bytes())
+        for other in files:
+            if other not in of_tests and (builds or other.suffix == ".py"):
+                digest.update(other.read_bytes())
+        digests[file.relative_to(root).as_posix()] = digest.hexdigest()
+    return digests
 
 
 def _files(path: Path) -> list[Path]:
@@ -93,5 +112,6 @@ def _run(root: Path, folders: list[str]) -> dict[str, dict]:
 
 def seconds(folder: Path) -> dict[str, float]:
     """What each test takes without a mistake, of those that have run."""
-    kept = [json.loads(path.read_text("utf-8"))["tests"] for path in sorted(folder.glob("cover-*.json"))]
-    return {name: test["seconds"] for tests in kept for name, test in tests.items()}
+    kept = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("cover-*.json"))]
+    by_file = [of_file["tests"] for files in kept for of_file in files.values()]
+    return {name: test["seconds"] for tests in by_file for name, test in tests.items()}

@@ -308,6 +308,44 @@ def test_a_task_loses_its_mark_to_the_next_that_sticks(tmp_path: Path) -> None:
     assert schedule.turns(12, 1) == [("b", 0, 6), ("a", 6, 12)]
 
 
+@pytest.mark.parametrize(
+    ("last", "busy", "allowed", "cpu"),
+    [
+        (0, [0], [], 2),
+        (4, [4], [], 6),
+        (4, [5], [], 6),
+        (4, [4, 6], [], 0),
+        (4, [4, 6, 0, 2], [], 5),
+        (4, [4, 5, 6, 0, 2, 3], [], 7),
+        (4, [4, 5, 6, 7, 0, 2, 3], [], 1),
+        (0, [0], [0, 3, 4], 3),
+    ],
+)
+def test_modern_wakes_on_an_idle_cpu(last: int, busy: list[int], allowed: list[int], cpu: int, tmp_path: Path) -> None:
+    """Rule 1.4.6 as modern changes it: a whole idle core of the cache, one elsewhere, a thread of the cache, any.
+
+    Four cores of two threads, two to a cache.
+    """
+    there = [f"{{ affinity = [{last}] }}", "{ run_us = 100 }", f"{{ affinity = {allowed} }}"]
+    tasks = task("sleeper", *there, "{ until_us = 50_500 }", "{ run_ms = 1 }", SLEEPS)
+    tasks += "".join(hog(f"hog{at}", cpus=[at]) for at in busy)
+    schedule = run(tmp_path, "modern", tasks, 60, llcs=2, cores=2, threads=2)
+    assert ("sleeper", 50.5, 51.5) in schedule.turns(60, cpu)
+
+
+def test_modern_sticks_until_a_tick(tmp_path: Path) -> None:
+    """Rule 1.5.10 as modern changes it: a gives way to c at 3.5 and sticks until the tick at 4.
+
+    The other CPU's next one, at 5, finds it before b, whose deadline is a later one.
+    """
+    tasks = (
+        hog("a") + hog("b", nice=5) + task("c", "{ sleep_us = 2500 }", "{ run_ms = 20 }", SLEEPS, nice=-20, cpus=[0])
+    )
+    schedule = run(tmp_path, "modern", tasks, cores=2)
+    assert schedule.turns(24)[-1] == ("c", 3.5, 23.5)
+    assert schedule.turns(40, 1) == [("b", 0, 5), ("a", 5, 40)]
+
+
 def test_who_a_real_time_task_preempts_does_not_stick(tmp_path: Path) -> None:
     """Rule 1.5.10, 424: a, renewed at 6, gives way at 7.5 and is before b when that is renewed, with 4.8 ms left."""
     above = task("rt", "{ sleep_us = 7500 }", FOR_EVER, policy="fifo:1", cpus=[0])

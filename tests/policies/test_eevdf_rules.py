@@ -165,3 +165,196 @@ def test_a_new_nice_level_is_a_new_share(rules: str, tmp_path: Path) -> None:
     tasks = task("a", "{ run_ms = 5 }", "{ nice = 5 }", FOR_EVER) + hog("b")
     schedule = run(tmp_path, rules, tasks, 1000)
     assert schedule.ran_ms("a") == pytest.approx(5 + 990 * 335 / 1359, abs=5)
+
+
+def test_the_shortest_slice_of_those_who_wait_protects(tmp_path: Path) -> None:
+    """Rules 3.5 and 3.6: 0.4 ms are over at the tick at 1, when a has had 0.6, and V is less. Its d is 5."""
+    turns = run(tmp_path, "7.2", hog("a", slice_us=5000) + hog("b", slice_us=400)).turns(1.4)
+    assert turns == [("b", 0, 0.4), ("a", 0.4, 1), ("b", 1, 1.4)]
+
+
+NO_BALANCE = "+periodic=off+newidle=off"
+
+
+def woken(folder: Path, last: int, busy: list[int], after_ms: int = 50, tunables: str = NO_BALANCE, **machine: int):
+    """The first turn of a task that slept for long, by CPU, where it ran last on one CPU and hogs run on some."""
+    there = [f"{{ affinity = [{last}] }}", "{ run_us = 100 }", "{ affinity = [] }"]
+    sleeper = task("sleeper", *there, f"{{ until_us = {after_ms * 1000 + 500} }}", "{ run_us = 200 }", SLEEPS)
+    hogs = "".join(hog(f"hog{cpu}", cpus=[cpu]) for cpu in busy)
+    schedule = run(folder, "7.2", sleeper + hogs, after_ms + 20, tunables, **machine)
+    (first,) = [
+        (cpu, turn.start)
+        for cpu in schedule.by_cpu
+        for turn in schedule.turns(after_ms + 20, cpu, after_ms=after_ms)
+        if turn.name == "sleeper"
+    ]
+    return first
+
+
+@pytest.mark.parametrize(
+    ("last", "busy", "cpu"),
+    [(2, [], 2), (2, [2], 0), (2, [2, 0], 3), (2, [2, 0, 3], 1), (0, [0], 1), (0, [0, 1], 2)],
+)
+def test_a_woken_task_looks_for_an_idle_cpu(last: int, busy: list[int], cpu: int, tmp_path: Path) -> None:
+    """Rule 3.11.3: where it ran last, or before that (0), or the first idle CPU after that one, in turn."""
+    assert woken(tmp_path, last, busy, cores=4) == (cpu, 50.5)
+
+
+@pytest.mark.parametrize(
+    ("last", "busy", "cpu"),
+    [(0, [0, 2], 4), (0, [0, 4], 2), (4, [4, 2], 0), (3, [3, 0, 4], 2), (0, [0, 2, 4], 1), (4, [4, 5, 0], 2)],
+)
+def test_an_idle_core_comes_before_an_idle_thread(last: int, busy: list[int], cpu: int, tmp_path: Path) -> None:
+    """Rule 3.11.3: three cores of two threads. Without an idle core it is the other thread of the last one."""
+    assert woken(tmp_path, last, busy, cores=3, threads=2) == (cpu, 50.5)
+
+
+@pytest.mark.parametrize(("busy", "found"), [([0, 2, 3, 4, 5, 6], True), ([0, 1, 2, 3, 4, 5], False)])
+def test_a_search_in_a_busy_cache_is_short(busy: list[int], found: bool, tmp_path: Path) -> None:
+    """Rule 3.11.3: 6 of 8 CPUs are used, x = 767: of 8 CPUs 8 (1 - 1.17 x 1.17 x x), which is one, is looked at."""
+    cpu, start = woken(tmp_path, 0, busy, after_ms=600, tunables="+newidle=off", cores=8)
+    assert (cpu == 1 and start == 600.5) == found
+    assert found or cpu not in (6, 7) or start > 600.5
+
+
+def test_another_cache_is_not_searched(tmp_path: Path) -> None:
+    """Rule 3.11.3."""
+    assert woken(tmp_path, 0, [0, 1], llcs=2, cores=2)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("nice", "hogs", "beside", "how", "cpu"),
+    [
+        (0, 2, False, "semaphore", 0),
+        (0, 3, False, "semaphore", 1),
+        (-1, 3, False, "semaphore", 0),
+        (-1, 4, False, "semaphore", 1),
+        (-1, 3, False, "pipe", 1),
+        (-1, 3, True, "semaphore", 0),
+        (-1, 3, True, "pipe", 1),
+    ],
+)
+def test_who_is_woken_goes_where_load_is_less(
+    nice: int, hogs: int, beside: bool, how: str, cpu: int, tmp_path: Path
+) -> None:
+    """Rule 3.11.2: the waker has a load of 1,024, or 1,277 at nice -1, and the others of 1,024, the woken task too.
+
+    It goes if the waker's CPU has less with it than 108 % of the last CPU without it. A waker in a pipe is about to
+    sleep: if it is alone there, its CPU is as good as idle, and beside another it does not count.
+    """
+    shared, wakes, waits = {
+        "pipe": ('[[queue]]\nname = "it"\nkind = "pipe"\n', '{ send = "it", bytes = 8 }', '{ recv = "it" }'),
+        "semaphore": ('[[semaphore]]\nname = "it"\n', '{ post = "it" }', '{ wait = "it" }'),
+    }[how]
+    on_0 = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    sleeper = task("sleeper", *on_0, waits, "{ run_us = 200 }", SLEEPS)
+    waker = task("waker", "{ run_us = 300_500 }", wakes, FOR_EVER, cpus=[1], nice=nice)
+    tasks = shared + sleeper + waker + "".join(hog(f"hog{i}", cpus=[0]) for i in range(hogs))
+    tasks += hog("beside", cpus=[1]) if beside else ""
+    schedule = run(tmp_path, "7.2", tasks, 700, NO_BALANCE, cores=2)
+    ran = [at for at in (0, 1) for turn in schedule.turns(700, at, after_ms=300) if turn.name == "sleeper"]
+    assert ran == [cpu]
+
+
+def test_a_delayed_sleeper_wakes_where_it_is(tmp_path: Path) -> None:
+    """Rules 3.8 and 3.10.4: asleep at 2.6 with v = 0.6 and V = 0.35, it has not left; the idle CPU does not get it.
+
+    The timer of its slice expires at 2.7, and so the hog runs up to the tick that finds it at its d.
+    """
+    there = ["{ until_ms = 1 }", "{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }", "{ until_ms = 2 }"]
+    sleeper = task("sleeper", *there, "{ run_us = 600 }", "{ sleep_us = 100 }", FOR_EVER)
+    tasks = sleeper + task("hog", "{ until_us = 2100 }", FOR_EVER, cpus=[0])
+    turns = run(tmp_path, "7.2", tasks, tunables=NO_BALANCE, cores=2).turns(5, after_ms=2)
+    assert turns == [("sleeper", 2, 2.6), ("hog", 2.6, 4), ("sleeper", 4, 5)]
+
+
+@pytest.mark.parametrize(("nice", "cpu"), [(None, 1), (0, 0), (1, 1)])
+def test_a_child_begins_on_the_idlest_cpu(nice: int | None, cpu: int, tmp_path: Path) -> None:
+    """Rule 3.11.4: an idle one, or one with a load that is less by more than 17 %: 820 of nice 1 beside 1,024."""
+    tasks = task(
+        "parent", "{ affinity = [0] }", "{ run_us = 600_500 }", "{ affinity = [] }", '{ fork = "child" }', FOR_EVER
+    )
+    tasks += child("child", "{ run_us = 200 }", SLEEPS)
+    tasks += hog("other", cpus=[1], nice=nice) if nice is not None else ""
+    schedule = run(tmp_path, "7.2", tasks, 700, NO_BALANCE, cores=2)
+    assert [at for at in (0, 1) for turn in schedule.turns(700, at) if turn.name == "child"] == [cpu]
+
+
+@pytest.mark.parametrize(("x_ms", "y_ms", "cpu"), [(10, 20, 3), (20, 10, 2)])
+def test_a_child_begins_on_the_cpu_that_went_idle_last(x_ms: int, y_ms: int, cpu: int, tmp_path: Path) -> None:
+    """Rule 3.11.4: two caches; in the other one both CPUs are idle, here one is."""
+    tasks = task(
+        "parent", "{ affinity = [0] }", "{ run_us = 30_500 }", "{ affinity = [] }", '{ fork = "child" }', FOR_EVER
+    )
+    tasks += child("child", "{ run_us = 200 }", SLEEPS)
+    tasks += task("x", f"{{ run_ms = {x_ms} }}", SLEEPS, cpus=[2]) + task(
+        "y", f"{{ run_ms = {y_ms} }}", SLEEPS, cpus=[3]
+    )
+    schedule = run(tmp_path, "7.2", tasks, 40, NO_BALANCE, llcs=2, cores=2)
+    assert ("child", 30.5, 30.7) in schedule.turns(40, cpu)
+
+
+@pytest.mark.parametrize(
+    ("tunables", "pulls"), [("", True), ("+newidle=off", False), ("+migration_cost_us=100000", False)]
+)
+def test_a_cpu_that_goes_idle_pulls(tunables: str, pulls: bool, tmp_path: Path) -> None:
+    """Rule 3.11.5: at 30.5 the task that waits since 30.2, unless its cache is hot: it ran 30 ms ago."""
+    there = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    tasks = task("waits", *there, "{ until_us = 30_200 }", FOR_EVER) + task("runs", *there, FOR_EVER)
+    tasks += task("ends", "{ run_us = 30_500 }", SLEEPS, cpus=[1])
+    schedule = run(tmp_path, "7.2", tasks, 31, "+periodic=off" + tunables, cores=2)
+    assert schedule.turns(31, 1)[-1] == ("waits" if pulls else "idle", 30.5, 31)
+
+
+@pytest.mark.parametrize(("waiting", "pulls"), [(1, 1), (2, 1), (3, 2), (5, 3)])
+def test_an_idle_cpu_is_woken_to_balance(waiting: int, pulls: int, tmp_path: Path) -> None:
+    """Rule 3.11.5: at 21 by the tick of the CPU where they wait since 20.2. It takes half of the tasks there, at once.
+
+    No cache is hot, and without lags nobody stays as ineligible. The CPU went idle at 20.4.
+    """
+    there = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    tasks = task("runs", *there, FOR_EVER) + task("ends", "{ run_us = 20_400 }", SLEEPS, cpus=[1])
+    tasks += "".join(task(f"waits{i}", *there, "{ until_us = 20_200 }", FOR_EVER) for i in range(waiting))
+    schedule = run(tmp_path, "7.2", tasks, 60, "+newidle=off+migration_cost_us=0+place_lag=off", cores=2)
+    turns = schedule.turns(60, 1, after_ms=20.4)
+    assert [turns[0].name, turns[1].start] == ["idle", 21]
+    assert len({turn.name for turn in turns if 21 <= turn.start < 25}) == pulls
+
+
+def test_who_is_changed_before_it_ran_where_it_was_pulled_leaves(tmp_path: Path) -> None:
+    """Rules 3.2, 3.7 and 3.11.5: CPU 1 pulls two of three at 21, and a new nice level puts the one that waits back.
+
+    So CPU 1 counts none when it is idle at 23, and takes one at the next tick.
+    """
+    there = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    tasks = task("runs", FOR_EVER, cpus=[0]) + task("ends", "{ run_us = 20_400 }", SLEEPS, cpus=[1])
+    tasks += "".join(task(f"waits{i}", *there, "{ until_us = 20_200 }", "{ run_ms = 2 }", SLEEPS) for i in range(3))
+    renices = [f'{{ nice = 1, of = "waits{i}" }}' for i in range(3)]
+    tasks += task("changer", "{ until_us = 21_300 }", *renices, SLEEPS, cpus=[0], policy="fifo:1")
+    schedule = run(tmp_path, "7.2", tasks, 60, "+newidle=off+migration_cost_us=0+place_lag=off", cores=2)
+    turns = schedule.turns(40, 1, after_ms=21)
+    assert [(turn.name[:5], turn.start, turn.end) for turn in turns[:2]] == [("waits", 21, 23), ("idle", 23, 24)]
+
+
+@pytest.mark.parametrize(("idle_us", "pulls"), [(1700, False), (1890, False), (1900, True), (2200, True)])
+def test_a_cpu_that_goes_idle_leaves_who_ran_just_now(idle_us: int, pulls: bool, tmp_path: Path) -> None:
+    """Rule 3.11.5: p waits since 1.4, when its slice ended. Its cache is warm for 0.5 ms."""
+    there = ["{ affinity = [0] }", "{ affinity = [] }"]
+    tasks = task("ends", f"{{ run_us = {idle_us} }}", SLEEPS, cpus=[1])
+    tasks += "".join(task(name, *there, FOR_EVER) for name in "pq")
+    idle_ms = idle_us / 1000
+    schedule = run(tmp_path, "7.2", tasks, 3, "+periodic=off", cores=2)
+    assert schedule.turns(1.4) == [("p", 0, 1.4)]
+    assert schedule.turns(3, 1)[-1] == ("p" if pulls else "idle", idle_ms, 3)
+
+
+@pytest.mark.parametrize(("kernel", "cpu"), [(True, 1), (False, 0)])
+def test_who_a_kernel_thread_of_the_cpu_wakes_stays(kernel: bool, cpu: int, tmp_path: Path) -> None:
+    """Rule 3.11.3: the CPU is as good as idle, as such a thread hands back what it was given, and sleeps."""
+    there = ["{ affinity = [1] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    sleeper = task("sleeper", *there, '{ wait = "it" }', "{ run_us = 200 }", SLEEPS)
+    waker = task(
+        "waker", "{ until_us = 20_500 }", "{ run_us = 50 }", '{ post = "it" }', SLEEPS, cpus=[1], kernel=kernel
+    )
+    schedule = run(tmp_path, "7.2", '[[semaphore]]\nname = "it"\n' + sleeper + waker, 40, NO_BALANCE, cores=2)
+    assert ("sleeper", 20.55, 20.75) in schedule.turns(40, cpu)

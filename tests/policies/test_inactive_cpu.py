@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.policies.schedules import HOG, HOTPLUG, Turn, hog, simulate, task
+from tests.policies.schedules import HOG, HOTPLUG, Turn, free_machine, hog, simulate, task
 
 SCHEDULERS = ("bfs", "o1", "sd", "cfs", "eevdf", "fifo", "rr", "mlfq", "vtime")
 
@@ -57,3 +57,16 @@ def test_a_task_with_migration_disabled_stays_where_it_is(scheduler: str, hotplu
         assert max(schedule.gaps_ms(name)) < 4_500, name
         assert schedule.on_cpu[name][-1][1] > 4_000, name
     assert len([cpu for cpu, turns in schedule.by_cpu.items() if any(turn.name == "kept" for turn in turns)]) == 4
+
+
+@pytest.mark.parametrize("scheduler", ["bfs", "cfs", "eevdf", "fifo", "rr", "mlfq"])
+def test_who_waits_beside_one_that_stays_is_sent_on(scheduler: str, tmp_path: Path) -> None:
+    """The CPU is told to be gone at 11, and the task that disabled its migration runs there up to 50 and more."""
+    sleeps = "{ sleep_s = 60 }"
+    kept = task("kept", "{ migrate_disable = [{ run_ms = 50 }] }", sleeps, cpus=[1])
+    waits = task("waits", "{ sleep_ms = 2 }", "{ run_ms = 5 }", sleeps, cpus=[1], count=2)
+    machine = free_machine(tmp_path, cores=2)
+    schedule = simulate(tmp_path, scheduler, kept + waits, 0.2, machine, "--hotplug", "10ms:-1", strict=False)
+    assert schedule.turns_of("kept")[-1].end >= 50
+    assert schedule.ran_ms("waits") == 10
+    assert schedule.turns_of("waits")[-1].end < 30

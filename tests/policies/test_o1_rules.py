@@ -86,6 +86,21 @@ def test_a_worse_nice_level_reschedules(tmp_path: Path) -> None:
     assert schedule.turns(103.3)[:2] == [("changes", 0, 3.3), ("other", 3.3, 103)]
 
 
+def test_a_better_nice_level_of_a_waiting_task_preempts(tmp_path: Path) -> None:
+    """Rule 4.9: at 124 it is before the running one, which has 125. It keeps its slice, 100 ticks."""
+    changes = task("changes", "{ run_us = 3300 }", '{ nice = -1, of = "other" }', FOR_EVER)
+    schedule = run(tmp_path, changes + hog("other"))
+    assert schedule.turns(200)[:3] == [("changes", 0, 3.3), ("other", 3.3, 103), ("changes", 103, 200)]
+
+
+@pytest.mark.parametrize("levels", [[1], [1, 0]])
+def test_a_new_nice_level_queues_anew(levels: list[int], tmp_path: Path) -> None:
+    """Rule 4.9: whether worse or as before, it is behind the third, which came after it. The running one goes on."""
+    changed = [f'{{ nice = {nice}, of = "second" }}' for nice in levels]
+    tasks = task("first", "{ run_us = 3300 }", *changed, FOR_EVER) + hog("second") + hog("third")
+    assert run(tmp_path, tasks).turns(300) == [("first", 0, 100), ("third", 100, 200), ("second", 200, 300)]
+
+
 def test_a_child_takes_the_larger_half_and_runs_first(tmp_path: Path) -> None:
     """Rule 4.8: of 97 ticks that are left after three the child has 49 and the parent 48; the child is before it."""
     tasks = task("parent", "{ run_us = 3500 }", '{ fork = "child" }', FOR_EVER) + child("child", FOR_EVER)

@@ -95,6 +95,13 @@ def test_who_slept_shortly_goes_on_where_it_was(rules: str, tmp_path: Path) -> N
     assert schedule.turns(ends) == [("sleeper", 0, 0.5), ("hog", 0.5, woken), ("sleeper", woken, ends)]
 
 
+def test_the_last_microsecond_of_a_quota_is_a_place(tmp_path: Path) -> None:
+    """Rules 5.2 and 5.4: in SD the sleeper has 0.001 of its 10 ms left, and the hog is a slot down since 20."""
+    sleeper = task("sleeper", "{ run_us = 9999 }", "{ sleep_us = 10_700 }", FOR_EVER)
+    turns = run(tmp_path, "sd", sleeper + hog("hog")).turns(21)
+    assert turns == [("sleeper", 0, 9.999), ("hog", 9.999, 20.699), ("sleeper", 20.699, 21)]
+
+
 @pytest.mark.parametrize("rules", QUOTA)
 def test_who_wakes_is_last_in_its_slot(rules: str, tmp_path: Path) -> None:
     """Rules 5.2 and 5.4: in the same slot as both others, it waits for both."""

@@ -334,6 +334,24 @@ static void levels(void)
 	      bfs_level(true, false, true, true) == BFS_NORMAL);
 }
 
+/* rules 1.3.3 and 1.3.4: interrupts took some of what it ran; it did not stop before the tick that charged it last. */
+static void interrupted(u32 rules)
+{
+	u64 now = 10 * NSEC_PER_SEC, ran_ns = 3 * NSEC_PER_MSEC, tick = now + NSEC_PER_MSEC;
+	struct bfs_task t = { .u = BFS_NICE0 }, before;
+
+	bfs_configure(&cfg, rules, 0, 1, 1000, 70);
+	bfs_refill(&cfg, &t, now);
+	bfs_start(&t, now, ran_ns);
+	bfs_charge(&cfg, &t, tick);
+	before = t;
+	CHECK(bfs_settle(&cfg, &t, ran_ns + 800 * NSEC_PER_USEC) == tick);
+	CHECK(t.slice_ns == before.slice_ns && t.deadline == before.deadline && !t.ran);
+	t = before;
+	CHECK(bfs_settle(&cfg, &t, ran_ns + 1300 * NSEC_PER_USEC) == tick + 300 * NSEC_PER_USEC);
+	CHECK(t.slice_ns == before.slice_ns - 300 * (s64)NSEC_PER_USEC);
+}
+
 /* rule 1.3.14: one ISO hog on one CPU is stopped above 70 % and let go below nine tenths of that. */
 static void iso_share(u32 rules)
 {
@@ -366,6 +384,7 @@ int main(int argc, char **argv)
 			one_life(rules);
 		}
 		turns(rules);
+		interrupted(rules);
 		iso_share(rules);
 	}
 	shares();

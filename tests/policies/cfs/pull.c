@@ -4,7 +4,8 @@
  * on machines and queues by chance: when a domain is balanced, who balances it,
  * which queue gives, which tasks move (rules 2.2.11.1, 2.2.11.2, 2.2.11.4,
  * 2.2.11.5, 4.10.2 and 4.10.6), and where a new task begins (rules 2.2.8.4 and
- * 4.10.8). The references know a CPU by its place on the machine, and have what
+ * 4.10.8), and whether a woken task goes to its waker (rules 2.2.8.2, 2.2.8.3 and
+ * 4.10.4). The references know a CPU by its place on the machine, and have what
  * the kernels' load_balance() does in the order in which those do it. How much
  * moves is arithmetic, which balance.c tests.
  */
@@ -268,12 +269,15 @@ static s32 balance(u32 this, u32 level, u32 idle)
 	} else if (idle != CPU_NEWLY_IDLE) {
 		sd->failed++;
 		if (sd->failed > row.tries + 2) {
-			pushes = true;
 			sd->failed = row.tries + 1;
-			if (!m.rqs[from].push_pid && m.rqs[from].curr_pid) {
-				m.rqs[from].push_pid = m.rqs[from].curr_pid;
-				m.rqs[from].push_cpu = this;
-				m.kicks++;
+			/* Not if another CPU has already asked for it. */
+			if (!m.rqs[from].push_pid) {
+				pushes = true;
+				if (m.rqs[from].curr_pid) {
+					m.rqs[from].push_pid = m.rqs[from].curr_pid;
+					m.rqs[from].push_cpu = this;
+					m.kicks++;
+				}
 			}
 		}
 	}
@@ -442,8 +446,76 @@ static void test_a_new_task(void)
 	check(got == want, "era %u: CPU %u, not %u", era, got, want);
 }
 
+/* rules 2.2.8.2, 2.2.8.3 and 4.10.4: the waker's CPU, by the domain that has both, and what the kernels ask there. */
+static void test_woken(void)
+{
+	struct fake_task f = { .t.weight = coin(2) ? 1024 : between(3, 3000) };
+	u32 this, prev, level = SD_SMT, wake_idx, pct;
+	bool affine, passive, sync = coin(2), want;
+	s64 here, there, target, per_task;
+
+	some_state();
+	this = below(nr_cpus);
+	prev = below(nr_cpus);
+	if (nr_cpus == 1)
+		return;
+	while (prev == this)
+		prev = below(nr_cpus);
+	while (begin(place_of[this], level) != begin(place_of[prev], level))
+		level++;
+	if (coin(2)) {
+		/* Around where the answer changes. */
+		rqs[prev].weight = rqs[this].weight + f.t.weight;
+		take_over();
+	}
+	wake_idx = row_of(level).wake_idx;
+	pct = 100 + (row_of(level).pct - 100) / 2;
+	affine = level < SD_NODE || era == LB_2_6_31;
+	affine = affine || (era == LB_2_6_32 && level == SD_NODE);
+	passive = era == LB_2_6_31 ? level > SD_SMT : era == LB_2_6_22 && level == SD_NODE;
+	here = load_of(this, wake_idx, true);
+	there = load_of(prev, wake_idx, false);
+	target = load_of(prev, wake_idx, true);
+	per_task = m.rqs[this].nr     ? m.rqs[this].weight / m.rqs[this].nr
+		   : era == LB_2_6_22 ? 128
+				      : 0;
+	want = affine &&
+	       (100 * (here + f.t.weight) <= pct * there ||
+		(here <= there && here + target <= per_task) || (era == LB_3_6 && here <= 0));
+	want |= passive && pct * here <= 100 * there;
+	check(wants_affine(&f.t, this, prev, level, sync) == want,
+	      "era %u level %u: %lld and %u here, %lld there, %lld each", era, level, here,
+	      f.t.weight, there, per_task);
+	check(!wants_affine(NULL, this, prev, level, sync), "no task");
+}
+
+/* rule 2.2.11.5: who was asked for goes to the CPU that asked, once, if it may. */
+static void test_pushed(void)
+{
+	struct fake_task *f;
+	bool asked, goes;
+	s32 pid;
+	u32 to;
+
+	some_state();
+	if (!count)
+		return;
+	f = &fakes[below(count)];
+	to = coin(8) ? f->t.cpu : below(nr_cpus);
+	pid = coin(4) ? f->p.pid + 1 : f->p.pid;
+	rqs[f->t.cpu].push_pid = pid;
+	rqs[f->t.cpu].push_cpu = to;
+	asked = pid == f->p.pid;
+	goes = asked && (f->cpus.bits[0] >> to & 1) && takes(to) && to != f->t.cpu;
+	check(push_to_other(&f->p, &f->t, rq_of(f->t.cpu)) == goes, "CPU %u to %u", f->t.cpu, to);
+	check(f->pushed_to == (goes ? (s32)to : -1), "CPU %d, not %u", f->pushed_to, to);
+	check(rqs[f->t.cpu].push_pid == (asked ? 0 : pid), "%d", rqs[f->t.cpu].push_pid);
+}
+
 int main(int argc, char **argv)
 {
+	rounds(argc, argv, 50000, test_woken);
+	rounds(argc, argv, 20000, test_pushed);
 	rounds(argc, argv, 50000, test_on_going_idle);
 	rounds(argc, argv, 50000, test_a_new_task);
 	return rounds(argc, argv, 150000, test_at_a_tick);

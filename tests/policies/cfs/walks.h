@@ -41,6 +41,7 @@ struct fake_task {
 	bool hot, lost; /* lost: another CPU takes it first */
 	u32 home; /* whose the kernel counts it as */
 	u32 notified;
+	s32 pushed_to; /* -1: nowhere */
 	bool local; /* sent to the local DSQ of the CPU that it waited for */
 	u64 key; /* of its place in the queue, where it was boosted */
 };
@@ -205,7 +206,7 @@ static __always_inline void notify(u32 cpu, const struct task_struct *p, const s
 
 static __always_inline void push_task(struct task_struct *p, struct task_ctx *t, u32 cpu)
 {
-	check(false, "task %d to CPU %u", p->pid, cpu);
+	fake_of(t)->pushed_to = cpu;
 }
 
 static __always_inline u64 boost(struct task_struct *p, struct task_ctx *t, u32 cpu)
@@ -300,6 +301,7 @@ static void add_task(u32 cpu, bool runs)
 	*f = (struct fake_task){ .p.pid = count,
 				 .cpus = { coin(4) ? draw() : ~0ULL },
 				 .turn = below(TURNS),
+				 .pushed_to = -1,
 				 .hot = coin(3),
 				 .lost = coin(20) };
 	f->p.cpus_ptr = &f->cpus;

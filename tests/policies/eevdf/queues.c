@@ -123,7 +123,7 @@ void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_fl
 	check(false, "task %d to %llx", p->pid, dsq_id);
 }
 
-static struct cpumask everywhere = { { ~0ULL } };
+static struct cpumask everywhere = { { ~0ULL } }, elsewhere = { { ~1ULL } };
 
 static struct literal literally(const struct rq *rq)
 {
@@ -157,6 +157,26 @@ static u64 earliest(const struct rq *rq, bool delayed_too, bool *any)
 		*any = true;
 	}
 	return d;
+}
+
+/* rule 3.6: of all that wait and of the delayed sleepers, where one asked for a slice; never more than the own. */
+static void check_least_slice(struct rq *rq)
+{
+	u64 own = between(1, 40) * NSEC_PER_MSEC / 8, want = own, slice_ns;
+	bool asked = false;
+
+	for (u32 i = 0; i < count; i++) {
+		const struct task_ctx *t = &fakes[i].t;
+		bool sleeps = t->delayed && rq->delayed[t->delayed_index].pid == fakes[i].p.pid;
+
+		asked |= t->queued && t->e.custom;
+		slice_ns = t->e.slice_ns;
+		if (((t->queued && fakes[i].queued) || sleeps) && slice_ns < want)
+			want = slice_ns;
+	}
+	if (asked)
+		check(least_slice(0, rq, own) == want, "%llu, not %llu", least_slice(0, rq, own),
+		      want);
 }
 
 static void add(struct rq *rq, struct fake_task *f, u64 around)
@@ -217,6 +237,7 @@ static void test(void)
 		/* Sums hold whoever competes, and nobody else. */
 		check(literally(rq).wv == (s128)eevdf_key_sum(&rq->sums), "sums");
 
+		check_least_slice(rq);
 		want = earliest(rq, false, &any);
 		look_for_best(0, rq);
 		check(any == !!rq->best_pid && (!any || rq->best_d == want), "looked: %d", any);
@@ -233,6 +254,9 @@ static void test(void)
 	n = rq->nr;
 	for (u32 i = 0; i < count; i++)
 		if (fakes[i].queued) {
+			fakes[i].p.cpus_ptr = &elsewhere;
+			check(!take(0, fakes[i].p.pid) && fakes[i].queued, "task %u, confined", i);
+			fakes[i].p.cpus_ptr = &everywhere;
 			check(take(0, fakes[i].p.pid), "task %u", i);
 			check(!take(0, fakes[i].p.pid), "task %u twice", i);
 			n--;
@@ -268,8 +292,21 @@ static void test_notes(void)
 	}
 }
 
+/* Two queues a CPU, and no queue of two CPUs. */
+static void test_ids(void)
+{
+	static u32 users[2 * MAX_CPUS];
+
+	for (u32 cpu = 0; cpu < MAX_CPUS; cpu++) {
+		check(waiting_dsq(cpu) < 2 * MAX_CPUS && eligible_dsq(cpu) < 2 * MAX_CPUS, "CPU %u",
+		      cpu);
+		check(!users[waiting_dsq(cpu)]++ && !users[eligible_dsq(cpu)]++, "CPU %u", cpu);
+	}
+}
+
 int main(int argc, char **argv)
 {
+	rounds(1, argv, 1, test_ids);
 	rounds(argc, argv, 1000, test_notes);
 	rounds(argc, argv, 30000, test);
 	printf("%llu moves\n", moves);

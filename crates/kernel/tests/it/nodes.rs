@@ -30,6 +30,25 @@ fn a_task_with_one_cpu_is_offered_no_other() {
 }
 
 #[test]
+fn an_idle_cpu_is_claimed_among_those_that_are_allowed() {
+    let two_nodes = machine_of(shape(2, 1, 2, 1), no_costs());
+    let confined = |cpus| Group {
+        cpus,
+        ..sleepers(2, MS, MS)
+    };
+    // Each CPU is at times the only idle one, and there are times without any.
+    let load = vec![
+        confined(vec![1]),
+        confined(vec![2, 3]),
+        sleepers(3, MS, 3 * MS),
+    ];
+    let plan = plan(load, for_ms(100));
+    let outcome = simulate(&two_nodes, plan, "claims", Options::default());
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+    assert!(outcome.metrics["switches_voluntary"] > 100.0);
+}
+
+#[test]
 fn nodes_are_not_looked_at_where_the_policy_did_not_ask_for_them() {
     let outcome = simulate(
         &machine_of(shape(2, 1, 2, 1), no_costs()),
