@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 # In a mount namespace of its own nobody else loses the tracefs that is unmounted in it.
 _UNMOUNTED = ["unshare", "--mount", "sh", "-c"]
-_UNMOUNT = "for at in $(awk '$3 == \"tracefs\" || $3 == \"debugfs\" { print $2 }' /proc/mounts); do umount -l $at; done\n"
+_UNMOUNT = 'for at in $(awk \'$3 == "tracefs" || $3 == "debugfs" { print $2 }\' /proc/mounts); do umount -l $at; done\n'
 
 
 @pytest.fixture

@@ -17,8 +17,11 @@ from schedlab.errors import LabError, PlaceError
 BUFFER_KIB = 32_768
 PLACES = ("host", "vm")
 
-_SCRIPT = Path(__file__).with_name("tracing.sh")
+SCRIPT = Path(__file__).with_name("tracing.sh")
 _TRACING = (Path("/sys/kernel/tracing/instances"), Path("/sys/kernel/debug/tracing/instances"))
+NO_TRACEFS = (
+    "no tracefs that can be written here, nor can it be mounted: run as root, on a kernel with tracing; or --on vm"
+)
 _TRACING_FAILED = 125
 _PATIENCE_S = 10.0
 
@@ -73,10 +76,12 @@ def _can_mount() -> bool:
 
 def _on_host(arguments: Sequence[str], take: Callable[[str], None]) -> int:
     if not can_trace():
-        raise PlaceError(
-            "no tracefs that can be written here, nor can it be mounted: run as root, on a kernel with tracing; or --on vm"
-        )
-    script = ["sh", str(_SCRIPT), *arguments]
+        raise PlaceError(NO_TRACEFS)
+    return run(["sh", str(SCRIPT), *arguments], take)
+
+
+def run(script: Sequence[str], take: Callable[[str], None]) -> int:
+    """A script that traces, and whose output is a trace. It is asked to clean up where we are interrupted."""
     # In our process group, so that the command may use the terminal.
     with subprocess.Popen(script, stdout=subprocess.PIPE, text=True, errors="replace") as child:
         try:
@@ -108,7 +113,7 @@ def _in_guest(arguments: Sequence[str], guest: Guest, lines: list[str]) -> int:
     try:
         result = vm.run(
             ["sh", "/schedlab/tracing.sh", *arguments],
-            {**guest.files, "/schedlab/tracing.sh": _SCRIPT},
+            {**guest.files, "/schedlab/tracing.sh": SCRIPT},
             tier=guest.tier,
             cpus=guest.cpus,
             memory_mib=guest.memory_mib,
