@@ -133,6 +133,11 @@ def _results(parser: argparse.ArgumentParser, where: argparse._ActionsContainer)
     _judged(out)
     out.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
     out.add_argument("--no-report", action="store_true", help="do not write report.html")
+    out.add_argument(
+        "--no-traced-runs",
+        action="store_true",
+        help="of a real kernel no pictures of schedules in it, for which some cells run once more, traced",
+    )
 
 
 def _judged(out: argparse._ActionsContainer) -> None:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Cells of a real kernel traced, for pictures of their schedules: runs apart, because tracing takes time of its own."""
 
-import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
@@ -12,7 +11,7 @@ from schedlab.campaign import cells
 from schedlab.campaign.matrix import Block, Campaign, PlannedCell
 from schedlab.capture import tracing
 from schedlab.catalogue.workloads import Workload
-from schedlab.collect import records
+from schedlab.collect.traces import FAULT
 from schedlab.errors import LabError, PlaceError
 from schedlab.places import applications, host, real_kernel, vm
 from schedlab.places.place import Say
@@ -20,7 +19,7 @@ from schedlab.places.place import Say
 _SCRIPT = Path(__file__).with_name("pictured.sh")
 _INSIDE = "/lab/pictured.sh"
 _TRACING_INSIDE = "/lab/tracing.sh"
-_CELL, _FAULT, _RECORD = "# schedlab: cell=", "# schedlab: fault=", "# schedlab: record="
+_CELL = "# schedlab: cell="
 # A cell whose events go into a trace takes longer, and the trace has to be printed.
 _LONGER = 2
 
@@ -40,20 +39,9 @@ def take(campaign: Campaign, wanted: Sequence[PlannedCell], buffer_kib: int, kee
             mine = [cell for cell in block.cells if cell.id in ids]
             left = dict(enumerate(mine))
             for number, lines in _parts(_run(campaign, block, mine, objects, buffer_kib, Path(folder), say)):
-                keep(left.pop(number), [*_notes(campaign, mine[number]), *lines])
+                keep(left.pop(number), [*notes(campaign, mine[number]), *lines])
             for cell in left.values():
-                keep(cell, [*_notes(campaign, cell), f"{_FAULT}nothing came of its traced run"])
-
-
-def fault(lines: Sequence[str]) -> str:
-    """Why the lines hold no trace of a cell that ran; empty where they do."""
-    for line in reversed(lines):
-        if line.startswith(_FAULT):
-            return line.removeprefix(_FAULT).removeprefix("record: ").removeprefix(f"{vm.RUNNER}: ")
-        if line.startswith(_RECORD):
-            record = json.loads(line.removeprefix(_RECORD))
-            return "" if record["status"] == records.OK else f"{record['status']}: {record['reason']}"
-    return "its traced run left no record"
+                keep(cell, [*notes(campaign, cell), f"{FAULT}nothing came of its traced run"])
 
 
 def _blocks(campaign: Campaign, ids: set[str]) -> Iterator[Block]:
@@ -67,7 +55,7 @@ def _blocks(campaign: Campaign, ids: set[str]) -> Iterator[Block]:
             yield Block(blocks[0].machine, [*warm_up, *found.values()], blocks[0].kernel)
 
 
-def _notes(campaign: Campaign, cell: PlannedCell) -> list[str]:
+def notes(campaign: Campaign, cell: PlannedCell) -> list[str]:
     """What a trace does not say itself: which tasks are the cell's."""
     workload = next(w for w in campaign.request.workloads if w.name == cell.data["workload"])
     names = _names(workload, campaign.request.modelled)
@@ -131,7 +119,7 @@ def _in_guest(
                 on_error_line=said.append,
             )
         except GuestFailed as error:
-            lines.append(f"{_FAULT}{error}")
+            lines.append(f"{FAULT}{error}")
             return lines
     place = f"# schedlab: place={result.tier} guest, QEMU {result.qemu_version}"
     return [with_place for line in lines for with_place in ([line, place] if line.startswith(_CELL) else [line])]

@@ -150,8 +150,8 @@
 		}
 
 		name(task) {
-			const [pid, group] = this.data.tasks[task];
-			return `${this.picture.data.groups[group]} ${pid}`;
+			const [pid, group, own] = this.data.tasks[task];
+			return `${own ?? this.picture.data.groups[group]} ${pid}`;
 		}
 
 		share(event) {
