@@ -21,6 +21,7 @@ agree_applications  agree --applications: applications beside their models, reco
 agree_search      agree --search: random cases in which the two worlds disagree
 study             study: published studies again, their claims beside ours
 trace             trace: a simulated cell's decisions as a file
+traced_runs       the traced runs whose schedules a comparison's page shows
 decisions         decisions: a cell simulated and in a real kernel, and what differs first
 record            record: a program's scheduling as a workload
 calibrate         calibrate: a workload's real tasks as a profile

@@ -30,6 +30,7 @@ class TracedCell:
     begin_ns: int  # when its tasks were let go
     end_ns: int  # when it was over
     whole_until_ns: int | None  # a buffer was full then; None: the trace is whole
+    processes: Mapping[int, int]  # of threads that were started meanwhile
 
 
 def traced_cell(trace: Trace) -> TracedCell:
@@ -42,7 +43,7 @@ def traced_cell(trace: Trace) -> TracedCell:
         last_ns = max((event.at_ns for event in from_kernel.until_killed(trace, ids)), default=begin_ns)
     else:
         cell, begin_ns, last_ns = _of_application(trace)
-    return TracedCell(list(_events(trace, cell)), cell, begin_ns, last_ns, _whole_until(trace))
+    return TracedCell(list(_events(trace, cell)), cell, begin_ns, last_ns, _whole_until(trace), _processes(trace))
 
 
 def _of_application(trace: Trace) -> tuple[dict[int, str], int, int]:
@@ -61,6 +62,17 @@ def _of_application(trace: Trace) -> tuple[dict[int, str], int, int]:
             cell[child] = ""
     exits = (event.at_ns for event in trace.events if isinstance(event, kernel.Exit) and event.task == watch.task)
     return cell, watch.at_ns, next(exits, trace.events[-1].at_ns)
+
+
+def _processes(trace: Trace) -> dict[int, int]:
+    threads: set[int] = set()
+    found: dict[int, int] = {}
+    for event in trace.events:
+        if isinstance(event, kernel.Clone) and event.flags & _CLONE_THREAD:
+            threads.add(event.child)
+        elif isinstance(event, kernel.Fork) and event.child in threads:
+            found[event.child] = found.get(event.parent, event.parent)
+    return found
 
 
 def _whole_until(trace: Trace) -> int | None:

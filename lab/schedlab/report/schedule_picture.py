@@ -27,9 +27,9 @@ _APART = (
 )
 _PLACES = {
     "sim": "simulated",
-    "vm-exact": "virtual machine that counts instructions",
+    "vm-exact": "virtual machine (exact)",
     "vm-virtual": "virtual machine",
-    "vm-emulated": "emulated machine",
+    "vm-emulated": "virtual machine (emulated)",
     "host": "this machine",
 }
 
@@ -68,7 +68,7 @@ def _figure(shown: Shown) -> Markup:
     parts = []
     for panel in panels:
         drawn = element("div", _svg(panel, groups), class_="schedule-window", data_scheduler=panel.label)
-        parts.append(element("p", element("b", panel.label), _kernel(panel), _counts(panel), class_="note"))
+        parts.append(element("p", element("b", panel.label), _kernel(panel, panels), _counts(panel), class_="note"))
         parts.append(drawn)
     parts += [element("p", f"No picture of {fault}.", class_="note") for fault in shown.faults]
     kind = "schedule" if shown.simulated else "schedule real"
@@ -82,8 +82,9 @@ def _world(shown: Shown) -> str:
     return place if shown.simulated else f"{place}, {kernels}"
 
 
-def _kernel(panel: Panel) -> str:
-    return f" on Linux {panel.kernel}" if panel.kernel else ""
+def _kernel(panel: Panel, panels: list[Panel]) -> str:
+    """Its own, where not all have the same."""
+    return f" on Linux {panel.kernel}" if len({other.kernel for other in panels}) > 1 else ""
 
 
 def _groups(panels: list[Panel]) -> list[str]:

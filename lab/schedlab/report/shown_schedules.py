@@ -73,16 +73,19 @@ def find(summary: Summary, workload: str, results_in: Path) -> Shown | None:
         if panel is None:
             continue
         if not found.panels:
-            _cut_idle_end(panel.found)
+            _cut_idle_end(panel)
             wanted = Wanted(panel.found.start_ns, panel.found.end_ns, _MOST_OF_OTHERS)
         found.panels.append(panel)
     return found
 
 
-def _cut_idle_end(found: Schedule) -> None:
-    """A window whose end is idle is cut shortly after the last run or wait."""
-    busy = max((s.end_ns for s in [*found.runs, *found.waits]), default=found.end_ns)
+def _cut_idle_end(panel: Panel) -> None:
+    """A window whose end is idle is cut shortly after the last run or wait of a task of the workload."""
+    found = panel.found
+    mine = [s for s in [*found.runs, *found.waits] if s.pid not in panel.outside]
+    busy = max((s.end_ns for s in mine), default=found.end_ns)
     found.end_ns = min(found.end_ns, busy + (busy - found.start_ns) // 20)
+    found.runs = [replace(s, end_ns=min(s.end_ns, found.end_ns)) for s in found.runs if s.start_ns < found.end_ns]
 
 
 def _simulated(label: str, cell: PlannedCell, wanted: Wanted) -> Panel | None:
