@@ -9,7 +9,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
 
@@ -43,6 +43,8 @@ def is_one(head: bytes) -> bool:
     if not head or head[0] != _PACKET:
         return False
     length, at = _length(head)
+    if not length:
+        return False
     if at + length >= len(head):
         return b"\0" in head or at + length == len(head)
     return head[at + length] == _PACKET
@@ -71,8 +73,23 @@ def read(data: bytes, name: str) -> Found:
     except (ValueError, IndexError) as error:
         raise InputError(f"{name}: a bundle of compact events is damaged: {error}") from error
     found.lost = reader.lost()
-    _Merged(found, reader.processes).take(reader.raw)
+    merged = _Merged(found, reader.processes)
+    merged.take(reader.raw)
+    _name_programs(found.events, merged.unnamed)
     return found
+
+
+def _name_programs(told: list[Event], unnamed: set[int]) -> None:
+    """What a task is called after exec, where no event said it: as the next switch calls it."""
+    called: dict[int, str] = {}
+    for at in range(len(told) - 1, -1, -1):
+        event = told[at]
+        if isinstance(event, events.Switch):
+            called |= {event.prev: event.prev_comm, event.next: event.next_comm}
+        elif isinstance(event, events.Exec):
+            comm = called.pop(event.task, "")
+            if at in unnamed and comm:
+                told[at] = replace(event, comm=comm)
 
 
 def _packets(data: bytes, name: str) -> Iterator[Any]:
@@ -204,6 +221,7 @@ class _Merged:
         self.running: dict[int, _Running] = {}  # by CPU
         self.depth: Counter[int] = Counter()  # interrupts within each other, by CPU
         self.renamed: dict[int, str] = {}
+        self.unnamed: set[int] = set()  # places of execs after which no event says what the task is called
         self.readers = _kinds()
 
     def take(self, raw: Iterable[_Raw]) -> None:
@@ -213,6 +231,9 @@ class _Merged:
                 self.found.tells_interrupts = True
             elif each.kind in INTERRUPT_ENDS:
                 self.depth[each.cpu] = max(0, self.depth[each.cpu] - 1)
+            if each.kind != "sched_switch" and each.pid not in (_UNKNOWN, self._on(each.cpu)):
+                # Before the first compact switch of a CPU only other events say who has it.
+                self.running[each.cpu] = _Running(each.pid)
             made = self.readers[each.kind](self, each)
             if made is not None:
                 self.found.events.append(made)
@@ -257,11 +278,17 @@ class _Merged:
     def program(self, raw: _Raw) -> Event:
         """The kernel renames a task before it says that it runs another program."""
         told = raw.told
-        comm = self.renamed.pop(told.pid, PurePath(told.filename).name[:_COMM_BYTES])
+        comm = self.renamed.pop(told.pid, "")
+        if not comm:
+            self.unnamed.add(len(self.found.events))
+            comm = PurePath(told.filename).name[:_COMM_BYTES]
         return events.Exec(raw.at_ns, told.pid, told.old_pid, comm, told.filename)
 
     def _who(self, raw: _Raw) -> int:
-        return self.running.get(raw.cpu, _Running()).pid if raw.pid == _UNKNOWN else raw.pid
+        return self._on(raw.cpu) if raw.pid == _UNKNOWN else raw.pid
+
+    def _on(self, cpu: int) -> int:
+        return self.running.get(cpu, _Running()).pid
 
     def _interrupted(self, raw: _Raw) -> bool:
         return bool(raw.interrupt) or self.depth[raw.cpu] > 0
