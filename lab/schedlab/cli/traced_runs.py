@@ -24,7 +24,8 @@ def take(planned: Campaign, store: Store, say: Say) -> None:
     left = {cell.id: cell for cell in cells if not traces.is_there(store.directory, cell.id)}
     if not left:
         return
-    say(f"{len(left)} cells run once more, traced, for the pictures of their schedules")
+    many = "1 cell runs" if len(left) == 1 else f"{len(left)} cells run"
+    say(f"{many} once more, traced, for the pictures of their schedules")
 
     def keep(cell: PlannedCell, lines: list[str]) -> None:
         traces.keep(store.directory, cell.id, lines)
