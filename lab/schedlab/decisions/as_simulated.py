@@ -26,7 +26,7 @@ class TracedCell:
     """Times in nanoseconds by the trace's own clock."""
 
     events: list[Event]
-    cell: Mapping[int, str]  # the cell's tasks by their ids: the workload's name of each, "" where the kernel's holds
+    cell: Mapping[int, str]  # the cell's tasks by their ids: the workload's name of each, or what it ran last
     begin_ns: int  # when its tasks were let go
     end_ns: int  # when it was over
     whole_until_ns: int | None  # a buffer was full then; None: the trace is whole
@@ -56,10 +56,12 @@ def _of_application(trace: Trace) -> tuple[dict[int, str], int, int]:
     keeper = parents[watch.task]
     threads = {e.child for e in trace.events if isinstance(e, kernel.Clone) and e.flags & _CLONE_THREAD}
     own = {keeper} | {task for task in threads if parents.get(task) == keeper}
+    ran = {event.task: event.comm for event in trace.events if isinstance(event, kernel.Rename)}
     cell: dict[int, str] = {}
     for child, parent in parents.items():
         if child not in own and (parent == keeper or parent in cell):
-            cell[child] = ""
+            # Until it renames itself a child is called as its parent is then.
+            cell[child] = ran.get(child) or cell.get(parent, "")
     exits = (event.at_ns for event in trace.events if isinstance(event, kernel.Exit) and event.task == watch.task)
     return cell, watch.at_ns, next(exits, trace.events[-1].at_ns)
 

@@ -125,7 +125,7 @@ def _waits() -> Markup:
 
 
 def _colour(group: str, index: int) -> str:
-    return palette.SOFT[0] if group == _OUTSIDE else palette.colour(index)
+    return palette.ASIDE[0] if group == _OUTSIDE else palette.colour(index)
 
 
 def _data(panels: list[Panel], groups: list[str]) -> dict[str, Any]:
