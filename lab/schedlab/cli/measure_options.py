@@ -26,6 +26,8 @@ schedulers:
 results in DIR:
   report.html, results.csv and .parquet (a row per cell and metric), groups.csv and
   .parquet (percentiles, intervals), manifest.json, cells/ (a record per run)
+  of a real kernel traces/, too: some cells run once more, traced, and none of these runs
+  is measured; the report shows their schedules (docs/report.md)
 
 The same command again resumes: a cell that has a record is not run a second time.
 With -n 20 after -n 10, only the ten new repetitions run."""
