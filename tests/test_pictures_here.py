@@ -3,8 +3,11 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -62,3 +65,29 @@ def test_a_cell_of_this_machine_as_a_file(tmp_path: Path) -> None:
     text = tmp_path / "latt.txt"
     assert schedlab("trace", "default", *CELL, "-o", str(text)).returncode == 0
     assert "sched_switch: prev_comm=" in text.read_text()
+
+
+@pytest.fixture
+def instances(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "tracefs"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tracefs", "tracefs", str(folder)], check=True)
+    yield folder / "instances"
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_an_interrupted_trace_leaves_nothing_behind(tmp_path: Path, instances: Path) -> None:
+    before = set(instances.iterdir())
+    command = [sys.executable, "-m", "schedlab", "trace", "default", *CELL[:4], "-p", "duration_s=300", "--on", "host"]
+    out = tmp_path / "latt.pftrace"
+    with subprocess.Popen([*command, "-o", str(out)], cwd=ROOT / "lab", stderr=subprocess.PIPE, text=True) as child:
+        deadline = time.monotonic() + 60
+        while set(instances.iterdir()) == before and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert set(instances.iterdir()) != before
+        child.send_signal(signal.SIGTERM)
+        _, said = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert said.splitlines()[-1] == "schedlab: interrupted"
+    assert set(instances.iterdir()) == before
+    assert not out.exists()

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Pictures and Perfetto files of a real kernel's cells, out of traces of a guest (data/latt-*.trace.gz)."""
+"""Pictures and Perfetto files of a real kernel's cells, out of traces of a guest (data/latt-*.trace).
 
-import gzip
+What was traced before the workload's tasks were made is not in these files.
+"""
+
 import json
 import re
 from collections.abc import Callable
@@ -33,7 +35,7 @@ RUNNING = GenericKernelTaskStateEvent.TASK_STATE_RUNNING
 
 
 def lines_of(scheduler: str) -> list[str]:
-    return gzip.decompress((DATA / f"latt-{scheduler}.trace.gz").read_bytes()).decode().splitlines()
+    return (DATA / f"latt-{scheduler}.trace").read_text().splitlines()
 
 
 def traced(lines: list[str]) -> TracedCell:

@@ -77,10 +77,11 @@ def _run(
     folder: Path,
     say: Say,
 ) -> list[str]:
-    warm_up = [cell for cell in block.cells if cell.role == cells.WARM_UP and cell not in mine]
     if campaign.request.place == "vm":
+        # This machine has been up for longer than a cell takes.
+        warm_up = [cell for cell in block.cells if cell.role == cells.WARM_UP]
         return _in_guest(campaign, block, warm_up, mine, objects, buffer_kib)
-    return _on_host(campaign, warm_up, mine, objects, buffer_kib, folder, say)
+    return _on_host(campaign, mine, objects, buffer_kib, folder, say)
 
 
 def _shards(folder: Path, warm_up: Sequence[PlannedCell], mine: Sequence[PlannedCell], files: dict) -> None:
@@ -121,13 +122,14 @@ def _in_guest(
         except GuestFailed as error:
             lines.append(f"{FAULT}{error}")
             return lines
+    if not any(line.startswith(_CELL) for line in lines):
+        raise LabError(said[-1] if said else f"the guest's traced runs ended with status {result.exit_code}")
     place = f"# schedlab: place={result.tier} guest, QEMU {result.qemu_version}"
     return [with_place for line in lines for with_place in ([line, place] if line.startswith(_CELL) else [line])]
 
 
 def _on_host(
     campaign: Campaign,
-    warm_up: Sequence[PlannedCell],
     mine: Sequence[PlannedCell],
     objects: dict[str, Path],
     buffer_kib: int,
@@ -138,7 +140,7 @@ def _on_host(
         raise PlaceError(tracing.NO_TRACEFS)
     files = campaign.files()
     files["schedulers"].update({name: str(path.resolve()) for name, path in objects.items()})
-    _shards(folder / "shards", warm_up, mine, files)
+    _shards(folder / "shards", [], mine, files)
     (folder / "records").mkdir()
     command = ["sh", str(_SCRIPT), str(buffer_kib), str(host.engine()), str(tracing.SCRIPT)]
     lines: list[str] = []

@@ -8,6 +8,9 @@ runner=$2
 tracing=$3
 shards=$4
 records=$5
+child=
+# What traces has something to clean up.
+trap '[ -z "$child" ] || { kill -TERM "$child" 2>/dev/null && wait "$child"; }; exit 130' INT TERM HUP
 if [ -e "$shards/warm-up.json" ]; then
 	"$runner" run "$shards/warm-up.json" --out "$records" >/dev/null
 	rm -f "$records"/*.json
@@ -15,8 +18,11 @@ fi
 for shard in "$shards"/[0-9]*.json; do
 	number=${shard##*/}
 	echo "# schedlab: cell=${number%.json}"
-	sh "$tracing" "$buffer_kib" cell "$runner" run "$shard" --out "$records" 2>"$records/said"
+	sh "$tracing" "$buffer_kib" cell "$runner" run "$shard" --out "$records" 2>"$records/said" &
+	child=$!
+	wait "$child"
 	status=$?
+	child=
 	# Said once: what the tracing changes on this machine, and takes back.
 	[ "$shard" != "$shards/00000.json" ] || grep ': tracefs is not mounted here' "$records/said" >&2
 	set -- "$records"/*.json
