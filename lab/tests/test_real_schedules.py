@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Pictures and Perfetto files of a real kernel's cells, out of traces of a guest (data/latt-*.trace).
-
-What was traced before the workload's tasks were made is not in these files.
-"""
+"""Pictures and Perfetto files of a real kernel's cells, out of traces of a guest."""
 
 import json
 import re
@@ -15,7 +12,8 @@ from typing import Any
 import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import GenericKernelTaskStateEvent, Trace, TrackEvent
 
-from schedlab.campaign.cells import CONTROL, MEASURED
+from lab.tests.real_schedules import drawn, lines_of, planned
+from schedlab.campaign.cells import CONTROL
 from schedlab.campaign.matrix import PlannedCell
 from schedlab.campaign.shown import shown
 from schedlab.capture import trace_file
@@ -25,35 +23,15 @@ from schedlab.collect.store import Store
 from schedlab.decisions.as_simulated import TracedCell, traced_cell
 from schedlab.errors import InputError, LabError, PlaceError
 from schedlab.places import pictured
-from schedlab.report import schedule_picture
 from schedlab.trace import perfetto
 from schedlab.trace.simulated import IDLE
 
-DATA = Path(__file__).parent / "data"
 KERNEL = "7.2.13+deb14-cloud-amd64"
 RUNNING = GenericKernelTaskStateEvent.TASK_STATE_RUNNING
 
 
-def lines_of(scheduler: str) -> list[str]:
-    return (DATA / f"latt-{scheduler}.trace").read_text().splitlines()
-
-
 def traced(lines: list[str]) -> TracedCell:
     return traced_cell(trace_file.parse(lines, "t", allow_lost=True))
-
-
-def planned(label: str, role: str = MEASURED, **more: Any) -> PlannedCell:
-    data = {"workload": "latt", "machine": "2", "load": 4, "seed": 1, **more}
-    return PlannedCell(f"id-{label}", data, label, role)
-
-
-def drawn(folder: Path, kept: dict[str, list[str]], place: str = "vm-exact") -> str:
-    """The section of a campaign whose cells have these traces."""
-    for label, lines in kept.items():
-        traces.keep(folder, f"id-{label}", lines)
-    cells = [planned(label) for label in kept]
-    manifest = SimpleNamespace(data={"place": place, "machines": [{"name": "2"}]}, cells=cells)
-    return str(schedule_picture.section(SimpleNamespace(manifest=manifest), "latt", folder))  # type: ignore[arg-type]
 
 
 def data_of(section: str) -> dict[str, Any]:
