@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Pictures and Perfetto files of a real kernel's cells, out of traces of a guest."""
 
+import html
 import json
 import re
 from collections.abc import Callable
@@ -122,6 +123,15 @@ def test_a_full_buffer_voids_what_comes_later_only(tmp_path: Path) -> None:
     both = data_of(drawn(tmp_path, {"bfs": lines_of("bfs"), "default": late}))
     whole = data_of(drawn(tmp_path, {"bfs": lines_of("bfs"), "default": lines_of("default")}))
     assert both == whole
+
+
+def test_a_buffer_that_is_full_before_the_cell_begins_voids_all(tmp_path: Path) -> None:
+    lines = lines_of("bfs")
+    made = next(at for at, line in enumerate(lines) if "newcomm=client" in line)
+    short = ["# schedlab: full=0 1" if line.startswith("# schedlab: full=") else line for line in lines[:made]]
+    short.append(next(line for line in lines if line.startswith(traces.RECORD)))
+    section = html.unescape(drawn(tmp_path, {"bfs": short}))
+    assert "bfs: void, the trace's buffer was full before the workload's tasks were let go." in section
 
 
 def test_what_could_not_be_traced_says_why(tmp_path: Path) -> None:

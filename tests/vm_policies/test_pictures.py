@@ -65,7 +65,9 @@ def test_a_cell_of_a_guest_as_a_perfetto_file(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("can_boot", "loader")
 def test_a_trace_that_loses_events_is_void(tmp_path: Path) -> None:
     out = tmp_path / "latt.pftrace"
-    done = schedlab("trace", "default", *CELL, "--buffer-kib", "8", "-o", str(out))
+    cell = ["-w", "hackbench", "--load", "4", "-p", "loops=20", "--on", "vm"]
+    done = schedlab("trace", "default", *cell, "--buffer-kib", "16", "-o", str(out))
     assert done.returncode == 1
-    assert re.search(r"the kernel's trace: .*: expected a whole trace, try a larger --buffer-kib$", done.stderr.strip())
+    said = r"schedlab: default, hackbench: void, the trace's buffer was full .*: expected a whole trace, try a larger "
+    assert re.fullmatch(f"{said}--buffer-kib", done.stderr.strip())
     assert not out.exists()

@@ -42,6 +42,10 @@ remove() {
 	trap '' INT TERM HUP
 	cd /
 	[ -z "$child" ] || kill -TERM "$child" 2>/dev/null
+	if [ ! -d "$instance" ]; then
+		unmount
+		return
+	fi
 	echo 0 >"$instance/tracing_on"
 	[ ! -d "$instance/events/$probes" ] || echo 0 >"$instance/events/$probes/enable"
 	rmdir "$instance" || { sleep 1 && rmdir "$instance"; }
@@ -55,8 +59,9 @@ probe() {
 	shift 2
 	echo "e:$probes/$name syscalls/$event $*" >>"$tracing/dynamic_events" && echo 1 >"$instance/events/$probes/$name/enable"
 }
-mkdir "$instance" || fail "$instance: cannot be made"
+# Before there is anything to remove, so that no signal comes between.
 trap remove EXIT
+mkdir "$instance" || fail "$instance: cannot be made"
 
 cd "$instance" || fail "$instance: cannot be entered"
 echo 0 >tracing_on

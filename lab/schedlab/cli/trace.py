@@ -16,7 +16,7 @@ from schedlab.campaign.where import PLACES
 from schedlab.capture import trace_file
 from schedlab.catalogue import machines, workloads
 from schedlab.collect import traces
-from schedlab.decisions.as_simulated import traced_cell
+from schedlab.decisions.as_simulated import Void, traced_cell
 from schedlab.errors import InputError, LabError
 from schedlab.places import pictured, place_of
 from schedlab.trace import simulated
@@ -72,18 +72,19 @@ def _simulated(options: argparse.Namespace, form: str) -> Iterator[Iterable[byte
 @contextmanager
 def _real(options: argparse.Namespace, form: str) -> Iterator[Iterable[bytes]]:
     """A real kernel's run, in a guest or here."""
+    cell = f"{options.scheduler}, {options.workload}"
     lines = _run(options)
     why = traces.fault(lines)
     if why:
-        raise LabError(f"no trace: {why}")
+        raise LabError(f"{cell}: no trace: {why}")
     trace = trace_file.parse(lines, "the kernel's trace", allow_lost=True)
-    traced = traced_cell(trace)
-    advice = "expected a whole trace, try a larger --buffer-kib"
-    if trace.lost:
-        raise LabError(f"the kernel's trace: void, {trace.lost} events are lost: {advice}")
-    if traced.whole_until_ns is not None:
-        after_ms = (traced.whole_until_ns - traced.begin_ns) / 1e6
-        raise LabError(f"the kernel's trace: void, a buffer was full {after_ms:,.3g} ms after the start: {advice}")
+    try:
+        traced = traced_cell(trace)
+        if traced.whole_until_ns is not None:
+            after_ms = (traced.whole_until_ns - traced.begin_ns) / 1e6
+            raise Void(f"void, the trace's buffer was full {after_ms:,.3g} ms after the start")
+    except Void as error:
+        raise LabError(f"{cell}: {error}: expected a whole trace, try a larger --buffer-kib") from error
     if form == FTRACE:
         yield (f"{line}\n".encode() for line in lines)
     else:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from schedlab.capture import events as kernel
 from schedlab.capture.trace_file import Trace
 from schedlab.decisions import from_kernel
-from schedlab.errors import InputError
+from schedlab.errors import InputError, LabError
 from schedlab.trace.simulated import IDLE, Event
 
 # What the recorder (capture/tracing.sh) and the lab note about a traced cell.
@@ -33,8 +33,27 @@ class TracedCell:
     processes: Mapping[int, int]  # of threads that were started meanwhile
 
 
+class Void(LabError):
+    """The trace lacks what is asked of it."""
+
+
 def traced_cell(trace: Trace) -> TracedCell:
-    """Raises InputError where the cell is not found in the trace."""
+    """Raises Void for a trace that lost events or ends too early, InputError where the cell is not in it otherwise."""
+    if trace.lost:
+        raise Void(f"void, its trace lost {trace.lost} events")
+    too_early = Void("void, the trace's buffer was full before the workload's tasks were let go")
+    try:
+        found = _found(trace)
+    except InputError as error:
+        if not trace.notes.get(FULL):
+            raise
+        raise too_early from error
+    if found.whole_until_ns is not None and found.whole_until_ns < found.begin_ns:
+        raise too_early
+    return found
+
+
+def _found(trace: Trace) -> TracedCell:
     groups = set(trace.notes.get(TASKS, "").split(",")) - {""}
     if groups:
         begin_ns = from_kernel.side(trace, groups).begin_ns

@@ -17,7 +17,7 @@ from schedlab.campaign.shown import shown
 from schedlab.capture import trace_file
 from schedlab.catalogue import machines, schedulers, workloads
 from schedlab.collect import traces
-from schedlab.decisions.as_simulated import TracedCell, traced_cell
+from schedlab.decisions.as_simulated import TracedCell, Void, traced_cell
 from schedlab.errors import LabError
 from schedlab.statistics.summary import Summary
 from schedlab.trace import simulated
@@ -127,15 +127,13 @@ def _as_it_ran(data: dict[str, Any]) -> simulated.Traced:
 def _traced(results_in: Path) -> Callable[[str, PlannedCell, Wanted], Panel | None]:
     def look(label: str, cell: PlannedCell, wanted: Wanted) -> Panel | None:
         trace = trace_file.parse(traces.read(results_in, cell.id), "its trace", allow_lost=True)
-        if trace.lost:
-            raise LabError(f"void, its trace lost {trace.lost} events")
         traced = traced_cell(trace)
         found = schedule(_of_picture(traced), wanted)
         whole_until_ns = None if traced.whole_until_ns is None else traced.whole_until_ns - traced.begin_ns
         if whole_until_ns is not None and (
             found is None or (not wanted.somebody_waits and whole_until_ns < wanted.end_ns)
         ):
-            raise LabError(f"void, its trace lost what came later than {whole_until_ns / 1e6:,.3g} ms after the start")
+            raise Void(f"void, its trace lost what came later than {whole_until_ns / 1e6:,.3g} ms after the start")
         if found is None:
             return None
         outside = frozenset(found.names.keys() - traced.cell.keys())
