@@ -12,7 +12,7 @@ from schedlab.capture import tracing
 def test_an_interrupt_lets_the_script_clean_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script, gone = tmp_path / "tracing.sh", tmp_path / "gone"
     script.write_text(f"trap 'sleep 0.3; echo >{gone}; exit 130' TERM\necho began\nsleep 60 &\nwait\n")
-    monkeypatch.setattr(tracing, "_SCRIPT", script)
+    monkeypatch.setattr(tracing, "SCRIPT", script)
     monkeypatch.setattr(tracing, "can_trace", lambda: True)
     # Not before the first line: an interrupt while Popen() still forks finds nobody to ask.
     with pytest.raises(KeyboardInterrupt):
@@ -23,7 +23,7 @@ def test_an_interrupt_lets_the_script_clean_up(tmp_path: Path, monkeypatch: pyte
 def test_what_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "tracing.sh"
     script.write_text('echo "# $1 $2"\nshift 2\n"$@" >&2\n')
-    monkeypatch.setattr(tracing, "_SCRIPT", script)
+    monkeypatch.setattr(tracing, "SCRIPT", script)
     monkeypatch.setattr(tracing, "can_trace", lambda: True)
     lines, status = tracing.capture(["sh", "-c", "echo out; exit 3"], None, 64)
     assert status == 3

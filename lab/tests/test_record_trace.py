@@ -51,9 +51,9 @@ def test_ftrace() -> None:
         Member(second + 100_000, 120, 120),
         Fork(second + 100_000, 120, 121, "make"),
         Waking(second + 200_000, 1, 0, 121, interrupt=True),
-        Wakeup(second + 300_000, 0, 7, 121, interrupt=False),
-        Switch(second + 400_000, 0, 120, 120, "R+", 121, 100, "a => b"),
-        Migrate(1_000_000 * second + 500_000, 120, 1),
+        Wakeup(second + 300_000, 0, 7, 121, False, "cc", 120, 0),
+        Switch(second + 400_000, 0, 120, 120, "R+", 121, 100, "a => b", "make"),
+        Migrate(1_000_000 * second + 500_000, 120, 1, 0, 0, "x", 120),
         Exit(1_000_000 * second + 600_000, 121),
     ]
     assert trace.tells_interrupts
@@ -69,8 +69,8 @@ def test_perf_script() -> None:
         Softirq(second + 150_000, 1, 1, begins=True),
         Waking(second + 200_000, 1, 0, 121, interrupt=True),
         Softirq(second + 250_000, 1, 1, begins=False),
-        Wakeup(second + 300_000, 0, 7, 121, interrupt=False),
-        Switch(second + 400_000, 0, 120, 120, "S", 121, 100, "a:b c"),
+        Wakeup(second + 300_000, 0, 7, 121, False, "cc", 120, 1),
+        Switch(second + 400_000, 0, 120, 120, "S", 121, 100, "a:b c", "make"),
         Waking(second + 500_000, 0, 121, 120, interrupt=False),
     ]
     assert trace.tells_interrupts

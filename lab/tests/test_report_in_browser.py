@@ -12,6 +12,9 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from lab.tests.browser import PROGRAM, chromium, complaints, opened
+from lab.tests.real_schedules import drawn, lines_of
+from schedlab.report.document import document
+from schedlab.report.html import Markup
 
 pytestmark = pytest.mark.skipif(not PROGRAM, reason="no chromium here to open the pages in")
 
@@ -277,3 +280,25 @@ def test_the_schedule_shows_the_traces_stretches(report: Path, open_page: Callab
     assert drawn == 2 * len(runs) + len(data["panels"][0]["waits"])
     text = page.evaluate("document.querySelector('.schedule-window > svg').textContent")
     assert text.startswith("CPU 0CPU 1first 1000second 1001third 10020 ms5 ms")
+
+
+@pytest.mark.parametrize(("width", "dark"), [(390, False), (1200, True)])
+def test_the_schedule_of_a_kernel_names_what_else_ran(
+    tmp_path: Path, open_page: Callable[..., Page], width: int, dark: bool
+) -> None:
+    path = tmp_path / "real.html"
+    section = drawn(tmp_path, {"bfs": lines_of("bfs"), "default": lines_of("default")})
+    path.write_text(document("real", [Markup(section)], with_charts=False))
+    page = open_page(path, width=width, dark=dark)
+    page.wait_for_function("document.querySelectorAll('.schedule-window[data-live]').length === 2")
+    check_layout(page)
+    said = page.evaluate("[...document.querySelectorAll('.schedule-window rect.run')].map((box) => box.dataset.says)")
+    assert any(text.startswith("client ") for text in said)
+    assert any(text.startswith("kdamond.0 ") for text in said)
+    assert not any(text.startswith("other tasks") for text in said)
+    # The mark of a real kernel: a line along the picture's side, which a simulated one has not.
+    assert page.evaluate("getComputedStyle(document.querySelector('figure.schedule')).borderLeftStyle") == "solid"
+    names = page.evaluate("[...document.querySelectorAll('text.inside')].map((t) => getComputedStyle(t).fill)")
+    assert set(names) <= {"rgb(16, 18, 20)" if dark else "rgb(255, 255, 255)"}
+    assert names or width < 600
+    assert complaints(page) == []

@@ -89,7 +89,15 @@ umount /sys/kernel/tracing
 sh /tracing.sh 1024 tree true | grep -c sched_process_exit
 umount /sys/kernel/debug/tracing
 umount /sys/kernel/debug
-sh /tracing.sh 1024 tree true
+sh /tracing.sh 1024 tree sh -c 'grep -c " tracefs " /proc/mounts >&2' 2>/tmp/during | grep -c sched_process_exit
+echo "mounted during $(tail -n 1 /tmp/during) after $(grep -c ' tracefs ' /proc/mounts)" $(ls -d /tmp/tmp.* 2>/dev/null)
+grep -c 'record: tracefs is not mounted here: it is mounted on /tmp/tmp[^ ]* until' /tmp/during
+sh /tracing.sh 1024 tree sleep 78 >/dev/null 2>&1 &
+sleep 3
+kill -TERM $!
+wait $!
+echo "status $? mounted after $(grep -c ' tracefs ' /proc/mounts)"
+sh -c 'mount() {{ return 1; }}; set -- 1024 tree true; . /tracing.sh'
 echo "status $?"
 """
     errors: list[str] = []
@@ -107,13 +115,16 @@ echo "status $?"
     assert whole[2:5] == ["status 130 after 0 0", "none left", "status 127"]
     assert whole[5] == "of a program beside it in all 1 in tree 0"
     assert whole[6] == "1", "tracefs at its old place"
-    assert whole[7] == "status 125"
-    assert "no tracefs that can be written" in errors[-1]
+    assert whole[7] == "1", "mounted for the time"
+    assert whole[8:11] == ["mounted during 1 after 0", "1", "status 130 mounted after 0"]
+    assert whole[11] == "status 125"
+    assert "no tracefs that can be written, nor can it be mounted" in errors[-1]
 
 
 def test_without_tracing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracing, "_TRACING", (Path("/nowhere"),))
-    with pytest.raises(PlaceError, match="no tracefs that can be written here"):
+    monkeypatch.setenv("PATH", "/nowhere")  # with no mount in it
+    with pytest.raises(PlaceError, match="no tracefs that can be written here, nor can it be mounted"):
         tracing.capture(["true"], None)
 
 

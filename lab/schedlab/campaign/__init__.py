@@ -8,6 +8,7 @@ request        what the user asked for, checked
 campaign_file  the same as a TOML file
 arms           the columns of a comparison: schedulers with their tunables, on a kernel
 kernels        the kernels that arms name
+shown          the cells whose schedules a page shows
 matrix         all cells of a request in the order in which they run, blocks, shards
 cells          a cell's identity, its digests, and what it is measured for
 """

@@ -5,6 +5,7 @@ Imports: catalogue, vm.
 
 tracing        runs a command, here or in a guest, and traces its scheduling (tracing.sh)
 trace_file     reads ftrace's text and what perf script prints
+perfetto_file  reads the kernel's events in a Perfetto trace
 events         the events of a trace and their fields
 tasks          what each task of a process tree did: a recording
 process_tree   follows a process tree through a trace into a recording

@@ -20,6 +20,7 @@ class Switch:
     next: int
     next_prio: int
     next_comm: str
+    prev_comm: str = ""
 
     @property
     def preempted(self) -> bool:
@@ -43,13 +44,17 @@ class Waking:
 
 @dataclass(frozen=True, slots=True)
 class Wakeup:
-    """The task is runnable (sched_wakeup)."""
+    """The task is runnable (sched_wakeup, of a new one sched_wakeup_new), on the CPU `target`."""
 
     at_ns: int
     cpu: int
     waker: int
     task: int
     interrupt: bool
+    comm: str = ""
+    prio: int = 120
+    target: int = 0
+    new: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +100,15 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class Migrate:
+    """Somebody on the CPU `by` moves a task to the CPU `cpu`."""
+
     at_ns: int
     task: int
     cpu: int
+    by: int = 0
+    origin: int = 0
+    comm: str = ""
+    prio: int = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,18 +242,18 @@ class Prefix:
 
 
 _SWITCH = re.compile(
-    r"prev_comm=.* prev_pid=(\d+) prev_prio=(-?\d+) prev_state=([A-Za-z][A-Za-z|+]*) ==> "
+    r"prev_comm=(.*) prev_pid=(\d+) prev_prio=(-?\d+) prev_state=([A-Za-z][A-Za-z|+]*) ==> "
     r"next_comm=(.*) next_pid=(\d+) next_prio=(-?\d+)"
 )
 # perf prints some events its own way: make:12 [120] S ==> swapper/1:0 [120]
-_SWITCH_SHORT = re.compile(r".*:(\d+) \[(-?\d+)\] ([A-Za-z][A-Za-z|+]*) ==> (.*):(\d+) \[(-?\d+)\]")
-_WAKE = re.compile(r"comm=.* pid=(\d+) prio=-?\d+(?: success=\d)? target_cpu=\d+")
-_WAKE_SHORT = re.compile(r".*:(\d+) \[-?\d+\](?: success=\d)?(?: |<CANT FIND FIELD success>)*CPU:\d+")
+_SWITCH_SHORT = re.compile(r"(.*):(\d+) \[(-?\d+)\] ([A-Za-z][A-Za-z|+]*) ==> (.*):(\d+) \[(-?\d+)\]")
+_WAKE = re.compile(r"comm=(.*) pid=(\d+) prio=(-?\d+)(?: success=\d)? target_cpu=(\d+)")
+_WAKE_SHORT = re.compile(r"(.*):(\d+) \[(-?\d+)\](?: success=\d)?(?: |<CANT FIND FIELD success>)*CPU:(\d+)")
 _FORK = re.compile(r"comm=.* pid=(\d+) child_comm=(.*) child_pid=(\d+)")
 _CLONE = re.compile(r"pid=(\d+) comm=.* clone_flags=([0-9a-f]+) oom_score_adj=-?\d+")
 _EXEC = re.compile(r"filename=(.*) pid=(\d+) old_pid=(\d+)")
 _EXIT = re.compile(r"comm=.* pid=(\d+) prio=-?\d+(?: group_dead=\w+)?")
-_MIGRATE = re.compile(r"comm=.* pid=(\d+) prio=-?\d+ orig_cpu=\d+ dest_cpu=(\d+)")
+_MIGRATE = re.compile(r"comm=(.*) pid=(\d+) prio=(-?\d+) orig_cpu=(\d+) dest_cpu=(\d+)")
 _RENAME = re.compile(r"(?:pid=(\d+) )?oldcomm=.* newcomm=(.*) oom_score_adj=-?\d+")
 _CGROUP = re.compile(r"dst_root=\d+ dst_id=\d+ dst_level=\d+ dst_path=.* pid=(\d+) comm=.*")
 _SIGNAL = re.compile(r"sig=(\d+) errno=-?\d+ code=-?\d+ comm=.* pid=(\d+) grp=\d res=\d")
@@ -267,18 +278,25 @@ def _switch(prefix: Prefix, text: str) -> Event | None:
     found = _SWITCH.fullmatch(text) or _SWITCH_SHORT.fullmatch(text)
     if not found:
         return None
-    prev, prev_prio, state, comm, next_, next_prio = found.groups()
-    return Switch(prefix.at_ns, prefix.cpu, int(prev), int(prev_prio), state, int(next_), int(next_prio), comm)
+    left, prev, prev_prio, state, comm, next_, next_prio = found.groups()
+    return Switch(prefix.at_ns, prefix.cpu, int(prev), int(prev_prio), state, int(next_), int(next_prio), comm, left)
 
 
 def _waking(prefix: Prefix, text: str) -> Event | None:
     found = _WAKE.fullmatch(text) or _WAKE_SHORT.fullmatch(text)
-    return found and Waking(prefix.at_ns, prefix.cpu, prefix.task, int(found[1]), prefix.interrupt)
+    return found and Waking(prefix.at_ns, prefix.cpu, prefix.task, int(found[2]), prefix.interrupt)
 
 
-def _wakeup(prefix: Prefix, text: str) -> Event | None:
-    found = _WAKE.fullmatch(text) or _WAKE_SHORT.fullmatch(text)
-    return found and Wakeup(prefix.at_ns, prefix.cpu, prefix.task, int(found[1]), prefix.interrupt)
+def _wakeup(new: bool) -> Callable[[Prefix, str], Event | None]:
+    def read(prefix: Prefix, text: str) -> Event | None:
+        found = _WAKE.fullmatch(text) or _WAKE_SHORT.fullmatch(text)
+        if not found:
+            return None
+        at_ns, cpu, task, interrupt = prefix.at_ns, prefix.cpu, prefix.task, prefix.interrupt
+        comm, woken, prio, target = found.groups()
+        return Wakeup(at_ns, cpu, task, int(woken), interrupt, comm, int(prio), int(target), new)
+
+    return read
 
 
 def _fork(prefix: Prefix, text: str) -> Event | None:
@@ -303,7 +321,10 @@ def _exit(prefix: Prefix, text: str) -> Event | None:
 
 def _migrate(prefix: Prefix, text: str) -> Event | None:
     found = _MIGRATE.fullmatch(text)
-    return found and Migrate(prefix.at_ns, int(found[1]), int(found[2]))
+    if not found:
+        return None
+    comm, task, prio, origin, cpu = found.groups()
+    return Migrate(prefix.at_ns, int(task), int(cpu), prefix.cpu, int(origin), comm, int(prio))
 
 
 def _affinity(prefix: Prefix, text: str) -> Event | None:
@@ -388,7 +409,8 @@ def _softirq(begins: bool) -> Callable[[Prefix, str], Event | None]:
 READERS: dict[str, Callable[[Prefix, str], Event | None]] = {
     "sched_switch": _switch,
     "sched_waking": _waking,
-    "sched_wakeup": _wakeup,
+    "sched_wakeup": _wakeup(new=False),
+    "sched_wakeup_new": _wakeup(new=True),
     "sched_process_fork": _fork,
     "task_newtask": _clone,
     "sched_process_exec": _exec,

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Reads ftrace text (`trace`, `trace_pipe`) and what `perf script` prints. Strict: what cannot be read is an error."""
+"""Reads ftrace text (`trace`, `trace_pipe`), what `perf script` prints, and the traces of perf and Perfetto themselves.
+
+Strict: what cannot be read is an error.
+"""
 
 import gzip
 import re
@@ -11,7 +14,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from schedlab.capture import perfetto_file
 from schedlab.capture.events import INTERRUPT_BEGINS, INTERRUPT_ENDS, READERS, Event, Member, Prefix
 from schedlab.errors import InputError, PlaceError
 
@@ -30,6 +35,8 @@ _ENTRIES = re.compile(r"# entries-in-buffer/entries-written: (\d+)/(\d+)\s.*")
 _LOST = re.compile(r"CPU:\s*\d+ \[LOST (?:(\d+) )?EVENTS\]|.*\bPERF_RECORD_LOST(?:_SAMPLES)?\b\s+lost\s+(\d+)")
 # What a file of perf begins with.
 _PERF_DATA = b"PERFILE2"
+# By so much of its head a file is told from others.
+_HEAD_BYTES = 65_536
 _PERF_FIELDS = "comm,pid,tid,cpu,time,event,trace"
 _OWN = re.compile(r"# schedlab: (\w+)=(.*)")
 # The recorder's count of events that the trace's head does not count as lost.
@@ -50,22 +57,28 @@ class Trace:
 
 
 def read(path: Path, allow_lost: bool = False) -> Trace:
-    if _is_perf_data(path):
-        return _read_perf_data(path, allow_lost)
+    opener: Any = gzip.open if path.suffix == ".gz" else open
     try:
-        opener = gzip.open if path.suffix == ".gz" else open
+        with opener(path, "rb") as data:
+            head = data.read(_HEAD_BYTES)
+            if perfetto_file.is_one(head):
+                return _of_perfetto(perfetto_file.read(head + data.read(), str(path)), str(path), allow_lost)
+        if head.startswith(_PERF_DATA):
+            return _read_perf_data(path, allow_lost)
         with opener(path, "rt", encoding="utf-8", errors="replace") as lines:
             return parse(lines, str(path), allow_lost)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
-def _is_perf_data(path: Path) -> bool:
-    try:
-        with path.open("rb") as data:
-            return data.read(len(_PERF_DATA)) == _PERF_DATA
-    except OSError:
-        return False  # the error comes where it is read as text
+def _of_perfetto(found: perfetto_file.Found, name: str, allow_lost: bool) -> Trace:
+    trace = Trace(name, found.events, found.notes, found.lost, found.tells_interrupts)
+    if not trace.events:
+        raise InputError(
+            f"{name}: expected ftrace events (of Perfetto's data source linux.ftrace, such as sched/sched_switch), "
+            "found none"
+        )
+    return _unless_lost(trace, allow_lost)
 
 
 def _read_perf_data(path: Path, allow_lost: bool) -> Trace:
@@ -104,9 +117,13 @@ def parse(lines: Iterable[str], name: str, allow_lost: bool = False) -> Trace:
             raise InputError(f"{name}:{number}: {problem}")
     if not trace.events:
         raise InputError(f"{name}: expected scheduling events as ftrace or perf script print them, found none")
+    return _unless_lost(trace, allow_lost)
+
+
+def _unless_lost(trace: Trace, allow_lost: bool) -> Trace:
     if trace.lost and not allow_lost:
         raise InputError(
-            f"{name}: {trace.lost} events are lost, so the recording is void: record again with a larger buffer, "
+            f"{trace.name}: {trace.lost} events are lost, so the recording is void: record again with a larger buffer, "
             "or take it as it is with --allow-lost"
         )
     return trace

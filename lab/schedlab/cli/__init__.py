@@ -20,7 +20,8 @@ agree_told        what agree tells when it is through, in its part of a page
 agree_applications  agree --applications: applications beside their models, recordings beside their replays
 agree_search      agree --search: random cases in which the two worlds disagree
 study             study: published studies again, their claims beside ours
-trace             trace: a simulated cell's decisions as a file
+trace             trace: what runs when in a cell as a file
+traced_runs       the traced runs whose schedules a comparison's page shows
 decisions         decisions: a cell simulated and in a real kernel, and what differs first
 record            record: a program's scheduling as a workload
 calibrate         calibrate: a workload's real tasks as a profile

@@ -23,7 +23,7 @@ COMMANDS = {
         "report": "make tables and report again from the records in a directory",
         "decisions": "the first decision in which the simulator and a real kernel differ",
         "agree": "how far the simulator's numbers lie from a real kernel's",
-        "trace": "write down all that one simulated cell decides, for Perfetto or as ftrace text",
+        "trace": "write down what runs when in one cell, for Perfetto or as ftrace text",
     },
     "bring your own work": {
         "record": "record a program's scheduling as a workload",

@@ -18,10 +18,11 @@ from rich.console import Console
 from schedlab.campaign import campaign_file
 from schedlab.campaign.matrix import Campaign, PlannedCell, campaign
 from schedlab.campaign.request import Request, request
+from schedlab.campaign.where import PLACES
 from schedlab.collect import baseline
 from schedlab.collect import manifest as manifests
 from schedlab.collect.store import Store
-from schedlab.errors import InterruptedRun
+from schedlab.errors import InputError, InterruptedRun
 from schedlab.export import results
 from schedlab.places import place_of
 from schedlab.terminal.progress import CellProgress
@@ -59,6 +60,8 @@ def _asked(options: argparse.Namespace) -> Request:
 def _carry_out(asked: Request, options: argparse.Namespace) -> int:
     console = Console(stderr=True, quiet=options.json)
     directory = Path(options.output) if options.output else default_directory(asked)
+    if options.no_traced_runs and PLACES[asked.place].simulated:
+        raise InputError("--no-traced-runs: only a real kernel's pictures need runs of their own (--on vm, host)")
     if options.baseline:
         baseline.check(Path(options.baseline), asked.record_place)
     if options.junit:
@@ -67,8 +70,12 @@ def _carry_out(asked: Request, options: argparse.Namespace) -> int:
     for remark in (remark for workload in asked.workloads for remark in workload.remarks):
         print(f"schedlab: {remark}", file=sys.stderr)
     with execute(asked, directory, options.jobs, console, not options.no_report) as (manifest, store, status):
+        from schedlab.cli import traced_runs
         from schedlab.cli.outcome import Judged, finish
 
+        if not (options.no_traced_runs or options.no_report):
+            planned = campaign(asked, place_of(asked).engine())
+            traced_runs.take(planned, store, lambda text: console.print(text, markup=False, highlight=False))
         return finish(manifest, store, options.json, not options.no_report, Judged.of(options), status)
 
 

@@ -16,9 +16,9 @@ from schedlab.campaign.arms import Arm
 from schedlab.campaign.request import MAX_LOAD
 from schedlab.capture import trace_file
 from schedlab.capture.trace_file import Trace
-from schedlab.catalogue import machines, toml, workloads
+from schedlab.catalogue import machines, workloads
 from schedlab.catalogue.machines import Machine
-from schedlab.catalogue.workloads import RT_APP, Workload
+from schedlab.catalogue.workloads import Workload
 from schedlab.decisions import difference, from_kernel, from_simulator, kinds, traced_cell
 from schedlab.decisions.difference import Comparison
 from schedlab.decisions.moments import Side, Switch
@@ -27,9 +27,6 @@ from schedlab.errors import CHECK_FAILED, InputError, LabError
 from schedlab.places import applications
 from schedlab.terminal import two_sides
 from schedlab.trace import simulated
-
-# The kernel keeps so much of a task's name.
-_NAME_BYTES = 15
 
 
 def decisions(options: argparse.Namespace) -> int:
@@ -81,11 +78,7 @@ def _groups(workload: Workload) -> set[str]:
         raise InputError(
             f"{workload.name}: expected tasks that are described; the simulator has a model in their place"
         )
-    if workload.path.suffix == RT_APP:
-        names = list(json.loads(workload.path.read_text(encoding="utf-8"))["tasks"])
-    else:
-        names = [str(task["name"]) for task in toml.read(workload.path)["task"]]
-    return {name[:_NAME_BYTES] for name in names}
+    return applications.task_names(workload)
 
 
 def _traces(options: argparse.Namespace, cell: Cell) -> list[Trace]:

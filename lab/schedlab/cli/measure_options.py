@@ -26,6 +26,8 @@ schedulers:
 results in DIR:
   report.html, results.csv and .parquet (a row per cell and metric), groups.csv and
   .parquet (percentiles, intervals), manifest.json, cells/ (a record per run)
+  of a real kernel traces/, too: some cells run once more, traced, and none of these runs
+  is measured; the report shows their schedules (docs/report.md)
 
 The same command again resumes: a cell that has a record is not run a second time.
 With -n 20 after -n 10, only the ten new repetitions run."""
@@ -133,6 +135,11 @@ def _results(parser: argparse.ArgumentParser, where: argparse._ActionsContainer)
     _judged(out)
     out.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
     out.add_argument("--no-report", action="store_true", help="do not write report.html")
+    out.add_argument(
+        "--no-traced-runs",
+        action="store_true",
+        help="of a real kernel no pictures of schedules in it, for which some cells run once more, traced",
+    )
 
 
 def _judged(out: argparse._ActionsContainer) -> None:
@@ -226,11 +233,16 @@ def _report(commands: argparse._SubParsersAction) -> None:
 _TRACE_EPILOG = """\
 One cell runs in the simulator, and everything it decides goes to FILE: which task runs
 where, who waits, every insertion into a queue with its slice and virtual time, every kick.
+On a real kernel (--on vm, host) FILE has what tracefs tells: which task runs where, who
+waits, who is moved to another CPU, and everything else that ran on the machine. A trace
+that lost events is void.
 
   perfetto   .pftrace, .perfetto-trace, .pb: for Perfetto's viewer and trace processor
   ftrace     .txt, .ftrace: text, for what reads ftrace's (trace-cmd, KernelShark, grep)
 
-example: schedlab trace bfs:rules=424 -w latt --load 15 -o latt.pftrace"""
+examples:
+  schedlab trace bfs:rules=424 -w latt --load 15 -o latt.pftrace
+  schedlab trace bfs -w hackbench --on vm -m 4 -o hackbench.pftrace"""
 
 
 def _trace(commands: argparse._SubParsersAction) -> None:
@@ -246,10 +258,22 @@ def _trace(commands: argparse._SubParsersAction) -> None:
     what.add_argument("-w", "--workload", metavar="NAME", required=True, help="a workload, by name or file")
     what.add_argument("--load", metavar="N", type=int, help="load level (default: the workload's least)")
     what.add_argument("-p", "--param", metavar="K=V", action="append", help="a workload's parameter")
-    machine = PLACES["sim"].default_machine
-    what.add_argument("-m", "--machine", metavar="NAME", default=machine, help=f"machine (default: {machine})")
     what.add_argument("--seed", metavar="S", type=int, default=1, help="of the workload's draws (default: 1)")
-    add_api(what)
+    where = parser.add_argument_group("where to run")
+    where.add_argument("--on", choices=[*PLACES], default="sim", metavar="PLACE", help=_ON)
+    where.add_argument(
+        "-m",
+        "--machine",
+        metavar="NAME",
+        help=f"simulated machine (default: {PLACES['sim'].default_machine}), or number of guest CPUs "
+        f"(default: {PLACES['vm'].default_machine})",
+    )
+    add_api(where)
+    where.add_argument("--tier", choices=TIERS, metavar="TIER", help="of the virtual machine (default: exact)")
+    where.add_argument("--kernel", metavar="K", help="of the virtual machine, as for compare (default: 7.2)")
+    where.add_argument(
+        "--buffer-kib", metavar="N", type=int, help="a real kernel's trace buffer for each CPU (default: 32768)"
+    )
     out = parser.add_argument_group("results")
     out.add_argument("-o", "--output", metavar="FILE", required=True, help="where it goes")
     out.add_argument(

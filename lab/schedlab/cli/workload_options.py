@@ -16,11 +16,13 @@ def add_all(commands: argparse._SubParsersAction) -> None:
 _RECORD_EPILOG = """\
 A wake-up by another task of the program stays one: in the replay it comes when that task is
 as far again. Any other wake-up becomes a sleep. docs/recording.md says what is left out.
+On this machine it takes root. Where tracefs is not mounted, it is mounted for the time.
 
 examples:
   sudo schedlab record -o mywork.toml -- make -j4
   schedlab record --on vm --file ./prog -- prog --threads 4
   perf script >trace.txt; schedlab record --from trace.txt --root make -o mywork.toml
+  schedlab record --from mine.perfetto-trace --root make -o mywork.toml
   schedlab compare default,bfs,cfs -w ./mywork.toml"""
 
 
@@ -29,7 +31,7 @@ def _record(commands: argparse._SubParsersAction) -> None:
     parser = add(commands, "record", "record.record", usage=usage, epilog=_RECORD_EPILOG)
     what = parser.add_argument_group("what to record")
     what.add_argument(
-        "--from", dest="source", metavar="TRACE", help="a trace that is there: ftrace text, or from perf script"
+        "--from", dest="source", metavar="TRACE", help="a trace that is there: of ftrace, perf, perf script or Perfetto"
     )
     what.add_argument("--root", metavar="TASK", help="which program of the trace: its PID or name")
     what.add_argument("--allow-lost", action="store_true", help="take a trace that lacks events")

@@ -7,5 +7,6 @@ store      the directory: which cells have a record, and what is in the way of t
 records    a cell's record, read with suspicion
 histogram  a record's distributions, merged by adding bucket counts
 manifest   manifest.json and guests.json
+traces     traced runs of some cells, for pictures
 baseline   saved results as the reference of later ones
 """

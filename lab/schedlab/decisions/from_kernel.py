@@ -29,18 +29,18 @@ _LOCAL_DSQ = 0x8000_0000_0000_0002
 
 def side(trace: Trace, groups: Collection[str], name: str = "kernel") -> Side:
     """`groups`: the names of the workload's tasks as the kernel keeps them. Raises InputError for another's trace."""
-    ids = _tasks(trace, groups)
+    ids = task_names(trace, groups)
     if not ids:
         raise InputError(f"{trace.name}: no task of the workload is in it: expected {', '.join(sorted(groups))}")
     reader = _Reader(trace, ids)
-    told = [made for event in _until_killed(trace, ids) if (made := reader.moment(event)) is not None]
+    told = [made for event in until_killed(trace, ids) if (made := reader.moment(event)) is not None]
     found = moments.side(name, told, ids.values())
     if found is None:
         raise InputError(f"{trace.name}: the tasks of the workload never wait for the start together")
     return found
 
 
-def _tasks(trace: Trace, groups: Collection[str]) -> dict[int, str]:
+def task_names(trace: Trace, groups: Collection[str]) -> dict[int, str]:
     """Names by thread id. A task of the cell gives itself its group's name after its birth."""
     parents = {event.child: event.parent for event in trace.events if isinstance(event, events.Fork)}
     called: dict[int, str] = {}
@@ -55,7 +55,7 @@ def _tasks(trace: Trace, groups: Collection[str]) -> dict[int, str]:
     return names
 
 
-def _until_killed(trace: Trace, ids: Container[int]) -> Iterator[events.Event]:
+def until_killed(trace: Trace, ids: Container[int]) -> Iterator[events.Event]:
     """Who is left at the workload's end is killed."""
     for event in trace.events:
         if isinstance(event, events.Signal) and event.number == _SIGKILL and event.task in ids:

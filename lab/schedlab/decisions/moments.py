@@ -63,6 +63,7 @@ class Side:
     name: str
     moments: list[Moment]
     cell: frozenset[str]  # its tasks
+    begin_ns: int = 0  # when that was, by the trace's own clock
 
 
 class Births:
@@ -93,7 +94,7 @@ def side(name: str, moments: list[Moment], cell: Collection[str]) -> Side | None
         return None
     begin_ns = moments[begin].at_ns
     kept = [replace(moment, at_ns=moment.at_ns - begin_ns) for moment in moments[begin:]]
-    return Side(name, kept, frozenset(cell))
+    return Side(name, kept, frozenset(cell), begin_ns)
 
 
 def _start(moments: list[Moment], first: Collection[str]) -> int | None:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What real applications need in a guest: their programs from this machine, and their inputs, made here beforehand."""
 
+import json
 import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from schedlab.catalogue import toml
-from schedlab.catalogue.workloads import RT_APP
+from schedlab.catalogue.workloads import RT_APP, Workload
 from schedlab.errors import InputError, InterruptedRun, LabError, PlaceError
 from schedlab.vm import tools
 
@@ -18,6 +19,8 @@ CACHE = "/lab/cache"
 MEMORY_MIB = 3072
 # A real build under software emulation.
 CELL_LIMIT_S = 1800.0
+# The kernel keeps so much of a task's name.
+_NAME_BYTES = 15
 
 
 def command(workload: Path) -> dict[str, Any] | None:
@@ -26,6 +29,15 @@ def command(workload: Path) -> dict[str, Any] | None:
         return None
     table = toml.read(workload).get("command")
     return table if isinstance(table, dict) else None
+
+
+def task_names(workload: Workload) -> set[str]:
+    """The names of its described tasks as a kernel keeps them."""
+    if workload.path.suffix == RT_APP:
+        names = list(json.loads(workload.path.read_text(encoding="utf-8"))["tasks"])
+    else:
+        names = [str(task["name"]) for task in toml.read(workload.path)["task"]]
+    return {name[:_NAME_BYTES] for name in names}
 
 
 def wants_disk(workloads: Iterable[Path]) -> bool:

@@ -2,7 +2,7 @@
 """The host: the running kernel, one cell at a time, the previous scheduler put back at the end."""
 
 import os
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from schedlab import atomic, checkout
@@ -22,9 +22,8 @@ def engine() -> Path:
     return checkout.need_binary(RUNNER)
 
 
-def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done: Done, say: Say) -> int:
-    if not todo:
-        return 0
+def ready(campaign: Campaign, say: Say) -> AbstractContextManager[None]:
+    """For the time of the context no scheduler is loaded; the one that was is put back. Raises PlaceError."""
     # Where nothing can run but the kernel's own scheduler, nothing is to be put back.
     own_alone = all(arm.scheduler.name == DEFAULT for arm in campaign.arms)
     restored = nullcontext() if own_alone and not sysfs.there() else put_back(say)
@@ -32,6 +31,13 @@ def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done
         # A lack of sched_ext is said before a lack of privileges, which sudo would mend.
         sysfs.read()
     sysfs.need_root("measuring on this machine")
+    return restored
+
+
+def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done: Done, say: Say) -> int:
+    if not todo:
+        return 0
+    restored = ready(campaign, say)
     objects = real_kernel.objects(engine(), campaign.arms, store.directory / "objects")
     shard = store.directory / "shard.json"
 

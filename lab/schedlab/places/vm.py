@@ -4,6 +4,7 @@
 import json
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from schedlab import atomic, checkout
 from schedlab.campaign.matrix import Campaign, PlannedCell
@@ -53,8 +54,6 @@ def _boot(
 ) -> int:
     """Run cells in one guest; their records come back as lines of its output."""
     from schedlab import vm
-    from schedlab.vm import tiers
-    from schedlab.vm.kernel import SERIES
 
     waiting = {cell.id: cell for cell in cells}
     messages: list[str] = []
@@ -66,22 +65,12 @@ def _boot(
         else:
             done(record.id, record.status)
 
-    workloads = [workload.path for workload in campaign.request.workloads]
-    memory_mib = None if campaign.request.modelled else applications.memory_mib(workloads)
-    cell_limit_s = applications.CELL_LIMIT_S if memory_mib else _CELL_LIMIT_S
     with tempfile.TemporaryDirectory(prefix="schedlab-shards-") as folder:
         try:
             result = vm.run(
                 ["/bin/sh", "/lab/guest.sh"],
                 _files(campaign, cells, objects, Path(folder)),
-                tier=campaign.request.tier,
-                cpus=machine.cpus,
-                topology=tiers.topology(machine.name) if "x" in machine.name else None,
-                memory_mib=memory_mib or _MEMORY_MIB,
-                environment={"SCHEDLAB_CACHE": applications.CACHE},
-                kernel_spec=kernel or SERIES,
-                on_disk=applications.wants_disk(workloads),
-                limit_s=_BOOT_LIMIT_S + cell_limit_s * len(cells),
+                **shape(campaign, machine, kernel, len(cells)),
                 on_line=take,
                 on_error_line=messages.append,
             )
@@ -91,10 +80,42 @@ def _boot(
     return exit_status(result.exit_code, messages, RUNNER, say)
 
 
+def shape(campaign: Campaign, machine: Machine, kernel: str, cells: int) -> dict[str, Any]:
+    """How a guest is to be that runs so many cells of the campaign."""
+    from schedlab.vm import tiers
+    from schedlab.vm.kernel import SERIES
+
+    workloads = [workload.path for workload in campaign.request.workloads]
+    memory_mib = None if campaign.request.modelled else applications.memory_mib(workloads)
+    cell_limit_s = applications.CELL_LIMIT_S if memory_mib else _CELL_LIMIT_S
+    return {
+        "tier": campaign.request.tier,
+        "cpus": machine.cpus,
+        "topology": tiers.topology(machine.name) if "x" in machine.name else None,
+        "memory_mib": memory_mib or _MEMORY_MIB,
+        "environment": {"SCHEDLAB_CACHE": applications.CACHE},
+        "kernel_spec": kernel or SERIES,
+        "on_disk": applications.wants_disk(workloads),
+        "limit_s": _BOOT_LIMIT_S + cell_limit_s * cells,
+    }
+
+
 def _files(campaign: Campaign, cells: list[PlannedCell], objects: dict[str, Path], folder: Path) -> dict[str, Path]:
     """What the guest needs, by its path there; shards name the paths of the guest."""
+    inside, places = equipped(campaign, cells, objects)
+    for number, cell in enumerate(cells):
+        shard = {"files": places, "cells": [{"id": cell.id, **cell.data}]}
+        path = folder / f"{number:05}.json"
+        path.write_text(json.dumps(shard, ensure_ascii=False), encoding="utf-8")
+    return {**inside, "/lab/guest.sh": _SCRIPT, "/lab/shards": folder}
+
+
+def equipped(
+    campaign: Campaign, cells: list[PlannedCell], objects: dict[str, Path]
+) -> tuple[dict[str, Path], dict[str, dict[str, str]]]:
+    """What cells need in a guest but their shards, by its path there; and the paths that the shards are to name."""
     request = campaign.request
-    inside = {"/lab/guest.sh": _SCRIPT, "/lab/schedlab-host": engine()}
+    inside = {f"/lab/{RUNNER}": engine()}
     schedulers = {}
     for scheduler in (arm.scheduler for arm in campaign.arms if arm.scheduler.origin):
         place, path = within(scheduler, objects)
@@ -107,16 +128,11 @@ def _files(campaign: Campaign, cells: list[PlannedCell], objects: dict[str, Path
         "workloads": {w.name: f"/lab/workloads/{w.path.name}" for w in request.workloads},
         "machines": {},
     }
-    for number, cell in enumerate(cells):
-        shard = {"files": places, "cells": [{"id": cell.id, **cell.data}]}
-        path = folder / f"{number:05}.json"
-        path.write_text(json.dumps(shard, ensure_ascii=False), encoding="utf-8")
-    inside["/lab/shards"] = folder
     paths = {workload.name: workload.path for workload in request.workloads}
     if request.modelled:
-        return inside
+        return inside, places
     runs = ((paths[cell.data["workload"]], cell.data["load"], cell.data["params"]) for cell in cells)
-    return {**applications.files(engine(), runs), **inside}
+    return {**applications.files(engine(), runs), **inside}, places
 
 
 def within(scheduler: Scheduler, objects: dict[str, Path]) -> tuple[str, Path]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """report.html: one file that works without a network, and README's picture.
 
-Imports: campaign, catalogue, collect, export, format, ledger, statistics, studies, trace.
+Imports: campaign, capture, catalogue, collect, decisions, export, format, ledger, statistics, studies, trace.
 
 campaign_page         the page of a comparison
 study_page            the page of a study, or of several
@@ -10,7 +10,8 @@ claims                published claims beside ours: table and picture
 tables                values and changes as tables
 charts                metric against load
 oneway_plots          every run: one-way plots and quantile tables
-schedule_picture      who runs where, and who waits, in a window of a simulated cell
+schedule_picture      who runs where, and who waits, in a window of a cell
+shown_schedules       what that picture shows: simulated again, or out of a kernel's trace
 compatibility_tables  which schedulers run, and how near the simulator comes to the kernel
 agreement_tables      how far the simulator agrees with a kernel, number by number
 application_tables    applications beside their models, and recordings beside their replays

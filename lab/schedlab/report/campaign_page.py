@@ -2,6 +2,7 @@
 """The page of a comparison: the verdict over all loads, workloads, how to read it, provenance, raw data."""
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from schedlab import atomic, parallel
@@ -28,18 +29,20 @@ _MOST_TROUBLES = 50
 def write(summary: Summary, found: dict[str, Record], store: Store) -> None:
     booted = manifest.read_guests(store)
     whole = len(summary.manifest.cells) <= _MOST_CELLS
-    text = render(summary, found, booted, whole)
+    text = render(summary, found, booted, store.directory, whole)
     if whole and len(text.encode()) > MOST_BYTES:
-        text = render(summary, found, booted, whole=False)
+        text = render(summary, found, booted, store.directory, whole=False)
     atomic.write(store.directory / "report.html", text)
 
 
-def render(summary: Summary, found: dict[str, Record], booted: list[dict[str, Any]], whole: bool = True) -> str:
+def render(
+    summary: Summary, found: dict[str, Record], booted: list[dict[str, Any]], results_in: Path, whole: bool = True
+) -> str:
     """Not `whole`: one-way plots and single cells are left out, of which a large campaign has too many for one file."""
     data = summary.manifest.data
     title = f"{_enumerate(summary.manifest.labels)}: {_place(data['place'])}"
     sections = parallel.each(
-        partial(workload_section.section, summary, described, whole) for described in data["workloads"]
+        partial(workload_section.section, summary, described, results_in, whole) for described in data["workloads"]
     )
     body = [
         element("h1", title),

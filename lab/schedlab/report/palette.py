@@ -21,6 +21,8 @@ SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 INK = ("#1c2024", "#e6e8ea")
 SOFT = ("#5a6068", "#a4abb3")
 LINE = ("#d4d8dc", "#3a4047")
+# What is there beside the things that are compared.
+ASIDE = ("#8d949b", "#767e86")
 
 
 _OUTLINES = {
@@ -43,7 +45,7 @@ def shape(index: int) -> str:
 
 def dark_rules() -> str:
     """Style rules that turn a chart drawn for white into one for a dark page."""
-    pairs = [*SERIES, INK, SOFT, LINE]
+    pairs = [*SERIES, INK, SOFT, LINE, ASIDE]
     return "\n".join(
         f'svg [{attribute}="{light}"] {{ {attribute}: {dark}; }}'
         for light, dark in pairs

@@ -150,8 +150,8 @@
 		}
 
 		name(task) {
-			const [pid, group] = this.data.tasks[task];
-			return `${this.picture.data.groups[group]} ${pid}`;
+			const [pid, group, own] = this.data.tasks[task];
+			return `${own ?? this.picture.data.groups[group]} ${pid}`;
 		}
 
 		share(event) {
@@ -242,10 +242,11 @@
 				const y = this.row_of_cpu.get(cpu) * CPU_ROW + 2;
 				const box = bar(start, length, y, CPU_ROW - 4, task, colour, says);
 				const name = this.name(task);
+				const inside = data.tasks[task][2] === undefined ? "inside" : "inside aside";
 				if (box && !box.faded && box.right - box.left > 7.4 * name.length + 6) {
 					const middle = (Math.max(box.left, 0) + Math.min(box.right, this.span)) / 2;
 					if (Math.min(box.right, this.span) - Math.max(box.left, 0) > 7.4 * name.length + 6)
-						shown.append(make("text", { x: middle, y: y + 14.5, "text-anchor": "middle", class: "inside" }, name));
+						shown.append(make("text", { x: middle, y: y + 14.5, "text-anchor": "middle", class: inside }, name));
 				}
 				const row = this.row_of_task.get(task);
 				if (row !== undefined) bar(start, length, top + row * TASK_ROW + 1, TASK_ROW - 2, task, colour, says);

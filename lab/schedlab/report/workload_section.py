@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The section of one workload: charts first, then numbers, then everything else that was measured."""
 
+from pathlib import Path
 from typing import Any
 
 from schedlab.format.sentences import machine_name
@@ -12,7 +13,8 @@ from schedlab.statistics.rows import Row
 from schedlab.statistics.summary import Summary
 
 
-def section(summary: Summary, workload: dict[str, Any], with_plots: bool = True) -> Markup:
+def section(summary: Summary, workload: dict[str, Any], results_in: Path, with_plots: bool = True) -> Markup:
+    """`results_in`: where the campaign's records and traces are."""
     rows = [row for row in summary.rows if row.workload == workload["name"]]
     if not rows:
         return Markup("")
@@ -28,7 +30,7 @@ def section(summary: Summary, workload: dict[str, Any], with_plots: bool = True)
         if here:
             parts.append(_machine(summary, machine, here, load_name, len(machines) > 1, with_plots))
     if with_plots:
-        parts.append(schedule_picture.section(summary, workload["name"]))
+        parts.append(schedule_picture.section(summary, workload["name"], results_in))
     return element("section", *parts, id=workload["name"])
 
 

@@ -2,11 +2,13 @@
 """A trace for Perfetto: states of tasks by its generic kernel messages, a counter for each queue, an instant for each
 decision with the slice and virtual deadline that came with it.
 
-A trace is a row of packets, so that it is written as it comes, whatever its length.
+A trace is a row of packets, so that it is written as it comes, whatever its length. The first says where it was made:
+in the simulator, or by which kernel.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
@@ -22,24 +24,63 @@ from schedlab.trace.simulated import IDLE, Event
 _RUNNABLE = GenericKernelTaskStateEvent.TASK_STATE_RUNNABLE
 _RUNNING = GenericKernelTaskStateEvent.TASK_STATE_RUNNING
 _SLEEPING = GenericKernelTaskStateEvent.TASK_STATE_INTERRUPTIBLE_SLEEP
+_UNINTERRUPTIBLE = GenericKernelTaskStateEvent.TASK_STATE_UNINTERRUPTIBLE_SLEEP
+_STOPPED = GenericKernelTaskStateEvent.TASK_STATE_STOPPED
 _DEAD = GenericKernelTaskStateEvent.TASK_STATE_DEAD
 
 _SEQUENCE = 1
 # Uuids of tracks: counters and CPUs count up from these.
-_COUNTERS, _DECISIONS = 1_000, 1_000_000
+_MARKS, _COUNTERS, _DECISIONS = 1, 1_000, 1_000_000
 _WAITING = "tasks waiting"
-_STATES = {"R": _RUNNABLE, "S": _SLEEPING, "D": _SLEEPING, "X": _DEAD}
-_DECIDED = {"scx_insert": "insert", "scx_enqueue": "enqueue", "rt_enqueue": "enqueue (real-time)", "scx_kick": "kick"}
+# By the first letter of the state in which a task left its CPU; the kernel has more than the simulator.
+_STATES = {
+    "R": _RUNNABLE,
+    "S": _SLEEPING,
+    "D": _UNINTERRUPTIBLE,
+    "I": _UNINTERRUPTIBLE,
+    "P": _UNINTERRUPTIBLE,
+    "K": _UNINTERRUPTIBLE,
+    "W": _UNINTERRUPTIBLE,
+    "T": _STOPPED,
+    "t": _STOPPED,
+    "X": _DEAD,
+    "x": _DEAD,
+    "Z": _DEAD,
+}
+_DECIDED = {
+    "scx_insert": "insert",
+    "scx_enqueue": "enqueue",
+    "rt_enqueue": "enqueue (real-time)",
+    "scx_kick": "kick",
+    "sched_migrate_task": "migrate",
+}
+
+_QUEUED = {"scx_insert", "scx_enqueue", "rt_enqueue"}
 
 
-def encode(events: Iterable[Event]) -> Iterator[bytes]:
+@dataclass(frozen=True)
+class Origin:
+    """Where a trace was made, as `uname` says it, and what else is known of a real one."""
+
+    system: str = "schedlab's simulator"
+    release: str = ""
+    version: str = ""
+    processes: Mapping[int, int] = field(default_factory=dict)  # of threads, by their ids
+    marks: Mapping[int, str] = field(default_factory=dict)  # what begins or ends, by its time
+
+
+SIMULATED = Origin()
+
+
+def encode(events: Iterable[Event], origin: Origin = SIMULATED) -> Iterator[bytes]:
     """Packets, ready to be written one after the other."""
-    for packet in _Writer().packets(events):
+    for packet in _Writer(origin).packets(events):
         yield Trace(packet=[packet]).SerializeToString(deterministic=True)
 
 
 class _Writer:
-    def __init__(self) -> None:
+    def __init__(self, origin: Origin) -> None:
+        self.origin = origin
         self.known: set[int] = set()  # tasks
         self.tracks: dict[str, int] = {}  # counters
         self.cpus: set[int] = set()  # with a track for decisions
@@ -50,6 +91,7 @@ class _Writer:
         self.first = True
 
     def packets(self, events: Iterable[Event]) -> Iterator[TracePacket]:
+        yield from self._head()
         for event in events:
             if event.name in ("sched_wakeup", "sched_wakeup_new"):
                 yield from self._wake(event)
@@ -57,6 +99,15 @@ class _Writer:
                 yield from self._switch(event)
             elif event.name in _DECIDED:
                 yield from self._decision(event)
+
+    def _head(self) -> Iterator[TracePacket]:
+        made = {"sysname": self.origin.system, "release": self.origin.release, "version": self.origin.version}
+        yield self._packet(0, system_info={"utsname": made})
+        if self.origin.marks:
+            yield self._packet(0, track_descriptor={"uuid": _MARKS, "name": "the workload's tasks"})
+        for time_ns, name in sorted(self.origin.marks.items()):
+            mark = {"type": TrackEvent.TYPE_INSTANT, "track_uuid": _MARKS, "name": name}
+            yield self._packet(time_ns, track_event=mark)
 
     def _wake(self, event: Event) -> Iterator[TracePacket]:
         pid = event.pid()
@@ -99,16 +150,17 @@ class _Writer:
         }
         yield self._packet(event.time_ns, track_event=instant)
         # A switch is dated from its beginning: the insertion that led to it may come later, and is over already.
-        if "pid" in event.fields and event.pid() not in self.running:
+        if event.name in _QUEUED and event.pid() not in self.running:
             yield from self._move(event.time_ns, event.pid(), _queue(event))
 
     def _introduce(self, time_ns: int, pid: int, name: str) -> Iterator[TracePacket]:
         if pid in self.known:
             return
         self.known.add(pid)
+        process = self.origin.processes.get(pid, pid)
         tree = {
-            "processes": [{"pid": pid, "ppid": 1, "cmdline": name}],
-            "threads": [{"tid": pid, "pid": pid, "comm": name, "is_main_thread": True}],
+            "processes": [] if process in self.known and process != pid else [_process(process, name)],
+            "threads": [{"tid": pid, "pid": process, "comm": name, "is_main_thread": process == pid}],
         }
         yield self._packet(time_ns, generic_kernel_process_tree=tree)
 
@@ -150,6 +202,10 @@ class _Writer:
         first = {"sequence_flags": TracePacket.SEQ_INCREMENTAL_STATE_CLEARED} if self.first else {}
         self.first = False
         return TracePacket(timestamp=time_ns, trusted_packet_sequence_id=_SEQUENCE, **first, **content)
+
+
+def _process(pid: int, name: str) -> dict[str, Any]:
+    return {"pid": pid, "ppid": 1, "cmdline": name}
 
 
 def _queue(event: Event) -> str:
