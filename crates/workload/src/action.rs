@@ -5,6 +5,7 @@ use anyhow::{Result, ensure};
 use cell::Origin;
 use input::{Kind, Node, Table, suggest};
 
+use crate::cgroups;
 use crate::compiler::Compiler;
 use crate::expr::combine;
 use crate::plan::{Draw, Inst, Policy, QueueRef, Since, Value};
@@ -60,6 +61,10 @@ pub const ACTIONS: &[&str] = &[
     "policy",
     "affinity",
     "confine",
+    "cgroup",
+    "weight",
+    "max_us",
+    "cpuset",
     "cpu",
     "stamp",
     "log",
@@ -77,6 +82,9 @@ const MAX_BUFFER: i64 = 1 << 30;
 const MAX_MESSAGE: i64 = 65_536;
 
 pub fn compile(compiler: &mut Compiler, action: &str, node: &Node, table: &Table) -> Result<Inst> {
+    if let "weight" | "max_us" | "cpuset" = action {
+        return cgroups::change(compiler, action, node, table);
+    }
     if let Some((action, unit_ns)) = split_unit(action) {
         return timed(compiler, action, unit_ns, node, table);
     }
@@ -140,6 +148,7 @@ pub fn compile(compiler: &mut Compiler, action: &str, node: &Node, table: &Table
                 cpus: cpus(compiler.scope, table.required("cpus")?)?,
             }
         }
+        "cgroup" => move_to_cgroup(compiler, node, table)?,
         "log" => log(compiler, node, table)?,
         "count" => {
             let by = table
@@ -442,6 +451,20 @@ fn set_policy(compiler: &Compiler, node: &Node, table: &Table) -> Result<Inst> {
         group,
         index,
         policy,
+    })
+}
+
+/// The task's own process, or with `of` another's.
+fn move_to_cgroup(compiler: &Compiler, node: &Node, table: &Table) -> Result<Inst> {
+    let cgroup = cgroups::of_tasks(node, compiler.scope, &compiler.arrays.cgroups)?;
+    let Some(of) = table.optional("of") else {
+        return Ok(Inst::Cgroup { cgroup });
+    };
+    let (group, index) = task(compiler, of)?;
+    Ok(Inst::CgroupOf {
+        group,
+        index,
+        cgroup,
     })
 }
 

@@ -4,6 +4,7 @@
 use anyhow::{Result, ensure};
 use input::{Kind, Node, suggest};
 
+use crate::cgroups::Known;
 use crate::expr;
 use crate::plan::{Inst, Value};
 use crate::scope::{Local, Locals, Scope};
@@ -18,6 +19,7 @@ pub struct Arrays {
     pub variables: Vec<(String, u32)>,
     /// With whether the group is started by forking.
     pub groups: Vec<(String, u32, bool)>,
+    pub cgroups: Vec<Known>,
     /// Counters that [metrics] names.
     pub counters: Vec<String>,
 }
