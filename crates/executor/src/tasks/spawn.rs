@@ -68,6 +68,8 @@ fn enter_cgroup(context: &Context, group: usize, index: usize) -> bool {
     let Some(cgroup) = context.plan.groups[group].cgroup else {
         return true;
     };
+    // As whoever hears of it will know the task.
+    task::name(&context.plan.groups[group].name);
     let entered = cgroups::enter(context, cgroup);
     if let Err(fault) = &entered {
         fault.leave(context.arena, context.arena.slot_of(group, index));
