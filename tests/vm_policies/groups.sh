@@ -16,7 +16,7 @@ run() {
 	shift 3
 	$H exec /test/$workload.toml --scheduler $scheduler --json "$@" >/tmp/record 2>/tmp/errors
 	status=$?
-	echo "{\"event\": \"ran\", \"run\": \"$name\", \"exit\": $status, \"left\": $(left), \"enabled\": \"$(enabled)\", \"errors\": $(text /tmp/errors), \"record\": $(cat /tmp/record; [ -s /tmp/record ] || echo null)}"
+	echo "{\"event\": \"ran\", \"run\": \"$name\", \"exit\": $status, \"left\": $(left), \"enabled\": \"$(enabled 2>&1)\", \"errors\": $(text /tmp/errors), \"record\": $(cat /tmp/record; [ -s /tmp/record ] || echo null)}"
 }
 
 echo "{\"event\": \"before\", \"left\": $(left), \"enabled\": \"$before\"}"

@@ -3,6 +3,7 @@
 expected of them.
 """
 
+import itertools
 import subprocess
 from pathlib import Path
 
@@ -25,6 +26,20 @@ def said(can_boot: None, loader: Path, tmp_path_factory: pytest.TempPathFactory)
     return run_script("groups.sh", loader, {"/test/objects": folder, **workloads}, [], limit_s=900)
 
 
+def settled(lines: list[str]) -> list[str]:
+    """Without what differs from run to run, and between the model and a kernel.
+
+    Tasks come to their groups in any order, and then to CPUs of these groups; a process of threads has one thread more
+    in a kernel, so that lines are repeated.
+    """
+
+    def kind(line: str) -> str:
+        begins = line.endswith(" 100 to 300")
+        return "begins" if begins else "cpus" if line.startswith("cpus ") else line
+
+    return [line for _, alike in itertools.groupby(lines, kind) for line in sorted(set(alike))]
+
+
 def test_a_policy_hears_what_the_model_tells_it(said: Said) -> None:
     assert said.event("ran", run="told")["exit"] == 0, said.lines
     lines = (HERE / "told.txt").read_text().splitlines()
@@ -34,7 +49,10 @@ def test_a_policy_hears_what_the_model_tells_it(said: Said) -> None:
     # Every other task of the guest is in it, too.
     heard = [line for line in heard if not line.startswith("task ")]
     heard = [line for line in heard if not line.startswith("cpus ") or line.split()[1].rstrip(":") in ours]
-    assert heard == expected
+    assert settled(heard) == settled(expected)
+    # Two changes of a group's CPUs, one after the other, and who came last to the group hears of each last.
+    changes = heard[heard.index("limit -1 of 50000, burst 0") + 1 : heard.index("prep pair 300 to 400")]
+    assert (changes[len(changes) // 2 - 1], changes[-1]) == ("cpus mover: 1", "cpus mover: 2")
 
 
 def share(said: Said, run: str) -> float:
@@ -44,9 +62,13 @@ def share(said: Said, run: str) -> float:
     return metrics["throughput_per_s"] * metrics["elapsed_s"] / metrics["frames_shown"]
 
 
-@pytest.mark.parametrize("run", ["shares", "kernel"])
-def test_groups_share_the_cpus_by_their_weights(said: Said, run: str) -> None:
-    assert 2.6 < share(said, run) < 3.4
+def test_groups_share_the_cpus_by_their_weights(said: Said) -> None:
+    assert 2.7 < share(said, "shares") < 3.3
+
+
+def test_the_kernels_own_scheduler_heeds_the_same_weights(said: Said) -> None:
+    # It weighs the groups on each CPU, by an estimate of what they have on all.
+    assert 2.0 < share(said, "kernel") < 3.6
 
 
 def test_groups_of_one_weight_share_alike(said: Said) -> None:

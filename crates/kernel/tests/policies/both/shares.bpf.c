@@ -10,6 +10,8 @@
 char _license[] SEC("license") = "GPL";
 
 #define MOST_GROUPS 32
+/* Groups whose tasks may not run on a CPU, one after the other. */
+#define MOST_TRIES 8
 #define SLICE (5 * 1000 * 1000ULL)
 #define DEFAULT_WEIGHT 100
 
@@ -104,35 +106,42 @@ void BPF_STRUCT_OPS(shares_quiescent, struct task_struct *p, u64 deq_flags)
 		__sync_fetch_and_add(&groups[place].runnable, -1);
 }
 
+u32 furthest_behind(u64 passed);
+
+/* Of the groups with a task that waits, but for those passed; a function of its own to the verifier. */
+__noinline u32 furthest_behind(u64 passed)
+{
+	u32 place, best = MOST_GROUPS;
+
+	for (place = 0; place < MOST_GROUPS; place++) {
+		if (passed & 1ULL << place || !scx_bpf_dsq_nr_queued(place))
+			continue;
+		if (best >= MOST_GROUPS || (s64)(groups[place].clock - groups[best].clock) < 0)
+			best = place;
+	}
+	return best;
+}
+
 void BPF_STRUCT_OPS(shares_dispatch, s32 cpu, struct task_struct *prev)
 {
 	bool goes_on = prev && prev->scx.flags & SCX_TASK_QUEUED;
-	u32 tries, place, own = goes_on ? place_of_task(prev) : 0;
+	u32 tries, best, own = goes_on ? place_of_task(prev) : 0;
 	u64 passed = 0, mine = goes_on ? clock_after(own, prev->scx.slice) : 0;
 
-	for (tries = 0; tries < MOST_GROUPS; tries++) {
-		u32 best = MOST_GROUPS;
-
-		for (place = 0; place < MOST_GROUPS; place++) {
-			if (passed & 1ULL << place || !scx_bpf_dsq_nr_queued(place))
-				continue;
-			if (best == MOST_GROUPS ||
-			    (s64)(groups[place].clock - groups[best & (MOST_GROUPS - 1)].clock) < 0)
-				best = place;
-		}
-		if (best == MOST_GROUPS)
+	for (tries = 0; tries < MOST_TRIES; tries++) {
+		best = furthest_behind(passed);
+		if (best >= MOST_GROUPS)
 			return;
 		/* Whoever runs here is in no queue. */
-		if (goes_on && best != own &&
-		    (s64)(mine - groups[best & (MOST_GROUPS - 1)].clock) < 0) {
+		if (goes_on && best != own && (s64)(mine - groups[best].clock) < 0) {
 			if (own < MOST_GROUPS)
 				groups[own].clock = mine;
 			prev->scx.slice = SLICE;
 			return;
 		}
 		if (scx_bpf_dsq_move_to_local(best)) {
-			if ((s64)(groups[best & (MOST_GROUPS - 1)].clock - now_clock) > 0)
-				now_clock = groups[best & (MOST_GROUPS - 1)].clock;
+			if ((s64)(groups[best].clock - now_clock) > 0)
+				now_clock = groups[best].clock;
 			return;
 		}
 		/* None of its tasks may run here. */
