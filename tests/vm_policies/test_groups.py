@@ -75,6 +75,14 @@ def test_groups_of_one_weight_share_alike(said: Said) -> None:
     assert 0.85 < share(said, "alike") < 1.15
 
 
+def test_systemds_slices_keep_their_promises(said: Said) -> None:
+    event = said.event("ran", run="slices")
+    assert event["exit"] == 0, event
+    record = event["record"]
+    assert record["metrics"]["throughput_per_s"] > 0
+    assert {"wakeup_latency_us", "turnaround_us"} <= record["histograms"].keys()
+
+
 @pytest.mark.parametrize("run", ["shrink", "shrink_bfs"])
 def test_a_cpuset_that_becomes_smaller_moves_who_runs_in_it(said: Said, run: str) -> None:
     event = said.event("ran", run=run)

@@ -130,7 +130,9 @@ fn every_workload_keeps_its_promises() {
         let plan = workload.plan(load.parse().unwrap(), &BTreeMap::new(), 2, 1);
         if !plan.as_ref().unwrap().cgroups.is_empty() && !has_control_groups() {
             let scratch = tempfile::tempdir().unwrap();
-            let output = command(name, load, params, scratch.path()).output().unwrap();
+            let output = command(name, load, params, scratch.path())
+                .output()
+                .unwrap();
             let said = String::from_utf8_lossy(&output.stderr);
             assert!(said.contains("the workload's control groups"), "{said}");
             assert_eq!(said.lines().count(), 1, "{said}");

@@ -74,8 +74,6 @@ pub const ACTIONS: &[&str] = &[
 
 /// Eleven days: what lies beyond is a slip of the pen.
 const MAX_NS: i64 = 1_000_000_000_000_000;
-/// No machine has CPUs beyond this one.
-const MAX_CPU: i64 = 1023;
 /// A buffer that any machine has room for.
 const MAX_BUFFER: i64 = 1 << 30;
 /// What one write to a pipe or socket may carry.
@@ -138,14 +136,14 @@ pub fn compile(compiler: &mut Compiler, action: &str, node: &Node, table: &Table
         "nice" => nice(compiler, node, table)?,
         "policy" => set_policy(compiler, node, table)?,
         "affinity" => Inst::Affinity {
-            cpus: cpus(compiler.scope, node)?,
+            cpus: compiler.scope.cpus(node)?,
         },
         "confine" => {
             let (group, index) = task(compiler, node)?;
             Inst::Confine {
                 group,
                 index,
-                cpus: cpus(compiler.scope, table.required("cpus")?)?,
+                cpus: compiler.scope.cpus(table.required("cpus")?)?,
             }
         }
         "cgroup" => move_to_cgroup(compiler, node, table)?,
@@ -538,23 +536,6 @@ pub fn policy(node: &Node, scope: &Scope) -> Result<Policy> {
             _ => Err(node.expected(what)),
         },
     }
-}
-
-/// Allowed CPUs; an empty list stands for all of them.
-pub fn cpus(scope: &Scope, node: &Node) -> Result<Vec<u32>> {
-    let last = if scope.trial {
-        MAX_CPU
-    } else {
-        i64::from(scope.cpus) - 1
-    };
-    let mut cpus = node
-        .list()?
-        .iter()
-        .map(|item| Ok(scope.known_in(item, 0, last)? as u32))
-        .collect::<Result<Vec<_>>>()?;
-    cpus.sort_unstable();
-    cpus.dedup();
-    Ok(cpus)
 }
 
 fn log(compiler: &Compiler, node: &Node, table: &Table) -> Result<Inst> {

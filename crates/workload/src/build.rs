@@ -6,7 +6,7 @@ use cell::{METRICS, Metric, Origin, metric};
 use input::{Node, Table, suggest};
 
 use crate::action;
-use crate::compiler::Arrays;
+use crate::compiler::{Arrays, KnownCgroup};
 use crate::plan::{End, Group, Inst, Plan, Policy, Start};
 use crate::program::compile;
 use crate::scope::Scope;
@@ -71,7 +71,7 @@ pub fn plan(root: &Node, scope: &Scope, seed: u64) -> Result<Plan> {
         (cgroups.iter()).any(|other| other.parent.is_some_and(|parent| parent as usize == place))
     };
     arrays.cgroups = (cgroups.iter().enumerate())
-        .map(|(place, cgroup)| cgroups::Known {
+        .map(|(place, cgroup)| KnownCgroup {
             name: cgroup.name.clone(),
             has_children: of_children(place),
         })
@@ -222,7 +222,7 @@ fn group(node: &Node, name: &str, count: u32, scope: &Scope, arrays: &Arrays) ->
         slice_us: known("slice_us", 0, 0, 100_000)? as u32,
         cpus: table
             .optional("cpus")
-            .map_or(Ok(Vec::new()), |node| action::cpus(scope, node))?,
+            .map_or(Ok(Vec::new()), |node| scope.cpus(node))?,
         cgroup: cgroup(&table, start, threads, scope, arrays)?,
         kernel: table.optional("kernel").map_or(Ok(false), Node::bool)?,
         footprint_kib: known("footprint_kib", 0, 0, 1 << 20)? as u32,

@@ -4,8 +4,7 @@
 use anyhow::{Result, ensure};
 use input::{Kind, Node, Table, suggest};
 
-use crate::action;
-use crate::compiler::Compiler;
+use crate::compiler::{Compiler, KnownCgroup as Known};
 use crate::plan::{Cgroup, CpuMax, Inst, Value};
 use crate::scope::Scope;
 
@@ -21,14 +20,6 @@ const LONGEST_NAME: usize = 64;
 const CONTROLLERS: &[&str] = &[
     "cgroup", "cpu", "cpuset", "dmem", "hugetlb", "io", "irq", "memory", "misc", "pids", "rdma",
 ];
-
-/// A group as programs name it.
-#[derive(Clone, Debug)]
-pub struct Known {
-    pub name: String,
-    /// The kernel lets no process be in it.
-    pub has_children: bool,
-}
 
 /// The groups of a file, parents before their children and all below one parent before the next: the order in which
 /// they are made, and in which a scheduler that is loaded later hears of them.
@@ -154,7 +145,7 @@ fn is_no_limit(node: &Node) -> bool {
 
 /// A cpuset has CPUs: an empty list would take the parent's, which is what a group without the key does.
 fn cpus(scope: &Scope, node: &Node) -> Result<Vec<u32>> {
-    let cpus = action::cpus(scope, node)?;
+    let cpus = scope.cpus(node)?;
     ensure!(
         !cpus.is_empty(),
         node.error("expected at least one CPU, found none")

@@ -268,6 +268,11 @@ fn a_mistake_is_one_line() {
             "{ cpuset = [1], of = \"batch\", all = true }",
             "40: task[1].program[4].all: unknown key, expected one of cpuset, of",
         ),
+        (
+            "[metrics]",
+            "[command]\nrun = \"true\"\ntools = {}\n[metrics]",
+            "11: cgroup: expected no command beside it: an application is put into no group",
+        ),
     ];
     let (mut said, mut all) = (Vec::new(), Vec::new());
     for (from, to, expected) in cases {

@@ -9,7 +9,6 @@ use std::mem::offset_of;
 use bpf::btf::TypeId;
 
 use super::area::Area;
-use super::register::Register;
 use super::release::Release;
 use super::shared::Shared;
 use super::types::{Describe, Shown, Types};
@@ -141,11 +140,6 @@ impl Cgroups {
 
     pub fn cgroup(&self, place: usize) -> *mut Cgroup {
         self.shape(place).cast()
-    }
-
-    /// The same as an argument of a callback.
-    pub fn address(&self, place: usize) -> u64 {
-        self.cgroup(place).register()
     }
 
     /// Which group a policy's pointer means.

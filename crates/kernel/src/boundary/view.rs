@@ -320,6 +320,11 @@ impl View {
             .cgroup(task.map_or(0, |task| self.cgroup_of[task]))
     }
 
+    /// A group as an argument of a callback.
+    pub fn cgroup_address(&self, place: usize) -> u64 {
+        self.cgroups.cgroup(place).register()
+    }
+
     pub fn place_of_cgroup(&self, task: TaskId) -> usize {
         self.cgroup_of[task]
     }

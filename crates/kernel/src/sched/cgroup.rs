@@ -40,7 +40,7 @@ impl Sim<'_> {
             bw_burst_us: 0,
         };
         let arguments = [
-            self.boundary.view.cgroups.address(place),
+            self.boundary.view.cgroup_address(place),
             self.boundary.lend(&raw mut args),
         ];
         let error = self.call(Callback::CgroupInit, arguments);
@@ -60,7 +60,7 @@ impl Sim<'_> {
             at = self.boundary.view.cgroups.next(walk, ROOT, at);
             let Some(place) = at else { return };
             if place < self.cgroups.initialised {
-                let address = self.boundary.view.cgroups.address(place);
+                let address = self.boundary.view.cgroup_address(place);
                 self.call(Callback::CgroupExit, [address]);
             }
         }
@@ -200,12 +200,12 @@ impl Sim<'_> {
     }
 
     fn move_arguments(&self, id: TaskId, to: usize) -> [u64; 3] {
-        let cgroups = &self.boundary.view.cgroups;
+        let view = &self.boundary.view;
         let from = self.cgroups.of(id);
         [
-            self.boundary.view.address(id),
-            cgroups.address(from),
-            cgroups.address(to),
+            view.address(id),
+            view.cgroup_address(from),
+            view.cgroup_address(to),
         ]
     }
 
@@ -253,11 +253,11 @@ impl Sim<'_> {
 
     fn tell_move(&mut self, id: TaskId, from: usize, to: usize) {
         self.show_cgroup(id, to);
-        let cgroups = &self.boundary.view.cgroups;
+        let view = &self.boundary.view;
         let arguments = [
-            self.boundary.view.address(id),
-            cgroups.address(from),
-            cgroups.address(to),
+            view.address(id),
+            view.cgroup_address(from),
+            view.cgroup_address(to),
         ];
         self.call(Callback::CgroupMove, arguments);
     }
@@ -265,7 +265,7 @@ impl Sim<'_> {
     /// Nothing happens where it has this weight already.
     pub(crate) fn set_cgroup_weight(&mut self, place: usize, weight: u32) {
         if self.cgroups.get(place).weight != weight {
-            let address = self.boundary.view.cgroups.address(place);
+            let address = self.boundary.view.cgroup_address(place);
             self.call(Callback::CgroupSetWeight, [address, u64::from(weight)]);
             self.cgroups.get_mut(place).weight = weight;
         }
@@ -284,7 +284,7 @@ impl Sim<'_> {
             period_us: period_us.unwrap_or(was.period_us),
         };
         if max != was {
-            let address = self.boundary.view.cgroups.address(place);
+            let address = self.boundary.view.cgroup_address(place);
             let arguments = [address, max.period_us, quota(max), 0];
             self.call(Callback::CgroupSetBandwidth, arguments);
             self.cgroups.get_mut(place).max = max;

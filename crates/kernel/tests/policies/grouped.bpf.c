@@ -53,10 +53,10 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(grouped_init)
 	return scx_bpf_create_dsq(SHARED, -1);
 }
 
-SCX_OPS_DEFINE(grouped_ops, .enqueue = (void *)grouped_enqueue,
-	       .dequeue = (void *)grouped_dequeue, .dispatch = (void *)grouped_dispatch,
-	       .runnable = (void *)grouped_runnable, .running = (void *)grouped_running,
-	       .stopping = (void *)grouped_stopping, .quiescent = (void *)grouped_quiescent,
+SCX_OPS_DEFINE(grouped_ops, .enqueue = (void *)grouped_enqueue, .dequeue = (void *)grouped_dequeue,
+	       .dispatch = (void *)grouped_dispatch, .runnable = (void *)grouped_runnable,
+	       .running = (void *)grouped_running, .stopping = (void *)grouped_stopping,
+	       .quiescent = (void *)grouped_quiescent,
 	       .cgroup_prep_move = (void *)grouped_cgroup_prep_move,
 	       .cgroup_move = (void *)grouped_cgroup_move, .init = (void *)grouped_init,
 	       .name = "grouped");

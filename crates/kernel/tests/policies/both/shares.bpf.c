@@ -14,6 +14,8 @@ char _license[] SEC("license") = "GPL";
 #define MOST_TRIES 8
 #define SLICE (5 * 1000 * 1000ULL)
 #define DEFAULT_WEIGHT 100
+/* No clock is. */
+#define FAR_AHEAD (1ULL << 62)
 
 struct group {
 	u64 id;
@@ -71,7 +73,8 @@ static u64 clock_after(u32 place, u64 left)
 
 	if (place >= MOST_GROUPS)
 		return 0;
-	return groups[place].clock + used * DEFAULT_WEIGHT / (groups[place].weight ?: DEFAULT_WEIGHT);
+	return groups[place].clock +
+	       used * DEFAULT_WEIGHT / (groups[place].weight ?: DEFAULT_WEIGHT);
 }
 
 s32 BPF_STRUCT_OPS(shares_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
@@ -108,16 +111,20 @@ void BPF_STRUCT_OPS(shares_quiescent, struct task_struct *p, u64 deq_flags)
 
 u32 furthest_behind(u64 passed);
 
-/* Of the groups with a task that waits, but for those passed; a function of its own to the verifier. */
+/* Of the groups with a task that waits, but for those passed. The verifier need not tell one from the other. */
 __noinline u32 furthest_behind(u64 passed)
 {
+	u64 least = now_clock + FAR_AHEAD, clock;
 	u32 place, best = MOST_GROUPS;
 
-	for (place = 0; place < MOST_GROUPS; place++) {
+	bpf_for(place, 0, MOST_GROUPS) {
 		if (passed & 1ULL << place || !scx_bpf_dsq_nr_queued(place))
 			continue;
-		if (best >= MOST_GROUPS || (s64)(groups[place].clock - groups[best].clock) < 0)
+		clock = groups[place].clock;
+		if ((s64)(clock - least) < 0) {
 			best = place;
+			least = clock;
+		}
 	}
 	return best;
 }
@@ -228,5 +235,5 @@ SCX_OPS_DEFINE(shares_ops, .select_cpu = (void *)shares_select_cpu,
 	       .stopping = (void *)shares_stopping, .init_task = (void *)shares_init_task,
 	       .cgroup_move = (void *)shares_cgroup_move, .cgroup_init = (void *)shares_cgroup_init,
 	       .cgroup_exit = (void *)shares_cgroup_exit,
-	       .cgroup_set_weight = (void *)shares_cgroup_set_weight,
-	       .init = (void *)shares_init, .name = "shares");
+	       .cgroup_set_weight = (void *)shares_cgroup_set_weight, .init = (void *)shares_init,
+	       .name = "shares");
