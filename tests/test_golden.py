@@ -38,6 +38,7 @@ OTHER_WORKLOADS = {
     "rt-tcp": 1,
     "rw": 5,
     "schbench": 4,
+    "slices": 4,
     "transcode": 4,
 }
 THOROUGH = ("bfs:rules=modern", "cfs:rules=3.6")

@@ -31,6 +31,7 @@ SHORT: dict[str, tuple[int, dict[str, str]]] = {
     "playback": (3, {"frames": "50", "decode_us": "5000"}),
     "schbench": (2, {"duration_s": "3"}),
     "cyclictest": (2, {"duration_s": "2"}),
+    "slices": (2, {"duration_s": "3"}),
 }
 # What a run may well have none of.
 MAY_BE_ZERO = {"dropped_frames", "frames_not_shown", "switches_involuntary"}

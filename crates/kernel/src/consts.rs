@@ -29,6 +29,8 @@ pub const ENQ_WAKEUP: u64 = 1;
 /// The kernel's own `ENQUEUE_RESTORE` and `DEQUEUE_SAVE`.
 pub const ENQ_RESTORE: u64 = 2;
 pub const DEQ_SAVE: u64 = 2;
+/// The kernel's own `ENQUEUE_MOVE` and `DEQUEUE_MOVE`.
+pub const MOVE: u64 = 4;
 pub const ENQ_HEAD: u64 = 1 << 16;
 pub const ENQ_CPU_SELECTED: u64 = 1 << 20;
 pub const ENQ_PREEMPT: u64 = 1 << 32;

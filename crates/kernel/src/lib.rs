@@ -26,6 +26,7 @@
 )]
 
 mod boundary;
+mod cgroups;
 mod clock;
 mod consts;
 mod cpu;

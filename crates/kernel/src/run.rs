@@ -157,7 +157,7 @@ impl Sim<'_> {
         {
             self.eject(format!("ops.init() failed ({})", code as i32));
         }
-        self.init_cgroup();
+        self.init_cgroups();
         let mut next_cpu = CpuId(0);
         for task in self.tasks.ids() {
             if self.is_there_at_boot(task) && !self.end.broken_off() {

@@ -8,6 +8,7 @@
 //! | `cpus` | what each CPU runs, its run queue with local DSQ and real-time lists, its lock |
 //! | `dsqs` | shared dispatch queues |
 //! | `tasks`, `groups` | what the kernel knows of tasks, and who lives |
+//! | `cgroups` | control groups, and who is in them |
 //! | `boundary`, `loaded` | the policy, what it sees, its maps and requests |
 //! | `queues`, `futexes`, `disk` | what programs talk through and sleep on |
 //! | `runner` | the task that starts the others, on machines that have one |
@@ -26,6 +27,7 @@ use workload::plan::Plan;
 
 use crate::boundary::program::Program;
 use crate::boundary::{Boundary, Kernel};
+use crate::cgroups::Cgroups;
 use crate::clock::Clock;
 use crate::clock::events::MAX_SUBJECTS;
 use crate::clock::turns::Turns;
@@ -52,6 +54,7 @@ pub struct Sim<'a> {
     pub(crate) dsqs: Dsqs,
     pub(crate) tasks: PerTask<Task>,
     pub(crate) groups: Groups,
+    pub(crate) cgroups: Cgroups,
     pub(crate) boundary: Boundary,
     pub(crate) loaded: Loaded<'a>,
     pub(crate) queues: Queues,
@@ -107,6 +110,10 @@ impl<'a> Sim<'a> {
             strict: options.strict,
             bounds: options.bounds,
         };
+        anyhow::ensure!(
+            !plan.controllers().cpuset || options.hotplug.is_empty() && options.offline.is_empty(),
+            "the CPUs of the workload's control groups are not modelled together with CPUs that go or come"
+        );
         let observers = Observers::new(&plan, machine, looks);
         let hardware = Hardware::new(machine, options.rt_guard, options.built_in);
         let runs = options.runs.into_iter().map(|later| {
@@ -124,11 +131,12 @@ impl<'a> Sim<'a> {
             })
         });
         let writes = writes.collect::<Result<Vec<_>>>()?;
+        let cgroups = Cgroups::new(&plan, cpus, tasks.len());
         let random = plan.stream(u32::MAX, 0);
         let mut boundary = {
             let divided = options.interleave.is_some();
             let code = loaded.program.code(&loaded.data, random, divided);
-            Boundary::new::<Self>(code, cpus, tasks.len())?
+            Boundary::new::<Self>(code, cpus, tasks.len(), &cgroups.shown())?
         };
         if options.max_callback_operations > 0 {
             boundary.limit_operations(options.max_callback_operations);
@@ -139,6 +147,7 @@ impl<'a> Sim<'a> {
             dsqs: Dsqs::new(hardware.topology.nodes()),
             tasks,
             groups,
+            cgroups,
             boundary,
             loaded,
             queues: Queues::new(&plan, &hardware.topology, hardware.costs.warm_messages),

@@ -8,12 +8,13 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use cell::{Arm, Cell, Cost, Provenance, Record, Status, quoted};
+use cell::{Arm, Cell, Cost, DEFAULT, Provenance, Record, Status, quoted};
 use kernel::{Execution, Options, Outcome, Program, Release, simulate};
 use machine::Machine;
 use workload::Workload;
 use workload::plan::Plan;
 
+use crate::arguments::simulated;
 use crate::crash;
 
 /// Where a cell's three parts lie.
@@ -90,9 +91,20 @@ pub fn release(cell: &Cell) -> Result<Release> {
     }
 }
 
+/// Whether a cell's scheduler stands for the kernel's own.
+pub fn is_the_kernels_own(cell: &Cell) -> bool {
+    cell.scheduler == DEFAULT || cell.built_in && cell.scheduler == simulated(DEFAULT)
+}
+
 /// The plan that a cell means on a machine.
 pub fn plan(workload: &Workload, machine: &Machine, cell: &Cell) -> Result<Plan> {
-    workload.plan(cell.load, &cell.params, machine.cpus() as u32, cell.seed)
+    let plan = workload.plan(cell.load, &cell.params, machine.cpus() as u32, cell.seed)?;
+    ensure!(
+        !is_the_kernels_own(cell) || !plan.controllers().cpu,
+        "{}: under {DEFAULT} its control groups share the CPUs, which the rules that stand for the kernel's own scheduler here do not know; a real kernel runs it, and policies do",
+        workload.name
+    );
+    Ok(plan)
 }
 
 /// Bad input is an error; a run that breaks is a record of status `failed`.

@@ -5,6 +5,7 @@ use anyhow::{Result, ensure};
 use cell::Origin;
 use input::{Kind, Node, Table, suggest};
 
+use crate::cgroups;
 use crate::compiler::Compiler;
 use crate::expr::combine;
 use crate::plan::{Draw, Inst, Policy, QueueRef, Since, Value};
@@ -60,6 +61,10 @@ pub const ACTIONS: &[&str] = &[
     "policy",
     "affinity",
     "confine",
+    "cgroup",
+    "weight",
+    "max_us",
+    "cpuset",
     "cpu",
     "stamp",
     "log",
@@ -69,14 +74,15 @@ pub const ACTIONS: &[&str] = &[
 
 /// Eleven days: what lies beyond is a slip of the pen.
 const MAX_NS: i64 = 1_000_000_000_000_000;
-/// No machine has CPUs beyond this one.
-const MAX_CPU: i64 = 1023;
 /// A buffer that any machine has room for.
 const MAX_BUFFER: i64 = 1 << 30;
 /// What one write to a pipe or socket may carry.
 const MAX_MESSAGE: i64 = 65_536;
 
 pub fn compile(compiler: &mut Compiler, action: &str, node: &Node, table: &Table) -> Result<Inst> {
+    if let "weight" | "max_us" | "cpuset" = action {
+        return cgroups::change(compiler, action, node, table);
+    }
     if let Some((action, unit_ns)) = split_unit(action) {
         return timed(compiler, action, unit_ns, node, table);
     }
@@ -130,16 +136,17 @@ pub fn compile(compiler: &mut Compiler, action: &str, node: &Node, table: &Table
         "nice" => nice(compiler, node, table)?,
         "policy" => set_policy(compiler, node, table)?,
         "affinity" => Inst::Affinity {
-            cpus: cpus(compiler.scope, node)?,
+            cpus: compiler.scope.cpus(node)?,
         },
         "confine" => {
             let (group, index) = task(compiler, node)?;
             Inst::Confine {
                 group,
                 index,
-                cpus: cpus(compiler.scope, table.required("cpus")?)?,
+                cpus: compiler.scope.cpus(table.required("cpus")?)?,
             }
         }
+        "cgroup" => move_to_cgroup(compiler, node, table)?,
         "log" => log(compiler, node, table)?,
         "count" => {
             let by = table
@@ -445,6 +452,20 @@ fn set_policy(compiler: &Compiler, node: &Node, table: &Table) -> Result<Inst> {
     })
 }
 
+/// The task's own process, or with `of` another's.
+fn move_to_cgroup(compiler: &Compiler, node: &Node, table: &Table) -> Result<Inst> {
+    let cgroup = cgroups::of_tasks(node, compiler.scope, &compiler.arrays.cgroups)?;
+    let Some(of) = table.optional("of") else {
+        return Ok(Inst::Cgroup { cgroup });
+    };
+    let (group, index) = task(compiler, of)?;
+    Ok(Inst::CgroupOf {
+        group,
+        index,
+        cgroup,
+    })
+}
+
 fn fork(compiler: &Compiler, node: &Node) -> Result<Inst> {
     let (group, index) = task(compiler, node)?;
     let (name, _, forked) = &compiler.arrays.groups[group as usize];
@@ -515,23 +536,6 @@ pub fn policy(node: &Node, scope: &Scope) -> Result<Policy> {
             _ => Err(node.expected(what)),
         },
     }
-}
-
-/// Allowed CPUs; an empty list stands for all of them.
-pub fn cpus(scope: &Scope, node: &Node) -> Result<Vec<u32>> {
-    let last = if scope.trial {
-        MAX_CPU
-    } else {
-        i64::from(scope.cpus) - 1
-    };
-    let mut cpus = node
-        .list()?
-        .iter()
-        .map(|item| Ok(scope.known_in(item, 0, last)? as u32))
-        .collect::<Result<Vec<_>>>()?;
-    cpus.sort_unstable();
-    cpus.dedup();
-    Ok(cpus)
 }
 
 fn log(compiler: &Compiler, node: &Node, table: &Table) -> Result<Inst> {

@@ -6,11 +6,11 @@ use cell::{METRICS, Metric, Origin, metric};
 use input::{Node, Table, suggest};
 
 use crate::action;
-use crate::compiler::Arrays;
+use crate::compiler::{Arrays, KnownCgroup};
 use crate::plan::{End, Group, Inst, Plan, Policy, Start};
 use crate::program::compile;
 use crate::scope::Scope;
-use crate::{expr, queues};
+use crate::{cgroups, expr, queues};
 
 /// Keys of the file that this reads.
 pub const SECTIONS: &[&str] = &[
@@ -19,6 +19,7 @@ pub const SECTIONS: &[&str] = &[
     "semaphore",
     "condition",
     "variable",
+    "cgroup",
     "task",
     "end",
     "metrics",
@@ -65,6 +66,16 @@ pub fn plan(root: &Node, scope: &Scope, seed: u64) -> Result<Plan> {
     let semaphores = with_initial(&table, "semaphore", scope, 0, MAX_COUNT)?;
     let variables = with_initial(&table, "variable", scope, i64::MIN, i64::MAX)?;
     (arrays.semaphores, arrays.variables) = (semaphores.0, variables.0);
+    let cgroups = cgroups::read(section(&table, "cgroup")?, scope)?;
+    let of_children = |place: usize| {
+        (cgroups.iter()).any(|other| other.parent.is_some_and(|parent| parent as usize == place))
+    };
+    arrays.cgroups = (cgroups.iter().enumerate())
+        .map(|(place, cgroup)| KnownCgroup {
+            name: cgroup.name.clone(),
+            has_children: of_children(place),
+        })
+        .collect();
     let tasks = section(&table, "task")?;
     ensure!(
         !tasks.is_empty(),
@@ -98,6 +109,7 @@ pub fn plan(root: &Node, scope: &Scope, seed: u64) -> Result<Plan> {
             &groups,
         )?,
         groups,
+        cgroups,
         locks: arrays.locks.iter().map(|(_, len)| *len).collect(),
         semaphores: (arrays.semaphores.iter().zip(&semaphores.1))
             .map(|((_, len), initial)| (*len, *initial as u32))
@@ -210,7 +222,8 @@ fn group(node: &Node, name: &str, count: u32, scope: &Scope, arrays: &Arrays) ->
         slice_us: known("slice_us", 0, 0, 100_000)? as u32,
         cpus: table
             .optional("cpus")
-            .map_or(Ok(Vec::new()), |node| action::cpus(scope, node))?,
+            .map_or(Ok(Vec::new()), |node| scope.cpus(node))?,
+        cgroup: cgroup(&table, start, threads, scope, arrays)?,
         kernel: table.optional("kernel").map_or(Ok(false), Node::bool)?,
         footprint_kib: known("footprint_kib", 0, 0, 1 << 20)? as u32,
         locals,
@@ -224,6 +237,30 @@ fn group(node: &Node, name: &str, count: u32, scope: &Scope, arrays: &Arrays) ->
     }
     table.finish()?;
     Ok(group)
+}
+
+/// The control group that tasks begin in, where the file says one.
+fn cgroup(
+    table: &Table,
+    start: Start,
+    threads: bool,
+    scope: &Scope,
+    arrays: &Arrays,
+) -> Result<Option<u32>> {
+    let Some(node) = table.optional("cgroup") else {
+        return Ok(None);
+    };
+    let found = cgroups::of_tasks(node, scope, &arrays.cgroups)?;
+    ensure!(
+        !(threads && start == Start::Fork),
+        node.error("expected processes beside it: a thread is where its process is")
+    );
+    let kernel = table.optional("kernel").map_or(Ok(false), Node::bool)?;
+    ensure!(
+        !kernel,
+        node.error("expected no thread of the kernel's beside it: those stay in the first group")
+    );
+    Ok(Some(found))
 }
 
 /// Names of tasks of the profile that this one is the model of, for who compares them.

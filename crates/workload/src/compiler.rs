@@ -18,8 +18,17 @@ pub struct Arrays {
     pub variables: Vec<(String, u32)>,
     /// With whether the group is started by forking.
     pub groups: Vec<(String, u32, bool)>,
+    pub cgroups: Vec<KnownCgroup>,
     /// Counters that [metrics] names.
     pub counters: Vec<String>,
+}
+
+/// A control group as programs name it.
+#[derive(Clone, Debug)]
+pub struct KnownCgroup {
+    pub name: String,
+    /// The kernel lets no process be in it.
+    pub has_children: bool,
 }
 
 pub struct Compiler<'a> {

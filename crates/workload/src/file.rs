@@ -120,6 +120,12 @@ impl Workload {
             beside: Arc::new(beside),
             remarks: Vec::new(),
         };
+        if let Some(cgroups) = table.optional("cgroup") {
+            ensure!(
+                table.optional("command").is_none(),
+                cgroups.error("expected no command beside it: an application is put into no group")
+            );
+        }
         for section in build::SECTIONS.iter().chain(&["command"]) {
             table.optional(section);
         }

@@ -7,6 +7,7 @@
 
 mod action;
 mod build;
+mod cgroups;
 pub mod command;
 mod compiler;
 mod description;

@@ -261,6 +261,32 @@ pub enum Inst {
         index: Value,
         cpus: Vec<u32>,
     },
+    /// Move the task's process into a group, with all its threads.
+    Cgroup {
+        cgroup: u32,
+    },
+    /// The same for another task. One that does not live is left alone.
+    CgroupOf {
+        group: u32,
+        index: Value,
+        cgroup: u32,
+    },
+    /// Change a group: what it gets of the CPUs beside its siblings, how much of them at most, and which.
+    CgroupWeight {
+        cgroup: u32,
+        weight: Value,
+    },
+    CgroupMax {
+        cgroup: u32,
+        /// No limit without it.
+        quota_us: Option<Value>,
+        /// As before without it.
+        period_us: Option<Value>,
+    },
+    CgroupCpus {
+        cgroup: u32,
+        cpus: Vec<u32>,
+    },
     /// The task stays on its CPU until as many `MigrateEnable` have followed: the kernel's own sections, which programs
     /// enter through system calls.
     MigrateDisable,
@@ -317,6 +343,15 @@ impl Inst {
             Self::Poll { first, count, .. } => first.index.terms() + count.terms(),
             Self::JumpLess { left, right, .. } => left.terms() + right.terms(),
             Self::NiceOf { index, nice, .. } => index.terms() + nice.terms(),
+            Self::CgroupMax {
+                quota_us,
+                period_us,
+                ..
+            } => [quota_us, period_us]
+                .into_iter()
+                .flatten()
+                .map(Value::terms)
+                .sum(),
             Self::Add { index, by, .. } => index.terms() + by.terms(),
             Self::Store { index, value, .. } => index.terms() + value.terms(),
             Self::Await {
@@ -338,6 +373,8 @@ impl Inst {
             | Self::Fork { index: value, .. }
             | Self::Confine { index: value, .. }
             | Self::SetPolicyOf { index: value, .. }
+            | Self::CgroupOf { index: value, .. }
+            | Self::CgroupWeight { weight: value, .. }
             | Self::Nice { nice: value }
             | Self::Log { per: value, .. }
             | Self::Count { by: value, .. }
@@ -352,6 +389,8 @@ impl Inst {
             | Self::Yield
             | Self::SetPolicy { .. }
             | Self::Affinity { .. }
+            | Self::Cgroup { .. }
+            | Self::CgroupCpus { .. }
             | Self::MigrateDisable
             | Self::MigrateEnable
             | Self::Stamp
@@ -416,12 +455,51 @@ pub struct Group {
     pub slice_us: u32,
     /// Allowed CPUs; empty = all.
     pub cpus: Vec<u32>,
+    /// The control group that its tasks begin in, of [`Plan::cgroups`]; without one, that of whoever starts them.
+    pub cgroup: Option<u32>,
     /// Policies see threads of the kernel's own. No program can be one, so that only simulated tasks are.
     pub kernel: bool,
     /// Working set, for the cache model.
     pub footprint_kib: u32,
     pub locals: u8,
     pub program: Vec<Inst>,
+}
+
+/// The kernel's `cpu.max`: so much CPU time in every period, or any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuMax {
+    pub quota_us: Option<u64>,
+    pub period_us: u64,
+}
+
+impl CpuMax {
+    /// The kernel's period where none is asked for.
+    pub const PERIOD_US: u64 = 100_000;
+
+    pub const NONE: Self = Self {
+        quota_us: None,
+        period_us: Self::PERIOD_US,
+    };
+}
+
+/// A control group. What it does not say is the kernel's default.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cgroup {
+    pub name: String,
+    /// Before it in [`Plan::cgroups`]; without one it is a group of the run's own.
+    pub parent: Option<u32>,
+    pub weight: Option<u32>,
+    pub max: Option<CpuMax>,
+    /// Allowed CPUs; empty = its parent's.
+    pub cpus: Vec<u32>,
+}
+
+/// The kernel's controllers that a plan's groups need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Controllers {
+    /// Weights and limits: schedulers see the groups.
+    pub cpu: bool,
+    pub cpuset: bool,
 }
 
 /// When the workload is over.
@@ -438,6 +516,8 @@ pub enum End {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     pub groups: Vec<Group>,
+    /// Parents before their children, and all below one before its next sibling.
+    pub cgroups: Vec<Cgroup>,
     pub queues: Vec<QueueArray>,
     /// Lengths of the lock and semaphore arrays, and the semaphores' initial counts.
     pub locks: Vec<u32>,
@@ -455,4 +535,21 @@ pub struct Plan {
     /// Metrics the workload promises; a run that lacks one has failed.
     pub promises: Vec<String>,
     pub seed: u64,
+}
+
+impl Plan {
+    /// `cpu`, unless the groups have nothing but CPUs.
+    pub fn controllers(&self) -> Controllers {
+        let insts = || self.groups.iter().flat_map(|group| &group.program);
+        let cpuset = self.cgroups.iter().any(|cgroup| !cgroup.cpus.is_empty())
+            || insts().any(|inst| matches!(inst, Inst::CgroupCpus { .. }));
+        let shares = |cgroup: &Cgroup| cgroup.weight.is_some() || cgroup.max.is_some();
+        let changes =
+            |inst: &Inst| matches!(inst, Inst::CgroupWeight { .. } | Inst::CgroupMax { .. });
+        let cpu = self.cgroups.iter().any(shares) || insts().any(changes) || !cpuset;
+        Controllers {
+            cpu: cpu && !self.cgroups.is_empty(),
+            cpuset,
+        }
+    }
 }

@@ -199,6 +199,7 @@ impl Compiler<'_> {
 fn leaves_section(inst: &Inst) -> Option<&'static str> {
     match inst {
         Inst::Affinity { .. } => Some("affinity"),
+        Inst::Cgroup { .. } => Some("cgroup"),
         Inst::Exec => Some("exec"),
         Inst::Exit => Some("exit"),
         Inst::Fork { .. } => Some("fork"),
@@ -227,6 +228,11 @@ fn takes_time(inst: &Inst) -> bool {
             | Inst::SetPolicyOf { .. }
             | Inst::Affinity { .. }
             | Inst::Confine { .. }
+            | Inst::Cgroup { .. }
+            | Inst::CgroupOf { .. }
+            | Inst::CgroupWeight { .. }
+            | Inst::CgroupMax { .. }
+            | Inst::CgroupCpus { .. }
             | Inst::MigrateDisable
             | Inst::MigrateEnable
     )

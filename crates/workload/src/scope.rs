@@ -11,6 +11,9 @@ use crate::expr;
 use crate::plan::Value;
 use crate::profile::Profile;
 
+/// No machine has CPUs beyond this one.
+const MAX_CPU: i64 = 1023;
+
 /// The value of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Setting {
@@ -76,6 +79,23 @@ impl Scope {
         };
         let found = node.describe();
         Err(node.error(format!("expected {low} to {high}, found {found}{is}")))
+    }
+
+    /// Allowed CPUs; an empty list stands for all of them.
+    pub fn cpus(&self, node: &Node) -> Result<Vec<u32>> {
+        let last = if self.trial {
+            MAX_CPU
+        } else {
+            i64::from(self.cpus) - 1
+        };
+        let mut cpus = node
+            .list()?
+            .iter()
+            .map(|item| Ok(self.known_in(item, 0, last)? as u32))
+            .collect::<Result<Vec<_>>>()?;
+        cpus.sort_unstable();
+        cpus.dedup();
+        Ok(cpus)
     }
 
     pub fn value(&self, node: &Node, locals: Option<&Locals>) -> Result<Value> {

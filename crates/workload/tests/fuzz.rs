@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use workload::Workload;
 use workload::plan::{Inst, Plan};
 
-const FILES: [&str; 12] = [
+const FILES: [&str; 13] = [
     include_str!("../../../workloads/latt.toml"),
     include_str!("../../../workloads/pipe.toml"),
     include_str!("../../../workloads/hackbench.toml"),
@@ -20,6 +20,7 @@ const FILES: [&str; 12] = [
     include_str!("../../../workloads/rt-tcp.toml"),
     include_str!("../../../workloads/rw.toml"),
     include_str!("../../../workloads/schbench.toml"),
+    include_str!("../../../workloads/slices.toml"),
 ];
 
 /// What mutations put in: keys, values and pieces of syntax from all over the language.

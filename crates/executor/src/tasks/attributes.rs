@@ -3,6 +3,7 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 
+use super::arena::Slot;
 use super::context::Context;
 use super::fault::{Fault, Kind};
 use workload::interpreter::Element;
@@ -37,28 +38,31 @@ pub fn set_affinity(context: &Context, cpus: &[u32]) -> Result<(), Fault> {
 /// The same for another task.
 pub fn confine(context: &Context, task: Element, cpus: &[u32]) -> Result<(), Fault> {
     let set = listed(context, cpus)?;
-    of_another(context, task, |thread| sched_setaffinity(thread, &set))
+    of_another(context, task, |slot| sched_setaffinity(thread(slot), &set))
 }
 
 /// The calling thread, to system calls.
 const CALLER: libc::pid_t = 0;
 
 /// Changes a task that may have ended, or not have begun; then there is nothing to change.
-fn of_another(
+pub fn of_another(
     context: &Context,
     task: Element,
-    change: impl FnOnce(libc::pid_t) -> Result<(), Fault>,
+    change: impl FnOnce(&Slot) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let slot = context.arena.slot_of(task.array, task.index);
     let slot = context.arena.slot(slot);
-    let thread = slot.thread.load(SeqCst);
-    if thread == 0 || slot.ended_ns.load(SeqCst) != 0 {
+    if thread(slot) == 0 || slot.ended_ns.load(SeqCst) != 0 {
         return Ok(());
     }
-    match change(thread as libc::pid_t) {
+    match change(slot) {
         Err(fault) if fault.errno == libc::ESRCH => Ok(()),
         changed => changed,
     }
+}
+
+fn thread(slot: &Slot) -> libc::pid_t {
+    slot.thread.load(SeqCst) as libc::pid_t
 }
 
 type CpuSet = [u64; 16];
@@ -92,7 +96,7 @@ pub fn set_nice(nice: i32) -> Result<(), Fault> {
 
 /// The same for another task.
 pub fn set_nice_of(context: &Context, task: Element, nice: i32) -> Result<(), Fault> {
-    of_another(context, task, |thread| setpriority(thread, nice))
+    of_another(context, task, |slot| setpriority(thread(slot), nice))
 }
 
 fn setpriority(thread: libc::pid_t, nice: i32) -> Result<(), Fault> {
@@ -114,7 +118,9 @@ pub fn set_policy(policy: Policy) -> Result<(), Fault> {
 
 /// The same for another task.
 pub fn set_policy_of(context: &Context, task: Element, policy: Policy) -> Result<(), Fault> {
-    of_another(context, task, |thread| sched_setscheduler(thread, policy))
+    of_another(context, task, |slot| {
+        sched_setscheduler(thread(slot), policy)
+    })
 }
 
 fn sched_setscheduler(thread: libc::pid_t, policy: Policy) -> Result<(), Fault> {

@@ -2,6 +2,7 @@
 //! What every task of a run shares.
 
 use std::os::fd::RawFd;
+use std::path::Path;
 use std::sync::atomic::Ordering::SeqCst;
 
 use super::ExecOptions;
@@ -14,6 +15,8 @@ pub struct Context<'a> {
     pub options: &'a ExecOptions,
     pub arena: &'a Arena,
     pub channels: &'a Channels,
+    /// The folder of the plan's control groups, where it has any.
+    pub cgroups: Option<&'a Path>,
     /// CPUs that the caller may use: the plan's CPU 0 is the first of them.
     pub cpus: &'a [usize],
     /// An eventfd that tells the supervisor to look.

@@ -25,6 +25,7 @@ pub enum Kind {
     Thread,
     Exec,
     Cpu,
+    Cgroup,
 }
 
 const KINDS: &[(Kind, &str)] = &[
@@ -44,6 +45,7 @@ const KINDS: &[(Kind, &str)] = &[
     (Kind::Thread, "thread"),
     (Kind::Exec, "exec"),
     (Kind::Cpu, "a CPU that is not the run's"),
+    (Kind::Cgroup, "control group"),
 ];
 
 /// What mends a fault, where that is one thing.

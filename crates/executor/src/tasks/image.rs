@@ -8,7 +8,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
@@ -34,6 +34,7 @@ struct Saved {
     plan: Plan,
     calibration: Calibration,
     scratch: PathBuf,
+    cgroups: Option<PathBuf>,
     cpus: Vec<usize>,
     memory: RawFd,
     queues: Vec<Vec<(RawFd, RawFd)>>,
@@ -46,6 +47,7 @@ struct Saving<'a> {
     plan: &'a Plan,
     calibration: Calibration,
     scratch: &'a PathBuf,
+    cgroups: Option<&'a Path>,
     cpus: &'a [usize],
     memory: RawFd,
     queues: Vec<Vec<(RawFd, RawFd)>>,
@@ -105,6 +107,7 @@ fn save(task: &Task) -> std::io::Result<File> {
         plan: context.plan,
         calibration: context.options.calibration,
         scratch: &context.options.scratch,
+        cgroups: context.cgroups,
         cpus: context.cpus,
         memory: context.arena.memory(),
         queues: context.channels.numbers(),
@@ -149,12 +152,14 @@ fn go_on(number: RawFd) -> Result<()> {
         calibration: saved.calibration,
         scratch: saved.scratch,
         limit: Duration::ZERO,
+        cgroups: saved.cgroups,
     };
     let context = Context {
         plan: &saved.plan,
         options: &options,
         arena: &arena,
         channels: &channels,
+        cgroups: options.cgroups.as_deref(),
         cpus: &saved.cpus,
         bell: saved.bell,
     };

@@ -10,6 +10,7 @@ mod account;
 mod arena;
 mod attributes;
 mod calibrate;
+mod cgroups;
 mod channels;
 mod children;
 mod clock;
@@ -36,6 +37,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 pub use calibrate::Calibration;
+pub use cgroups::Cgroups;
 pub use image::reenter;
 
 use cell::Histogram;
@@ -51,6 +53,8 @@ pub struct ExecOptions {
     pub scratch: PathBuf,
     /// A run that takes longer has failed.
     pub limit: Duration,
+    /// The folder of the plan's control groups, which [`Cgroups`] made; without one, a run makes them itself.
+    pub cgroups: Option<PathBuf>,
 }
 
 impl ExecOptions {
@@ -59,6 +63,7 @@ impl ExecOptions {
             calibration,
             scratch: scratch(),
             limit: Duration::from_secs(3600),
+            cgroups: None,
         }
     }
 }

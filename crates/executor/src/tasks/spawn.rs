@@ -11,7 +11,7 @@ use super::context::Context;
 use super::family::Family;
 use super::fault::{Fault, Kind};
 use super::fork::fork;
-use super::task;
+use super::{cgroups, task};
 use workload::plan::Start;
 
 /// Exit status of a task that left a fault.
@@ -48,6 +48,9 @@ pub fn start_all(context: &Context, family: &Family) -> Result<()> {
 
 /// The exit status of a task's process.
 fn one(context: &Context, group: usize, index: usize, forked: bool) -> i32 {
+    if !enter_cgroup(context, group, index) {
+        return FAULTY;
+    }
     std::thread::scope(|scope| task::live(context, scope, group, index, forked));
     status(context)
 }
@@ -60,7 +63,25 @@ fn status(context: &Context) -> i32 {
     }
 }
 
+/// A process goes to where its tasks begin, first of all.
+fn enter_cgroup(context: &Context, group: usize, index: usize) -> bool {
+    let Some(cgroup) = context.plan.groups[group].cgroup else {
+        return true;
+    };
+    // As whoever hears of it will know the task.
+    task::name(&context.plan.groups[group].name);
+    let entered = cgroups::enter(context, cgroup);
+    if let Err(fault) = &entered {
+        fault.leave(context.arena, context.arena.slot_of(group, index));
+        context.ring();
+    }
+    entered.is_ok()
+}
+
 fn threads(context: &Context, group: usize) -> i32 {
+    if !enter_cgroup(context, group, 0) {
+        return FAULTY;
+    }
     std::thread::scope(|scope| {
         for index in 0..context.plan.groups[group].count as usize {
             if let Err(fault) = thread(context, scope, group, index, false) {

@@ -8,6 +8,7 @@ use anyhow::{Result, bail, ensure};
 
 use super::arena::{Arena, FORKED};
 use super::attributes::allowed_cpus;
+use super::cgroups::Cgroups;
 use super::channels::Channels;
 use super::clock::{now_ns, thread_cpu_ns};
 use super::context::Context;
@@ -36,6 +37,11 @@ pub fn run(plan: &Plan, options: &ExecOptions) -> Result<Outcome> {
         "exec: expected a program that can go on in a new image, this one cannot"
     );
     let cpus = allowed_cpus();
+    let made = match &options.cgroups {
+        Some(_) => None,
+        None => Cgroups::make(plan)?,
+    };
+    let folder = made.as_ref().map(Cgroups::folder);
     let arena = Arena::new(plan)?;
     let channels = Channels::open(plan)?;
     // SAFETY: a new descriptor, owned at once.
@@ -54,6 +60,7 @@ pub fn run(plan: &Plan, options: &ExecOptions) -> Result<Outcome> {
         options,
         arena: &arena,
         channels: &channels,
+        cgroups: options.cgroups.as_deref().or(folder),
         cpus: &cpus,
         bell: bell_fd,
     };

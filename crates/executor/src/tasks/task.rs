@@ -71,7 +71,7 @@ pub fn resume<'a>(context: &'a Context<'a>, scope: &'a Scope<'a, '_>, state: Sta
 }
 
 /// What `ps`, `top` and traces call the task; the kernel keeps the first 15 bytes.
-fn name(group: &str) {
+pub fn name(group: &str) {
     if let Ok(text) = CString::new(group) {
         // SAFETY: the kernel copies a text that ends with a zero.
         unsafe { libc::prctl(libc::PR_SET_NAME, text.as_ptr()) };

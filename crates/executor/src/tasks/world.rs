@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use super::calibrate::work;
 use super::fault::{Fault, Kind};
 use super::task::Task;
-use super::{attributes, clock, futex, image, memory, messages, spawn};
+use super::{attributes, cgroups, clock, futex, image, memory, messages, spawn};
 use workload::interpreter::{Call, Element, Registers, World};
 use workload::plan::Policy;
 
@@ -190,6 +190,31 @@ impl World for Task<'_, '_> {
 
     fn confine(&mut self, task: Element, cpus: &[u32]) -> Call<Self> {
         Ok(attributes::confine(self.context, task, cpus)?)
+    }
+
+    fn set_cgroup(&mut self, cgroup: u32) -> Call<Self> {
+        Ok(cgroups::enter(self.context, cgroup)?)
+    }
+
+    fn set_cgroup_of(&mut self, task: Element, cgroup: u32) -> Call<Self> {
+        Ok(cgroups::move_other(self.context, task, cgroup)?)
+    }
+
+    fn set_cgroup_weight(&mut self, cgroup: u32, weight: u32) -> Call<Self> {
+        Ok(cgroups::set_weight(self.context, cgroup, weight)?)
+    }
+
+    fn set_cgroup_max(
+        &mut self,
+        cgroup: u32,
+        quota_us: Option<u64>,
+        period_us: Option<u64>,
+    ) -> Call<Self> {
+        Ok(cgroups::set_max(self.context, cgroup, quota_us, period_us)?)
+    }
+
+    fn set_cgroup_cpus(&mut self, cgroup: u32, cpus: &[u32]) -> Call<Self> {
+        Ok(cgroups::set_cpus(self.context, cgroup, cpus)?)
     }
 
     fn migrate_disable(&mut self) -> Call<Self> {

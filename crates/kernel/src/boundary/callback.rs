@@ -53,6 +53,11 @@ callbacks! {
     "cpu_release" = CpuRelease,
     "cgroup_init" = CgroupInit,
     "cgroup_exit" = CgroupExit,
+    "cgroup_prep_move" = CgroupPrepMove,
+    "cgroup_move" = CgroupMove,
+    "cgroup_cancel_move" = CgroupCancelMove,
+    "cgroup_set_weight" = CgroupSetWeight,
+    "cgroup_set_bandwidth" = CgroupSetBandwidth,
 }
 
 /// A callback under way, and its first argument.
@@ -77,6 +82,14 @@ pub enum Locks {
 }
 
 impl Callback {
+    /// The release that first calls it.
+    fn since(self) -> Release {
+        match self {
+            Self::CgroupSetBandwidth => Release::of(617),
+            _ => Release::ALL[0],
+        }
+    }
+
     pub fn locks(self) -> Locks {
         match self {
             Self::Dispatch | Self::UpdateIdle | Self::CpuAcquire | Self::CpuRelease => Locks::Cpu,
@@ -92,7 +105,8 @@ impl Callback {
             | Self::SetCpumask
             | Self::Enable
             | Self::Disable
-            | Self::ExitTask => Locks::CpuOfTask,
+            | Self::ExitTask
+            | Self::CgroupMove => Locks::CpuOfTask,
             Self::SelectCpu
             | Self::InitTask
             | Self::CpuOnline
@@ -100,24 +114,22 @@ impl Callback {
             | Self::Init
             | Self::Exit
             | Self::CgroupInit
-            | Self::CgroupExit => Locks::Nothing,
+            | Self::CgroupExit
+            | Self::CgroupPrepMove
+            | Self::CgroupCancelMove
+            | Self::CgroupSetWeight
+            | Self::CgroupSetBandwidth => Locks::Nothing,
         }
     }
 }
 
 /// Callbacks that the kernel has, since which release, and that a policy may have, for occasions that do not arise here: nobody asks for a
-/// dump, siblings may run whatever they like beside each other (no core scheduling), and there is one cgroup, whose weight
-/// and bandwidth nobody sets and which no task leaves.
+/// dump, siblings may run whatever they like beside each other (no core scheduling), and no control group is made idle.
 const NEVER_CALLED: &[(&str, Release)] = &[
     ("dump", Release::of(612)),
     ("dump_cpu", Release::of(612)),
     ("dump_task", Release::of(612)),
     ("core_sched_before", Release::of(612)),
-    ("cgroup_prep_move", Release::of(612)),
-    ("cgroup_move", Release::of(612)),
-    ("cgroup_cancel_move", Release::of(612)),
-    ("cgroup_set_weight", Release::of(612)),
-    ("cgroup_set_bandwidth", Release::of(617)),
     ("cgroup_set_idle", Release::of(619)),
 ];
 
@@ -209,7 +221,9 @@ impl Ops {
         let pointer = types.btf.pointer(any);
         let name = <[std::ffi::c_char; 128]>::describe(types);
         let (word, double) = (u32::describe(types), u64::describe(types));
-        let callbacks = Callback::ALL.iter().map(|callback| callback.name());
+        let callbacks = (Callback::ALL.iter())
+            .filter(|callback| callback.since() <= types.release)
+            .map(|callback| callback.name());
         let never_called = (NEVER_CALLED.iter())
             .filter(|(_, since)| *since <= types.release)
             .map(|(callback, _)| *callback);

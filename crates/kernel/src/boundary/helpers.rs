@@ -163,9 +163,18 @@ helpers! {
         i64::from(ENOENT)
     };
     210 [~40] bpf_cgrp_storage_get(map: MapPointer, cgroup: Memory, value: Memory, flags: u64) -> Memory =
-        |host| back::<K>(host).boundary().maps.cgroup_value(map, flags & CREATE != 0);
+        |host| {
+            let boundary = back::<K>(host).boundary();
+            let place = boundary.view.cgroups.place(cgroup.cast());
+            let value = place.map(|place| boundary.maps.cgroup_value(map, place, flags & CREATE != 0));
+            value.unwrap_or(std::ptr::null_mut())
+        };
     211 [~100] bpf_cgrp_storage_delete(map: MapPointer, cgroup: Memory) -> i64 =
-        |host| back::<K>(host).boundary().maps.delete_cgroup_value(map);
+        |host| {
+            let boundary = back::<K>(host).boundary();
+            let place = boundary.view.cgroups.place(cgroup.cast());
+            place.map_or(i64::from(ENOENT), |place| boundary.maps.delete_cgroup_value(map, place))
+        };
     195 [~12] bpf_map_lookup_percpu_elem(map: MapPointer, key: Memory, cpu: u32) -> Memory =
         |host| back::<K>(host).boundary().maps.lookup(map, key.cast(), cpu as usize);
 }

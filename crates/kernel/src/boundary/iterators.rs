@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use bpf::host::Host;
 
-use super::cgroup::SubsysState;
+use super::cgroup::{SubsysState, Walk};
 use super::model::Kernel;
 use super::nofault;
 use super::outside::back;
@@ -205,10 +205,16 @@ pub unsafe fn task_next<K: Kernel>(host: *mut Host, it: *mut TaskIter) -> Task {
     }
 }
 
-/// `BPF_CGROUP_ITER_DESCENDANTS_PRE` to `BPF_CGROUP_ITER_ANCESTORS_UP`, all the same of the only cgroup: itself.
-const WITH_ITSELF: std::ops::RangeInclusive<u32> = 2..=4;
-/// `BPF_CGROUP_ITER_CHILDREN`, of which there are none, and the release that has it.
-const CHILDREN: (u32, Release) = (5, Release::of(700));
+/// The kernel's `BPF_CGROUP_ITER_…`, and since which release it is known.
+fn walk(flags: u32, release: Release) -> Option<Walk> {
+    match flags {
+        2 => Some(Walk::ParentsFirst),
+        3 => Some(Walk::ChildrenFirst),
+        4 => Some(Walk::Up),
+        5 if Release::of(700) <= release => Some(Walk::Children),
+        _ => None,
+    }
+}
 
 /// # Safety
 /// `host` is that of the code that called the kfunc, the iterator a variable of it.
@@ -219,22 +225,31 @@ pub unsafe fn css_new<K: Kernel>(
     flags: u32,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    let release = unsafe { back::<K>(host) }.boundary().release;
-    let first = if WITH_ITSELF.contains(&flags) {
-        start.expose_provenance()
-    } else {
-        0
-    };
+    let boundary = unsafe { back::<K>(host) }.boundary();
+    let start = boundary.view.cgroups.place(start.cast());
+    let known = walk(flags, boundary.release).zip(start);
+    let first = known.map_or(0, |(_, start)| start as u64 + 1);
     // SAFETY: the caller's promise.
-    unsafe { (*it).opaque = [first as u64, 0, u64::from(flags)] };
-    let is_known = first != 0 || flags == CHILDREN.0 && CHILDREN.1 <= release;
-    if is_known { 0 } else { EINVAL }
+    unsafe { (*it).opaque = [first, 0, u64::from(flags)] };
+    if known.is_some() { 0 } else { EINVAL }
 }
 
+/// Its words are the start, the place given last, each with 1 added, and how it goes.
+///
 /// # Safety
 /// As for [`css_new`].
-pub unsafe fn css_next(it: *mut CssIter) -> *mut SubsysState {
+pub unsafe fn css_next<K: Kernel>(host: *mut Host, it: *mut CssIter) -> *mut SubsysState {
     // SAFETY: the caller's promise.
-    let next = unsafe { std::mem::take(&mut (*it).opaque[0]) };
-    std::ptr::with_exposed_provenance_mut(next as usize)
+    let boundary = unsafe { back::<K>(host) }.boundary();
+    // SAFETY: as above.
+    let [start, before, flags] = unsafe { (*it).opaque };
+    let place = |word: u64| word.checked_sub(1).map(|place| place as usize);
+    let cgroups = &boundary.view.cgroups;
+    let walk = walk(flags as u32, boundary.release).zip(place(start));
+    let next = walk.and_then(|(walk, start)| cgroups.next(walk, start, place(before)));
+    // A walk that is over stays so.
+    let words = next.map_or([0, 0], |next| [start, next as u64 + 1]);
+    // SAFETY: as above.
+    unsafe { (*it).opaque = [words[0], words[1], flags] };
+    next.map_or(std::ptr::null_mut(), |next| cgroups.cgroup(next).cast())
 }

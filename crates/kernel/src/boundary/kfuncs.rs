@@ -9,7 +9,7 @@ use std::ffi::{c_char, c_void};
 use bpf::host::Host;
 
 use super::callback::{Locks, Underway};
-use super::cgroup::{Cgroup, ROOT_CGROUP, SubsysState};
+use super::cgroup::{Cgroup, SubsysState};
 use super::graph::{End, Side};
 use super::iterators::{
     bits_destroy, bits_new, bits_next, css_new, css_next, num_new, num_next, task_new, task_next,
@@ -185,7 +185,7 @@ kfuncs! {
     612 [~3] bpf_iter_task_destroy(it: *mut TaskIter) = |host| ();
     612 [~10] bpf_iter_css_new(it: *mut CssIter, start: *mut SubsysState, flags: u32) -> i32 =
         |host| css_new::<K>(host, it, start, flags);
-    612 [~20] bpf_iter_css_next(it: *mut CssIter) -> *mut SubsysState = |host| css_next(it);
+    612 [~20] bpf_iter_css_next(it: *mut CssIter) -> *mut SubsysState = |host| css_next::<K>(host, it);
     612 [~3] bpf_iter_css_destroy(it: *mut CssIter) = |host| ();
 
     612 [~120] bpf_cpumask_create() -> *mut OwnCpuMask = |host| back::<K>(host).boundary().own_masks.create();
@@ -298,15 +298,16 @@ kfuncs! {
             back::<K>(host).eject(format!("Invalid cpuperf target {perf} for CPU {cpu}"));
         }
     };
-    612 [~40] scx_bpf_task_cgroup(p: Task) -> *mut Cgroup = |host| back::<K>(host).boundary().view.cgroup();
+    612 [~40] scx_bpf_task_cgroup(p: Task) -> *mut Cgroup = |host| {
+        let view = &back::<K>(host).boundary().view;
+        view.cgroup_of(view.task_of(p))
+    };
     612 [~10] bpf_cgroup_acquire(cgrp: *mut Cgroup) -> *mut Cgroup = |host| cgrp;
     612 [~10] bpf_cgroup_release(cgrp: *mut Cgroup) = |host| ();
-    612 [~100] bpf_cgroup_from_id(cgid: u64) -> *mut Cgroup = |host| {
-        let root = back::<K>(host).boundary().view.cgroup();
-        if cgid == ROOT_CGROUP { root } else { std::ptr::null_mut() }
-    };
+    612 [~100] bpf_cgroup_from_id(cgid: u64) -> *mut Cgroup =
+        |host| back::<K>(host).boundary().view.cgroups.with_id(cgid);
     612 [~15] bpf_cgroup_ancestor(cgrp: *mut Cgroup, level: i32) -> *mut Cgroup =
-        |host| if level == 0 { cgrp } else { std::ptr::null_mut() };
+        |host| back::<K>(host).boundary().view.cgroups.ancestor(cgrp, level);
     612 [~10] bpf_task_acquire(p: Task) -> Task = |host| p;
 
     612 [~900] bpf_arena_alloc_pages(map: Memory, addr: Memory, page_cnt: u32, node_id: i32, flags: u64) -> Memory = |host| {

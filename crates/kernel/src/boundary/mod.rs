@@ -83,6 +83,7 @@ use bpf::image::{self, Image};
 use workload::draw::Stream;
 
 pub use callback::{Callback, Locks, Ops, RETURN, Underway};
+pub use cgroup::Walk as CgroupWalk;
 pub use filled::Filled;
 pub use maps::{Maps, TimerCall};
 pub use model::{Kernel, Moment, Walk};
@@ -170,9 +171,14 @@ pub struct Boundary {
 }
 
 impl Boundary {
-    /// An error where the machine has no room for the policy's arena.
-    pub fn new<K: Kernel>(code: Code, cpus: usize, tasks: usize) -> Result<Self> {
-        let view = View::new(cpus, tasks);
+    /// `cgroups`: the parents of those behind the root. An error where the machine has no room for the policy's arena.
+    pub fn new<K: Kernel>(
+        code: Code,
+        cpus: usize,
+        tasks: usize,
+        cgroups: &[usize],
+    ) -> Result<Self> {
+        let view = View::new(cpus, tasks, cgroups);
         let arena = Arena::of(code.maps, code.sections)?;
         let mut maps = Maps::new(code.maps, cpus);
         maps.fill(code.filled);

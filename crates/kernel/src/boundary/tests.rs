@@ -502,7 +502,7 @@ fn toy() -> Toy {
         host,
     };
     Toy {
-        boundary: Boundary::new::<Toy>(code, 2, 3).unwrap(),
+        boundary: Boundary::new::<Toy>(code, 2, 3, &[]).unwrap(),
         queue: Vec::new(),
         asked: Vec::new(),
         work: Work::default(),

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
 
 use super::area::Area;
-use super::cgroup::{Cgroup, Root};
+use super::cgroup::{Cgroup, Cgroups};
 use super::register::Register;
 use super::shared::Shared;
 use super::shown::{CpuMask, Rq, SchedEntity, SchedExtEntity, TaskStruct};
@@ -44,11 +44,14 @@ pub struct View {
     rqs: Shared<[Rq]>,
     /// What was told of idle CPUs by nodes, as of the last question: all of them, and those of idle cores.
     nodes: Vec<[Shared<CpuMask>; 2]>,
-    root: Root,
+    pub cgroups: Cgroups,
+    /// Where among them each task is.
+    cgroup_of: PerTask<usize>,
 }
 
 impl View {
-    pub fn new(cpus: usize, tasks: usize) -> Self {
+    /// `parents`: of the control groups behind the root.
+    pub fn new(cpus: usize, tasks: usize, parents: &[usize]) -> Self {
         let masks = Shared::new(Masks::new(cpus));
         // SAFETY: only the address is taken.
         let possible = unsafe { &raw const (*masks.pointer()).possible };
@@ -80,7 +83,8 @@ impl View {
                 })
                 .collect(),
             nodes: Vec::new(),
-            root: Root::new(),
+            cgroups: Cgroups::new(parents),
+            cgroup_of: PerTask::filled(tasks, || 0),
         }
     }
 
@@ -171,7 +175,7 @@ impl View {
     pub fn shows(&self, address: u64, bytes: u64) -> bool {
         let masks = Area::of(self.masks.pointer(), size_of::<Masks>());
         let rqs = Area::of(self.rqs.pointer(), size_of_val(&*self.rqs));
-        let root = self.root.area();
+        let cgroups = self.cgroups.area();
         let own = |mask: &Shared<CpuMask>| Area::of(mask.pointer(), size_of::<CpuMask>());
         let mut confined = self
             .affinity
@@ -180,7 +184,7 @@ impl View {
             .flatten()
             .map(own);
         let mut told = self.nodes.iter().flatten().map(own);
-        let fixed = [masks, rqs, root];
+        let fixed = [masks, rqs, cgroups];
         fixed.iter().any(|area| area.holds(address, bytes))
             || told.any(|mask| mask.holds(address, bytes))
             || confined.any(|mask| mask.holds(address, bytes))
@@ -310,8 +314,23 @@ impl View {
         unsafe { self.rqs.pointer().cast::<Rq>().add(rq) }
     }
 
-    pub fn cgroup(&self) -> *mut Cgroup {
-        self.root.cgroup()
+    /// The group of a task; of idle tasks and init the root.
+    pub fn cgroup_of(&self, task: Option<TaskId>) -> *mut Cgroup {
+        self.cgroups
+            .cgroup(task.map_or(0, |task| self.cgroup_of[task]))
+    }
+
+    /// A group as an argument of a callback.
+    pub fn cgroup_address(&self, place: usize) -> u64 {
+        self.cgroups.cgroup(place).register()
+    }
+
+    pub fn place_of_cgroup(&self, task: TaskId) -> usize {
+        self.cgroup_of[task]
+    }
+
+    pub fn place_in_cgroup(&mut self, task: TaskId, place: usize) {
+        self.cgroup_of[task] = place;
     }
 
     /// A task's storage in the map that was asked last, which the policy finds without asking again.

@@ -20,8 +20,11 @@ pub fn listed(cpus: &[u32]) -> Option<CpuMask> {
 }
 
 impl Sim<'_> {
+    /// A task asks for these CPUs.
     pub(crate) fn set_affinity_mask(&mut self, id: TaskId, cpus: Option<CpuMask>) {
-        self.boundary.view.confine(id, cpus);
+        let allowed = self.allowed_of(id, cpus.clone());
+        self.cgroups.asks(id, cpus);
+        self.boundary.view.confine(id, allowed);
         self.tell_allowed(id);
     }
 
@@ -105,9 +108,13 @@ impl Sim<'_> {
 
     /// Nothing happens where these are what it may use already.
     pub(crate) fn set_affinity(&mut self, cpu: CpuId, id: TaskId, cpus: &[u32]) {
-        let cpus = listed(cpus);
-        if self.boundary.view.confined_to(id, cpus.clone()) {
-            return;
+        self.change_affinity(cpu, id, listed(cpus));
+    }
+
+    pub(crate) fn change_affinity(&mut self, cpu: CpuId, id: TaskId, cpus: Option<CpuMask>) {
+        let allowed = self.allowed_of(id, cpus.clone());
+        if self.boundary.view.confined_to(id, allowed) {
+            return self.cgroups.asks(id, cpus);
         }
         self.suspend_current(cpu, id);
         self.set_affinity_mask(id, cpus);

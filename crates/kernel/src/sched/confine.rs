@@ -16,8 +16,12 @@ use crate::task::{Class, State};
 impl Sim<'_> {
     pub(crate) fn confine(&mut self, id: TaskId, cpus: Option<CpuMask>) {
         // The kernel holds the task's pi_lock, and its run queue's from one step to the next.
-        if self.is_kept(id) || self.boundary.view.confined_to(id, cpus.clone()) {
+        if self.is_kept(id) {
             return;
+        }
+        let allowed = self.allowed_of(id, cpus.clone());
+        if self.boundary.view.confined_to(id, allowed) {
+            return self.cgroups.asks(id, cpus);
         }
         let cpu = self.tasks[id].cpu;
         self.as_a_whole(|sim| match sim.tasks[id].state {

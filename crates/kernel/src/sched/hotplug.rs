@@ -232,7 +232,7 @@ impl Sim<'_> {
             self.boundary.view.forget_storage(*id);
             self.boundary.view.task_mut(*id).scx.slice = crate::consts::SLICE_DFL;
         }
-        self.exit_cgroup();
+        self.exit_cgroups();
         self.call_exit(restart);
         self.dsqs.clear();
         let cpus = self.cpus.len();
@@ -251,7 +251,7 @@ impl Sim<'_> {
         {
             return self.eject(format!("ops.init() failed ({})", code as i32));
         }
-        self.init_cgroup();
+        self.init_cgroups();
         for id in &living {
             self.init_task(*id, false);
         }

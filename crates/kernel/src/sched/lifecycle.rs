@@ -7,8 +7,8 @@ use workload::interpreter::Registers;
 use workload::plan::{Group, Policy, Start};
 
 use crate::boundary::Callback;
-use crate::boundary::shown::{CgroupInitArgs, ExitTaskArgs, InitTaskArgs};
-use crate::boundary::{Register, comm};
+use crate::boundary::comm;
+use crate::boundary::shown::{ExitTaskArgs, InitTaskArgs};
 use crate::consts::{PF_EXITING, PF_KTHREAD, SLICE_DFL, TASK_DEAD, TASK_NEW};
 use crate::cpu::work_of;
 use crate::ids::{CpuId, IDLE, TaskId};
@@ -36,7 +36,7 @@ impl Sim<'_> {
                 policy = from.policy;
             }
             if cpus.is_none() {
-                cpus = self.boundary.view.confined(parent).cloned();
+                cpus = self.asked_by(parent);
             }
         }
         let mut slice_ns = u64::from(group.slice_us) * 1_000;
@@ -77,6 +77,7 @@ impl Sim<'_> {
         };
         self.tasks[id].leader = leader;
         self.tasks[leader].threads += 1;
+        self.born_into_cgroup(id, parent, leader == id);
         let parent_ptr = if parent == IDLE {
             self.boundary.view.init_pointer()
         } else if joins {
@@ -111,6 +112,12 @@ impl Sim<'_> {
         p.se.custom_slice = u8::from(slice_ns > 0);
         p.se.slice = slice_ns.clamp(100_000, 100_000_000);
         self.boundary.view.forget_storage(id);
+        if self.tasks[id].enters.is_none() && !self.may_ask(id, cpus.clone()) {
+            self.fail(format!(
+                "{}: its control group has none of its CPUs",
+                self.label(id)
+            ));
+        }
         self.set_affinity_mask(id, cpus);
         self.set_priorities(id);
         let born = Happened::Born { task: id, measured };
@@ -149,36 +156,8 @@ impl Sim<'_> {
         self.tell(self.clock.at_ns, attributes);
     }
 
-    /// The policy hears of the root cgroup, which is the only one.
-    pub(crate) fn init_cgroup(&mut self) {
-        let mut args = CgroupInitArgs {
-            weight: 100,
-            bw_period_us: 100_000,
-            bw_quota_us: u64::MAX,
-            bw_burst_us: 0,
-        };
-        let arguments = [
-            self.boundary.view.cgroup().register(),
-            self.boundary.lend(&raw mut args),
-        ];
-        let error = self.call(Callback::CgroupInit, arguments);
-        self.boundary.take_back();
-        if let Some(error) = error
-            && error as i32 != 0
-        {
-            self.eject(format!("ops.cgroup_init() failed ({})", error as i32));
-        }
-    }
-
-    pub(crate) fn exit_cgroup(&mut self) {
-        self.call(
-            Callback::CgroupExit,
-            [self.boundary.view.cgroup().register()],
-        );
-    }
-
     pub(crate) fn init_task(&mut self, id: TaskId, fork: bool) {
-        let cgroup = self.boundary.view.cgroup();
+        let cgroup = self.boundary.view.cgroup_of(Some(id));
         let mut args = InitTaskArgs { fork, cgroup };
         let arguments = [
             self.boundary.view.address(id),
@@ -313,6 +292,7 @@ impl Sim<'_> {
     /// After the last switch away from it.
     pub(crate) fn dead(&mut self, id: TaskId) {
         self.leave_policy(id);
+        self.cgroups.leave(id);
         self.boundary.maps.forget_task(id);
         self.boundary.view.forget_storage(id);
         self.boundary.view.task_mut(id).exit_state = 32;

@@ -11,10 +11,12 @@
 //! | `turns` | nothing: an emulator that executes one CPU at a time |
 //! | `progress` | nothing: how fast tasks work, which on a machine happens by itself |
 //! | `lifecycle`, `attributes`, `confine`, `outside` | fork and exit; `sched_setattr`, `sched_setaffinity` of a task itself and of another |
+//! | `cgroup` | moves between control groups, their weights, limits and cpusets |
 //! | `interleave` | nothing: an operation is broken off, and another CPU's comes in between |
 //! | `hotplug`, `watchdog` | CPUs that go and come; the stall detector and the policy's end |
 
 pub mod attributes;
+mod cgroup;
 mod confine;
 mod core;
 mod ext;

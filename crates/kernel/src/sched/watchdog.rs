@@ -89,7 +89,7 @@ impl Sim<'_> {
         for id in self.living() {
             self.leave_policy(id);
         }
-        self.exit_cgroup();
+        self.exit_cgroups();
         self.call_exit(&ejection);
     }
 

@@ -139,6 +139,9 @@ pub struct Task {
     /// It goes behind its equals when it is put back.
     pub rt_tail: bool,
 
+    /// The control group that it moves itself into, first of all.
+    pub enters: Option<usize>,
+
     // Its work.
     /// Left of the present burst, in nanoseconds × [`crate::cpu::FULL_RATE`].
     pub work: u64,
@@ -192,6 +195,7 @@ impl Task {
             rt_prio: 0,
             rr_left_ns: 0,
             rt_tail: false,
+            enters: None,
             work: 0,
             refill: 0,
             group,

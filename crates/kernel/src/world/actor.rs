@@ -10,6 +10,7 @@ use workload::interpreter::{Call, Element, Interpreter, Registers, Step, Stop, W
 use workload::plan::Policy;
 
 use crate::boundary::Callback;
+use crate::cgroups;
 use crate::consts::{TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE};
 use crate::cpu::work_of;
 use crate::ids::{CpuId, TaskId};
@@ -24,7 +25,9 @@ const ENDLESS: u32 = 1_000_000;
 impl Sim<'_> {
     /// The running task of a CPU has finished its burst: go on in its program.
     pub(crate) fn run_program(&mut self, cpu: CpuId, id: TaskId) {
-        match self.tasks[id].stage {
+        let stage = self.tasks[id].stage;
+        match stage {
+            Stage::Program if self.enters_cgroup(cpu, id) => return,
             Stage::Program => {}
             Stage::Start => return self.go_on_at_start(cpu, id),
             Stage::Accounts => return self.settle(cpu, id),
@@ -83,7 +86,7 @@ impl Sim<'_> {
     /// of its own. Anything else waits for its time. Returns how much work it has then.
     pub(crate) fn look_ahead(&mut self, id: TaskId) -> u64 {
         let task = &mut self.tasks[id];
-        if task.work == 0 && task.stage == Stage::Program {
+        if task.work == 0 && task.stage == Stage::Program && task.enters.is_none() {
             let interpreter = Interpreter::new(&self.plan, task.group as usize);
             if let Some((ns, steps)) = interpreter.take_burst(&mut task.registers) {
                 let steps_ns = steps * self.machine.costs.program_step_ns;
@@ -129,6 +132,10 @@ impl Actor<'_, '_> {
 
     fn task(&mut self) -> &mut Task {
         &mut self.sim.tasks[self.id]
+    }
+
+    fn cgroup_name(&self, cgroup: u32) -> &str {
+        &self.sim.plan.cgroups[cgroup as usize].name
     }
 
     fn block(&mut self, wait: Wait) {
@@ -367,6 +374,9 @@ impl World for Actor<'_, '_> {
     }
 
     fn set_affinity(&mut self, cpus: &[u32]) -> Call<Self> {
+        if !self.sim.may_ask(self.id, listed(cpus)) {
+            Err("asks for CPUs of which its control group has none".to_owned())?;
+        }
         self.sim.set_affinity(self.cpu, self.id, cpus);
         Err(Stop::After)
     }
@@ -377,9 +387,58 @@ impl World for Actor<'_, '_> {
             return self.set_affinity(cpus);
         }
         if self.sim.tasks[id].alive() {
+            if !self.sim.may_ask(id, listed(cpus)) {
+                let label = self.sim.label(id);
+                Err(format!(
+                    "confines {label} to CPUs of which its control group has none"
+                ))?;
+            }
             self.sim.confine(id, listed(cpus));
         }
         Ok(())
+    }
+
+    fn set_cgroup(&mut self, cgroup: u32) -> Call<Self> {
+        let to = cgroups::place(cgroup);
+        let moved = self.sim.move_process(Some(self.cpu), self.id, to);
+        moved.map_err(|why| format!("moves to {}: {why}", self.cgroup_name(cgroup)))?;
+        Err(Stop::After)
+    }
+
+    fn set_cgroup_of(&mut self, task: Element, cgroup: u32) -> Call<Self> {
+        let id = self.sim.groups.member(task.array, task.index);
+        if !self.sim.tasks[id].alive() {
+            return Ok(());
+        }
+        if self.sim.tasks[id].leader == self.sim.tasks[self.id].leader {
+            return self.set_cgroup(cgroup);
+        }
+        let to = cgroups::place(cgroup);
+        let moved = self.sim.move_process(Some(self.cpu), id, to);
+        let label = self.sim.label(id);
+        moved.map_err(|why| format!("moves {label} to {}: {why}", self.cgroup_name(cgroup)))?;
+        Ok(())
+    }
+
+    fn set_cgroup_weight(&mut self, cgroup: u32, weight: u32) -> Call<Self> {
+        self.sim.set_cgroup_weight(cgroups::place(cgroup), weight);
+        Ok(())
+    }
+
+    fn set_cgroup_max(
+        &mut self,
+        cgroup: u32,
+        quota_us: Option<u64>,
+        period_us: Option<u64>,
+    ) -> Call<Self> {
+        (self.sim).set_cgroup_max(cgroups::place(cgroup), quota_us, period_us);
+        Ok(())
+    }
+
+    fn set_cgroup_cpus(&mut self, cgroup: u32, cpus: &[u32]) -> Call<Self> {
+        let place = cgroups::place(cgroup);
+        self.sim.set_cgroup_cpus(self.cpu, place, cpus);
+        Err(Stop::After)
     }
 
     fn migrate_disable(&mut self) -> Call<Self> {

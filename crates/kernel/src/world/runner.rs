@@ -75,6 +75,7 @@ fn outside(name: &str, count: u32) -> Group {
         policy: Policy::Other,
         slice_us: 0,
         cpus: Vec::new(),
+        cgroup: None,
         kernel: false,
         footprint_kib: 0,
         locals: 0,

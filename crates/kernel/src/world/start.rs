@@ -49,7 +49,7 @@ impl Sim<'_> {
         if id == runner.guardian || self.is_kthread(id) {
             return self.block(cpu, id, Wait::None);
         }
-        if self.sets_attributes(cpu, id) {
+        if self.enters_cgroup(cpu, id) || self.sets_attributes(cpu, id) {
             return;
         }
         if let Some(runner) = &mut self.runner {

@@ -120,6 +120,7 @@ pub fn group(name: &str, count: u32, program: Vec<Inst>) -> Group {
         slice_us: 0,
         policy: Policy::Other,
         cpus: Vec::new(),
+        cgroup: None,
         kernel: false,
         footprint_kib: 0,
         locals: 4,
@@ -148,6 +149,7 @@ pub fn sleepers(count: u32, run: i64, sleep: i64) -> Group {
 pub fn plan(groups: Vec<Group>, end: End) -> Plan {
     Plan {
         groups,
+        cgroups: Vec::new(),
         queues: Vec::new(),
         locks: Vec::new(),
         semaphores: Vec::new(),

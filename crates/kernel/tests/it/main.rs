@@ -5,6 +5,7 @@
 
 mod bugs;
 mod callbacks;
+mod cgroups;
 mod classes;
 mod common;
 mod confine;

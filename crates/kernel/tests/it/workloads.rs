@@ -31,6 +31,7 @@ const SMALL: &[Small] = &[
     ("rt-tcp", &[("interval_ms", "1")], [1, 4]),
     ("rw", &[("blocks", "10")], [5, 60]),
     ("schbench", &[("duration_s", "1")], [4, 16]),
+    ("slices", &[("duration_s", "1")], [2, 16]),
 ];
 
 fn root() -> PathBuf {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow, ensure};
 use cell::Status;
 use executor::application::{self, Ready};
-use executor::tasks::{self, Calibration, ExecOptions, Outcome};
+use executor::tasks::{self, Calibration, Cgroups, ExecOptions, Outcome};
 use workload::plan::Plan;
 
 use super::plan::{Job, Under};
@@ -79,7 +79,7 @@ pub struct Measured {
 pub fn measure(job: &Job, calibration: Calibration) -> Result<Measured> {
     let start = Instant::now();
     let mut measured = match ready(job) {
-        Ok(ready) => under(job, ready.as_ref(), calibration)?,
+        Ok(ready) => under(job, &ready, calibration)?,
         Err(error) if error.is::<NotHere>() || error.is::<Interrupted>() => return Err(error),
         Err(error) => Measured::failed(&error),
     };
@@ -90,14 +90,23 @@ pub fn measure(job: &Job, calibration: Calibration) -> Result<Measured> {
     Ok(measured)
 }
 
-/// What an application needs is there before its scheduler is loaded.
-fn ready(job: &Job) -> Result<Option<Ready<'_>>> {
-    let command = job.command.as_ref();
-    let ready = command.map(|command| application::prepare(&job.cell.workload, command));
-    ready.transpose()
+/// What is there before the scheduler is loaded.
+struct Before<'a> {
+    /// What an application needs.
+    application: Option<Ready<'a>>,
+    cgroups: Option<Cgroups>,
 }
 
-fn under(job: &Job, ready: Option<&Ready>, calibration: Calibration) -> Result<Measured> {
+fn ready(job: &Job) -> Result<Before<'_>> {
+    let command = job.command.as_ref();
+    let ready = command.map(|command| application::prepare(&job.cell.workload, command));
+    Ok(Before {
+        application: ready.transpose()?,
+        cgroups: Cgroups::make(&job.plan)?,
+    })
+}
+
+fn under(job: &Job, ready: &Before, calibration: Calibration) -> Result<Measured> {
     let enabled = match &job.under {
         Under::Default => return run(&job.plan, ready, calibration, None),
         Under::Policy {
@@ -137,13 +146,20 @@ fn timeout_ms() -> Result<Option<u32>> {
 
 fn run(
     plan: &Plan,
-    ready: Option<&Ready>,
+    ready: &Before,
     calibration: Calibration,
     mut enabled: Option<&mut Enabled>,
 ) -> Result<Measured> {
     let before = watch(enabled.as_deref_mut())?;
-    let outcome = match ready {
-        None => tasks::run(plan, &ExecOptions::new(calibration)),
+    let outcome = match &ready.application {
+        None => {
+            let folder = ready.cgroups.as_ref().map(Cgroups::folder);
+            let options = ExecOptions {
+                cgroups: folder.map(std::path::Path::to_owned),
+                ..ExecOptions::new(calibration)
+            };
+            tasks::run(plan, &options)
+        }
         Some(ready) => application::run(ready, plan, calibration),
     };
     let outcome = match outcome.and_then(|outcome| complete(plan, outcome)) {

@@ -109,7 +109,11 @@ fn check(work: &[(&str, &Cell, Sources)]) -> Result<()> {
     let mut plans = std::collections::BTreeSet::new();
     let mut settings = std::collections::BTreeSet::new();
     for (_, cell, sources) in work {
-        let plan = (&sources.workload, &sources.machine, cell.load, &cell.params);
+        let plan = (
+            (&sources.workload, &sources.machine),
+            (cell.load, &cell.params),
+            cells::is_the_kernels_own(cell),
+        );
         if plans.insert(plan) {
             let machine = cache.machine(&sources.machine)?;
             cells::plan(&*cache.workload(&sources.workload)?, &machine, cell)?;

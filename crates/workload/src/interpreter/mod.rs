@@ -17,6 +17,7 @@ pub use world::{Call, Element, Stop, World};
 
 use world::enter;
 
+use crate::cgroups;
 use crate::plan::{Inst, Plan};
 
 /// What has become of a task with one instruction.
@@ -317,6 +318,41 @@ impl<'p> Interpreter<'p> {
                 let task = elements::task(plan, world, *group, index)?;
                 enter(world);
                 world.confine(task, cpus)?;
+            }
+            Inst::Cgroup { cgroup } => {
+                enter(world);
+                world.set_cgroup(*cgroup)?;
+            }
+            Inst::CgroupOf {
+                group,
+                index,
+                cgroup,
+            } => {
+                let task = elements::task(plan, world, *group, index)?;
+                enter(world);
+                world.set_cgroup_of(task, *cgroup)?;
+            }
+            Inst::CgroupWeight { cgroup, weight } => {
+                let weight = cgroups::weight(world.registers().eval(weight));
+                enter(world);
+                world.set_cgroup_weight(*cgroup, weight)?;
+            }
+            Inst::CgroupMax {
+                cgroup,
+                quota_us,
+                period_us,
+            } => {
+                let registers = world.registers();
+                let quota_us =
+                    (quota_us.as_ref()).map(|value| cgroups::quota_us(registers.eval(value)));
+                let period_us =
+                    (period_us.as_ref()).map(|value| cgroups::period_us(registers.eval(value)));
+                enter(world);
+                world.set_cgroup_max(*cgroup, quota_us, period_us)?;
+            }
+            Inst::CgroupCpus { cgroup, cpus } => {
+                enter(world);
+                world.set_cgroup_cpus(*cgroup, cpus)?;
             }
             Inst::MigrateDisable => world.migrate_disable()?,
             Inst::MigrateEnable => world.migrate_enable()?,

@@ -41,6 +41,11 @@ pub enum Did {
     PolicyOf(Element, Policy),
     Affinity(Vec<u32>),
     Confine(Element, Vec<u32>),
+    Cgroup(u32),
+    CgroupOf(Element, u32),
+    CgroupWeight(u32, u32),
+    CgroupMax(u32, Option<u64>, Option<u64>),
+    CgroupCpus(u32, Vec<u32>),
     MigrateDisable,
     MigrateEnable,
     Log(u32, u64),
@@ -270,6 +275,31 @@ impl World for Fake {
         self.does(Did::Confine(task, cpus.to_vec()))
     }
 
+    fn set_cgroup(&mut self, cgroup: u32) -> Call<Self> {
+        self.does(Did::Cgroup(cgroup))
+    }
+
+    fn set_cgroup_of(&mut self, task: Element, cgroup: u32) -> Call<Self> {
+        self.does(Did::CgroupOf(task, cgroup))
+    }
+
+    fn set_cgroup_weight(&mut self, cgroup: u32, weight: u32) -> Call<Self> {
+        self.does(Did::CgroupWeight(cgroup, weight))
+    }
+
+    fn set_cgroup_max(
+        &mut self,
+        cgroup: u32,
+        quota_us: Option<u64>,
+        period_us: Option<u64>,
+    ) -> Call<Self> {
+        self.does(Did::CgroupMax(cgroup, quota_us, period_us))
+    }
+
+    fn set_cgroup_cpus(&mut self, cgroup: u32, cpus: &[u32]) -> Call<Self> {
+        self.does(Did::CgroupCpus(cgroup, cpus.to_vec()))
+    }
+
     fn migrate_disable(&mut self) -> Call<Self> {
         self.does(Did::MigrateDisable)
     }
@@ -314,11 +344,13 @@ pub fn plan(program: Vec<Inst>) -> Plan {
             policy: Policy::Other,
             slice_us: 0,
             cpus: Vec::new(),
+            cgroup: None,
             kernel: false,
             footprint_kib: 0,
             locals: 4,
             program,
         }],
+        cgroups: Vec::new(),
         queues: vec![queues(true), queues(false)],
         locks: vec![1, 3],
         semaphores: vec![(1, 0), (3, 0)],

@@ -190,6 +190,45 @@ fn each_system_call_enters_the_kernel_and_asks_for_its_own_thing() {
             },
             Did::Confine(element(0, 1), vec![3]),
         ),
+        (Inst::Cgroup { cgroup: 4 }, Did::Cgroup(4)),
+        (
+            Inst::CgroupOf {
+                group: 0,
+                index: me(),
+                cgroup: 4,
+            },
+            Did::CgroupOf(element(0, 1), 4),
+        ),
+        (
+            Inst::CgroupWeight {
+                cgroup: 1,
+                weight: number(0),
+            },
+            Did::CgroupWeight(1, 1),
+        ),
+        (
+            Inst::CgroupMax {
+                cgroup: 1,
+                quota_us: Some(number(7)),
+                period_us: Some(number(2_000_000)),
+            },
+            Did::CgroupMax(1, Some(1_000), Some(1_000_000)),
+        ),
+        (
+            Inst::CgroupMax {
+                cgroup: 1,
+                quota_us: None,
+                period_us: None,
+            },
+            Did::CgroupMax(1, None, None),
+        ),
+        (
+            Inst::CgroupCpus {
+                cgroup: 2,
+                cpus: vec![1],
+            },
+            Did::CgroupCpus(2, vec![1]),
+        ),
     ];
     for (inst, did) in system_calls {
         assert_eq!(asked(&inst), [Did::EnterKernel, did], "{inst:?}");

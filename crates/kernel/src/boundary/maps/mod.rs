@@ -322,27 +322,38 @@ impl Maps {
         elements
     }
 
-    pub fn cgroup_value(&mut self, map: MapPointer, create: bool) -> *mut c_void {
+    /// Of the control group at this place.
+    pub fn cgroup_value(&mut self, map: MapPointer, place: usize, create: bool) -> *mut c_void {
+        let none = std::ptr::null_mut();
         let Some(index) = self.index(map) else {
-            return std::ptr::null_mut();
+            return none;
         };
         let Map {
             value_bytes, store, ..
         } = &mut self.all[index];
-        let Store::CgroupStorage(value) = store else {
-            return std::ptr::null_mut();
+        let Store::CgroupStorage(values) = store else {
+            return none;
         };
-        stored(value, *value_bytes, create)
+        if values.len() <= place {
+            if !create {
+                return none;
+            }
+            values.resize_with(place + 1, || None);
+        }
+        stored(&mut values[place], *value_bytes, create)
     }
 
-    pub fn delete_cgroup_value(&mut self, map: MapPointer) -> i64 {
+    pub fn delete_cgroup_value(&mut self, map: MapPointer, place: usize) -> i64 {
         let store = self.index(map).map(|index| &mut self.all[index].store);
-        match store {
-            Some(Store::CgroupStorage(value)) if value.is_some() => {
-                self.kept.extend(value.take());
+        let Some(Store::CgroupStorage(values)) = store else {
+            return i64::from(ENOENT);
+        };
+        match values.get_mut(place).and_then(Option::take) {
+            None => i64::from(ENOENT),
+            Some(value) => {
+                self.kept.push(value);
                 0
             }
-            _ => i64::from(ENOENT),
         }
     }
 

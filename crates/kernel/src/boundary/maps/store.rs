@@ -19,8 +19,8 @@ pub enum Store {
     /// Elements, of all CPUs one after the other where each has its own.
     Array(Value),
     TaskStorage(Vec<Option<Value>>),
-    /// Of the root, which is the only cgroup.
-    CgroupStorage(Option<Value>),
+    /// By the groups' places.
+    CgroupStorage(Vec<Option<Value>>),
     Hash(Hash),
     Queue(Queue),
     Ring(Ring),
@@ -61,7 +61,7 @@ impl Map {
             kind::LRU_HASH => Store::Hash(Hash::new(most, value_bytes, 1, true)),
             kind::PERCPU_HASH => Store::Hash(Hash::new(most, value_bytes, cpus, false)),
             kind::TASK_STORAGE => Store::TaskStorage(Vec::new()),
-            kind::CGRP_STORAGE => Store::CgroupStorage(None),
+            kind::CGRP_STORAGE => Store::CgroupStorage(Vec::new()),
             kind::QUEUE => Store::Queue(Queue::new(most, End::Front)),
             kind::STACK => Store::Queue(Queue::new(most, End::Back)),
             kind::RINGBUF => Store::Ring(Ring::new(shape.max_entries)),
@@ -93,8 +93,9 @@ impl Map {
     pub fn areas(&self) -> impl Iterator<Item = Area> + '_ {
         let (one, storage, hash, ring) = match &self.store {
             Store::Array(value) => (Some(value), [].as_slice(), None, None),
-            Store::CgroupStorage(value) => (value.as_ref(), [].as_slice(), None, None),
-            Store::TaskStorage(values) => (None, values.as_slice(), None, None),
+            Store::CgroupStorage(values) | Store::TaskStorage(values) => {
+                (None, values.as_slice(), None, None)
+            }
             Store::Hash(hash) => (None, [].as_slice(), Some(hash), None),
             Store::Ring(ring) => (None, [].as_slice(), None, Some(ring)),
             Store::Queue(_) | Store::Maps(_) | Store::Empty => (None, [].as_slice(), None, None),

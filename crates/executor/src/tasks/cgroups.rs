@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The control groups of a run: folders of cgroup v2, below one of the run's own.
+//!
+//! A remover, a process that was there before them, waits until the supervisor is gone, however it went; then it kills
+//! who is left in the groups, removes them, and takes back what was changed at the root.
+
+use std::fmt::Write as _;
+use std::io;
+use std::io::ErrorKind;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use workload::interpreter::Element;
+use workload::plan::{CpuMax, Plan};
+
+use super::attributes::allowed_cpus;
+use super::context::Context;
+use super::fault::{Fault, Kind};
+use super::fork::fork;
+use crate::error::NotHere;
+
+/// Who was killed leaves its group soon.
+const REMOVAL_LIMIT: Duration = Duration::from_secs(20);
+const REMOVAL_LOOK: Duration = Duration::from_millis(5);
+
+/// The groups of a plan, as long as this lives.
+pub struct Cgroups {
+    /// The folder that they are in.
+    folder: PathBuf,
+    remover: libc::pid_t,
+    /// As long as this is open somewhere, the remover waits.
+    lifeline: Option<OwnedFd>,
+}
+
+impl Cgroups {
+    /// Makes the groups of a plan, if it has any. They should be there before a scheduler is loaded.
+    pub fn make(plan: &Plan) -> Result<Option<Self>> {
+        if plan.cgroups.is_empty() {
+            return Ok(None);
+        }
+        let root = mounted(&std::fs::read_to_string("/proc/self/mounts").unwrap_or_default());
+        let root = root.ok_or_else(|| {
+            NotHere("the workload's control groups need cgroup v2, which is not mounted".to_owned())
+        })?;
+        let wanted = wanted(plan);
+        let has = words(&root.join("cgroup.controllers"));
+        let missing: Vec<&str> = (wanted.iter().copied())
+            .filter(|name| !has.iter().any(|has| has == name))
+            .collect();
+        if !missing.is_empty() {
+            let missing = missing.join(" and ");
+            let message = format!(
+                "the workload's control groups need the controller {missing}, which cgroup v2 in {} has not",
+                root.display()
+            );
+            return Err(NotHere(message).into());
+        }
+        let on = words(&root.join("cgroup.subtree_control"));
+        let enabled: Vec<&str> = (wanted.iter().copied())
+            .filter(|name| !on.iter().any(|on| on == name))
+            .collect();
+        let folder = root.join(format!("schedlab-{}", std::process::id()));
+        let made = Self::keep(folder.clone(), &root, &enabled)?;
+        build(plan, &root, &folder, &wanted, &enabled)
+            .map_err(|why| NotHere(format!("the workload's control groups: {why}")))?;
+        Ok(Some(made))
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Starts the remover.
+    fn keep(folder: PathBuf, root: &Path, enabled: &[&str]) -> Result<Self> {
+        let (watched, lifeline) = io::pipe()?;
+        let (watched, lifeline): (OwnedFd, OwnedFd) = (watched.into(), lifeline.into());
+        let fds = (watched.as_raw_fd(), lifeline.as_raw_fd());
+        let remover = fork(|| remove_later(fds, &folder, root, enabled))?;
+        Ok(Self {
+            folder,
+            remover,
+            lifeline: Some(lifeline),
+        })
+    }
+}
+
+impl Drop for Cgroups {
+    fn drop(&mut self) {
+        drop(self.lifeline.take());
+        let mut status = 0;
+        // SAFETY: writes to a local; our own child.
+        while unsafe { libc::waitpid(self.remover, &raw mut status, 0) } < 0
+            && io::Error::last_os_error().kind() == ErrorKind::Interrupted
+        {}
+        if status != 0 {
+            eprintln!("cannot remove {}", self.folder.display());
+        }
+    }
+}
+
+/// Where cgroup v2 is, by the kernel's list of what is mounted.
+fn mounted(mounts: &str) -> Option<PathBuf> {
+    mounts.lines().find_map(|line| {
+        let mut words = line.split(' ').skip(1);
+        let place = words.next()?;
+        (words.next()? == "cgroup2").then(|| PathBuf::from(place))
+    })
+}
+
+fn wanted(plan: &Plan) -> Vec<&'static str> {
+    let controllers = plan.controllers();
+    let all = [("cpu", controllers.cpu), ("cpuset", controllers.cpuset)];
+    all.into_iter()
+        .filter_map(|(name, wanted)| wanted.then_some(name))
+        .collect()
+}
+
+fn words(file: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// What went wrong is said with its file.
+fn write(file: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(file, text)
+        .map_err(|error| format!("cannot write '{text}' to {}: {error}", file.display()))
+}
+
+fn make_folder(folder: &Path) -> Result<(), String> {
+    std::fs::create_dir(folder)
+        .map_err(|error| format!("cannot make {}: {error}", folder.display()))
+}
+
+/// Lets the groups below one have these controllers.
+fn enable(folder: &Path, controllers: &[&str]) -> Result<(), String> {
+    if controllers.is_empty() {
+        return Ok(());
+    }
+    let text: Vec<String> = controllers.iter().map(|name| format!("+{name}")).collect();
+    write(&folder.join("cgroup.subtree_control"), &text.join(" "))
+}
+
+fn build(
+    plan: &Plan,
+    root: &Path,
+    folder: &Path,
+    wanted: &[&str],
+    enabled: &[&str],
+) -> Result<(), String> {
+    enable(root, enabled)?;
+    // Another program's process may have had this number and been killed with its remover.
+    if folder.exists() && remove_tree(folder).is_err() {
+        return Err(format!("{} is in use", folder.display()));
+    }
+    make_folder(folder)?;
+    enable(folder, wanted)?;
+    let cpus = allowed_cpus();
+    for (place, cgroup) in plan.cgroups.iter().enumerate() {
+        let own = folder.join(path(plan, place as u32));
+        make_folder(&own)?;
+        if let Some(weight) = cgroup.weight {
+            write(&own.join("cpu.weight"), &weight.to_string())?;
+        }
+        if let Some(CpuMax {
+            quota_us,
+            period_us,
+        }) = cgroup.max
+        {
+            write(&own.join("cpu.max"), &limit(quota_us, Some(period_us)))?;
+        }
+        if !cgroup.cpus.is_empty() {
+            let cpus = listed(&cpus, &cgroup.cpus)
+                .map_err(|cpu| format!("{}: there is no CPU {cpu}", cgroup.name))?;
+            write(&own.join("cpuset.cpus"), &cpus)?;
+        }
+        let is_parent = (plan.cgroups.iter()).any(|other| other.parent == Some(place as u32));
+        if is_parent {
+            enable(&own, wanted)?;
+        }
+    }
+    Ok(())
+}
+
+/// From the run's own folder.
+fn path(plan: &Plan, cgroup: u32) -> PathBuf {
+    let of = &plan.cgroups[cgroup as usize];
+    match of.parent {
+        None => PathBuf::from(&of.name),
+        Some(parent) => path(plan, parent).join(&of.name),
+    }
+}
+
+fn limit(quota_us: Option<u64>, period_us: Option<u64>) -> String {
+    let mut text = quota_us.map_or_else(|| "max".to_owned(), |us| us.to_string());
+    if let Some(period_us) = period_us {
+        let _ = write!(text, " {period_us}");
+    }
+    text
+}
+
+/// The machine's numbers of the plan's CPUs, or the one that there is not.
+fn listed(all: &[usize], cpus: &[u32]) -> Result<String, u32> {
+    let number = |cpu: &u32| all.get(*cpu as usize).map(usize::to_string).ok_or(*cpu);
+    let numbers: Vec<String> = cpus.iter().map(number).collect::<Result<_, u32>>()?;
+    Ok(numbers.join(","))
+}
+
+/// The remover, in a process group of its own: what interrupts the supervisor is not meant for it.
+fn remove_later(fds: (RawFd, RawFd), folder: &Path, root: &Path, enabled: &[&str]) -> i32 {
+    // SAFETY: no memory but one local byte.
+    unsafe {
+        libc::setpgid(0, 0);
+        libc::prctl(libc::PR_SET_NAME, c"schedlab-groups".as_ptr());
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+        let (watched, lifeline) = fds;
+        libc::close(lifeline);
+        let mut byte = 0u8;
+        while libc::read(watched, (&raw mut byte).cast(), 1) < 0 {}
+    }
+    let removed = !folder.exists() || remove_tree(folder).is_ok();
+    for controller in enabled {
+        // Somebody else may use it by now.
+        let _ = write(
+            &root.join("cgroup.subtree_control"),
+            &format!("-{controller}"),
+        );
+    }
+    i32::from(!removed)
+}
+
+/// Kills all who are in a group or below it, and removes it as soon as they are gone.
+fn remove_tree(folder: &Path) -> io::Result<()> {
+    let deadline = Instant::now() + REMOVAL_LIMIT;
+    let _ = std::fs::write(folder.join("cgroup.kill"), "1");
+    loop {
+        match remove_once(folder) {
+            Err(error) if Instant::now() > deadline => return Err(error),
+            Err(_) => std::thread::sleep(REMOVAL_LOOK),
+            Ok(()) => return Ok(()),
+        }
+    }
+}
+
+fn remove_once(folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_once(&entry.path())?;
+        }
+    }
+    std::fs::remove_dir(folder)
+}
+
+/// The group's file, if this run has groups.
+fn file(context: &Context, cgroup: u32, name: &str) -> PathBuf {
+    let folder = context.cgroups.unwrap_or(Path::new(""));
+    folder.join(path(context.plan, cgroup)).join(name)
+}
+
+fn change(context: &Context, cgroup: u32, name: &str, text: &str) -> Result<(), Fault> {
+    std::fs::write(file(context, cgroup, name), text)
+        .map_err(|error| Fault::os(Kind::Cgroup, &error))
+}
+
+/// Moves the calling process.
+pub fn enter(context: &Context, cgroup: u32) -> Result<(), Fault> {
+    change(context, cgroup, "cgroup.procs", "0")
+}
+
+/// The same for the process of another task, which may be gone, or not have begun.
+pub fn move_other(context: &Context, task: Element, cgroup: u32) -> Result<(), Fault> {
+    super::attributes::of_another(context, task, |slot| {
+        let process = slot.process.load(std::sync::atomic::Ordering::SeqCst);
+        change(context, cgroup, "cgroup.procs", &process.to_string())
+    })
+}
+
+pub fn set_weight(context: &Context, cgroup: u32, weight: u32) -> Result<(), Fault> {
+    change(context, cgroup, "cpu.weight", &weight.to_string())
+}
+
+pub fn set_max(
+    context: &Context,
+    cgroup: u32,
+    quota_us: Option<u64>,
+    period_us: Option<u64>,
+) -> Result<(), Fault> {
+    change(context, cgroup, "cpu.max", &limit(quota_us, period_us))
+}
+
+pub fn set_cpus(context: &Context, cgroup: u32, cpus: &[u32]) -> Result<(), Fault> {
+    let cpus =
+        listed(context.cpus, cpus).map_err(|cpu| Fault::value(Kind::Affinity, cpu.into()))?;
+    change(context, cgroup, "cpuset.cpus", &cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_version_is_found_among_all_that_is_mounted() {
+        let first = "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n";
+        assert_eq!(mounted(first), None);
+        let both = format!("{first}cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n");
+        let found = mounted(&both);
+        assert_eq!(found.as_deref(), Some(Path::new("/sys/fs/cgroup/unified")));
+    }
+
+    #[test]
+    fn files_are_written_as_the_kernel_reads_them() {
+        assert_eq!(limit(Some(5_000), Some(10_000)), "5000 10000");
+        assert_eq!(limit(None, None), "max");
+        assert_eq!(listed(&[2, 3, 7], &[0, 2]), Ok("2,7".to_owned()));
+        assert_eq!(listed(&[2, 3, 7], &[3]), Err(3));
+    }
+}
