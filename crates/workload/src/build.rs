@@ -6,7 +6,7 @@ use cell::{METRICS, Metric, Origin, metric};
 use input::{Node, Table, suggest};
 
 use crate::action;
-use crate::compiler::{Arrays, KnownCgroup};
+use crate::compiler::Arrays;
 use crate::plan::{End, Group, Inst, Plan, Policy, Start};
 use crate::program::compile;
 use crate::scope::Scope;
@@ -67,15 +67,7 @@ pub fn plan(root: &Node, scope: &Scope, seed: u64) -> Result<Plan> {
     let variables = with_initial(&table, "variable", scope, i64::MIN, i64::MAX)?;
     (arrays.semaphores, arrays.variables) = (semaphores.0, variables.0);
     let cgroups = cgroups::read(section(&table, "cgroup")?, scope)?;
-    let of_children = |place: usize| {
-        (cgroups.iter()).any(|other| other.parent.is_some_and(|parent| parent as usize == place))
-    };
-    arrays.cgroups = (cgroups.iter().enumerate())
-        .map(|(place, cgroup)| KnownCgroup {
-            name: cgroup.name.clone(),
-            has_children: of_children(place),
-        })
-        .collect();
+    arrays.cgroups = cgroups::known(&cgroups);
     let tasks = section(&table, "task")?;
     ensure!(
         !tasks.is_empty(),
