@@ -155,9 +155,9 @@ impl Cgroups {
         }
     }
 
-    /// What a task asked for; without groups that is what it has.
-    pub fn asked(&self, task: TaskId) -> Option<Option<&CpuMask>> {
-        (self.asked.get(task.index())).map(Option::as_ref)
+    /// What a task asked for; it is not noted without groups, as a task has it then.
+    pub fn asked(&self, task: TaskId) -> Option<&CpuMask> {
+        self.asked.get(task.index())?.as_ref()
     }
 
     /// What a task that asks for these CPUs has in its group: those of them that the group has, or, where there is none,

@@ -289,6 +289,40 @@ SCX_OPS_DEFINE(wild_ops, .enqueue = (void *)wild_enqueue, .name = "wild");
 "#;
 
 #[test]
+fn the_kernels_own_scheduler_is_not_made_to_share_by_groups() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("turns.toml");
+    let run = |group: &str, words: &[&str]| {
+        let task = "[[task]]\nname = \"turn\"\n";
+        let grouped = format!("[[cgroup]]\nname = \"g\"\n{group}\n{task}cgroup = \"g\"\n");
+        std::fs::write(&file, WORKLOAD.replacen(task, &grouped, 1)).unwrap();
+        let mut command = sim();
+        command
+            .current_dir(root())
+            .args(["cell", "--scheduler"])
+            .args(words);
+        let output = command.arg("--workload").arg(&file).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), said)
+    };
+    let refusal = "schedlab-sim: turns: under default its control groups share the CPUs, which the rules that stand for \
+                   the kernel's own scheduler here do not know; a real kernel runs it, and policies do\n";
+    for group in ["weight = 200", "max_us = 50_000", ""] {
+        for words in [&["default"][..], &["eevdf", "--built-in"]] {
+            assert_eq!(run(group, words), (Some(2), refusal.to_owned()), "{group}");
+        }
+        assert_eq!(run(group, &["eevdf"]), (Some(0), String::new()));
+    }
+    assert_eq!(run("cpus = [1]", &["default"]), (Some(0), String::new()));
+    let mut hotplug = vec!["eevdf", "--hotplug", "10ms:-1"];
+    let (status, said) = run("cpus = [1]", &hotplug);
+    let line = "the CPUs of the workload's control groups are not modelled together with CPUs that go or come";
+    assert_eq!((status, said.contains(line)), (Some(2), true), "{said}");
+    hotplug[2] = "10ms:-1,20ms:+1";
+    assert_eq!(run("weight = 200", &hotplug).0, Some(0));
+}
+
+#[test]
 fn a_crash_names_the_scheduler_and_the_command_that_finds_the_line() {
     let dir = tempfile::tempdir().unwrap();
     let policy = dir.path().join("wild.bpf.c");

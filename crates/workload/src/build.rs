@@ -6,8 +6,8 @@ use cell::{METRICS, Metric, Origin, metric};
 use input::{Node, Table, suggest};
 
 use crate::action;
-use crate::compiler::{Arrays, KnownCgroup};
-use crate::plan::{Cgroup, End, Group, Inst, Plan, Policy, Start};
+use crate::compiler::Arrays;
+use crate::plan::{End, Group, Inst, Plan, Policy, Start};
 use crate::program::compile;
 use crate::scope::Scope;
 use crate::{cgroups, expr, queues};
@@ -67,7 +67,7 @@ pub fn plan(root: &Node, scope: &Scope, seed: u64) -> Result<Plan> {
     let variables = with_initial(&table, "variable", scope, i64::MIN, i64::MAX)?;
     (arrays.semaphores, arrays.variables) = (semaphores.0, variables.0);
     let cgroups = cgroups::read(section(&table, "cgroup")?, scope)?;
-    arrays.cgroups = known_cgroups(&cgroups);
+    arrays.cgroups = cgroups::known(&cgroups);
     let tasks = section(&table, "task")?;
     ensure!(
         !tasks.is_empty(),
@@ -123,18 +123,6 @@ pub fn plan(root: &Node, scope: &Scope, seed: u64) -> Result<Plan> {
     plan.promises = promises(metrics, &plan)?;
     forks(tasks, &plan)?;
     Ok(plan)
-}
-
-fn known_cgroups(cgroups: &[Cgroup]) -> Vec<KnownCgroup> {
-    let is_parent = |place: usize| {
-        (cgroups.iter()).any(|other| other.parent.is_some_and(|it| it as usize == place))
-    };
-    (cgroups.iter().enumerate())
-        .map(|(place, cgroup)| KnownCgroup {
-            name: cgroup.name.clone(),
-            has_children: is_parent(place),
-        })
-        .collect()
 }
 
 /// `[[name]]`, possibly none.

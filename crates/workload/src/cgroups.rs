@@ -68,6 +68,21 @@ pub fn read(nodes: &[Node], scope: &Scope) -> Result<Vec<Cgroup>> {
     ordered.collect()
 }
 
+/// The groups as programs name them.
+pub fn known(cgroups: &[Cgroup]) -> Vec<Known> {
+    let is_parent = |place: usize| {
+        let mut parents = cgroups.iter().filter_map(|cgroup| cgroup.parent);
+        parents.any(|parent| parent as usize == place)
+    };
+    let groups = cgroups.iter().enumerate();
+    groups
+        .map(|(place, cgroup)| Known {
+            name: cgroup.name.clone(),
+            has_children: is_parent(place),
+        })
+        .collect()
+}
+
 /// The children of a parent, each with what is below it.
 fn append(parent: Option<&str>, named: &[(&str, Option<&str>)], order: &mut Vec<usize>) {
     for (place, (name, own)) in named.iter().enumerate() {

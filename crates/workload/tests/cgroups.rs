@@ -145,137 +145,139 @@ fn controllers_are_those_that_the_groups_need() {
     assert_eq!(with("cpus = [0]", weight), (true, true));
 }
 
+/// What to change in the good file, into what, and the message.
+const MISTAKES: &[(&str, &str, &str)] = &[
+    (
+        "name = \"batch\"",
+        "name = \"batch\"\nshares = 1",
+        "17: cgroup[1].shares: unknown key, expected one of name, parent, weight, period_us, max_us, cpus",
+    ),
+    (
+        "name = \"batch\"",
+        "name = \"user.slice\"",
+        "20: cgroup[2].name: expected a new name, user.slice is taken",
+    ),
+    (
+        "name = \"batch\"",
+        "name = \"Batch\"",
+        "16: cgroup[1].name: expected a name of a-z, 0-9, _, - and full stops, beginning with a letter or digit, found \"Batch\"",
+    ),
+    (
+        "name = \"batch\"",
+        "name = \"cpu.max\"",
+        "16: cgroup[1].name: expected a name that no file of the kernel's in such a folder has, found \"cpu.max\"",
+    ),
+    (
+        "parent = \"user.slice\"",
+        "parent = \"user\"",
+        "13: cgroup[0].parent: unknown cgroup user, expected one of app.slice, batch, user.slice",
+    ),
+    (
+        "name = \"user.slice\"",
+        "name = \"user.slice\"\nparent = \"app.slice\"",
+        "13: cgroup[0].parent: expected parents that end at a cgroup without one, app.slice is in a circle",
+    ),
+    (
+        "parent = \"user.slice\"",
+        "parent = \"app.slice\"",
+        "13: cgroup[0].parent: expected parents that end at a cgroup without one, app.slice is in a circle",
+    ),
+    (
+        "weight = \"100 * n\"",
+        "weight = 0",
+        "14: cgroup[0].weight: expected 1 to 10000, found 0",
+    ),
+    (
+        "max_us = 20_000",
+        "max_us = 999",
+        "17: cgroup[1].max_us: expected 1000 to 1099511627776, found 999",
+    ),
+    (
+        "max_us = 20_000",
+        "period_us = 20_000",
+        "17: cgroup[1].period_us: expected max_us beside it",
+    ),
+    (
+        "period_us = 50_000",
+        "period_us = 1_000_001",
+        "22: cgroup[2].period_us: expected 1000 to 1000000, found 1000001",
+    ),
+    (
+        "cpus = [1, 0]",
+        "cpus = []",
+        "18: cgroup[1].cpus: expected at least one CPU, found none",
+    ),
+    (
+        "cgroup = \"where\"",
+        "cgroup = \"bach\"",
+        "25: task[0].cgroup: unknown cgroup bach, did you mean batch?",
+    ),
+    (
+        "cgroup = \"where\"",
+        "cgroup = \"user.slice\"",
+        "25: task[0].cgroup: expected a cgroup that is no other's parent, user.slice is one",
+    ),
+    (
+        "cgroup = \"where\"",
+        "cgroup = \"batch\"\nkernel = true",
+        "25: task[0].cgroup: expected no thread of the kernel's beside it: those stay in the first group",
+    ),
+    (
+        "cgroup = \"batch\"\nprogram",
+        "cgroup = \"batch\"\nthreads = true\nstart = \"fork\"\nprogram",
+        "34: task[1].cgroup: expected processes beside it: a thread is where its process is",
+    ),
+    (
+        "{ cgroup = \"batch\" }",
+        "{ cgroup = \"user.slice\" }",
+        "28: task[0].program[1].cgroup: expected a cgroup that is no other's parent, user.slice is one",
+    ),
+    (
+        "{ cgroup = \"batch\" }",
+        "{ migrate_disable = [{ run_us = 1 }, { cgroup = \"batch\" }] }",
+        "28: task[0].program[1].migrate_disable: cgroup is not allowed while migration is disabled",
+    ),
+    (
+        "of = \"b[1]\"",
+        "of = \"b[2]\"",
+        "29: task[0].program[2].of: expected an index from 0 to 1, found 2",
+    ),
+    (
+        "{ weight = \"me + 1\", of = \"user.slice\" }",
+        "{ weight = 10_001, of = \"user.slice\" }",
+        "37: task[1].program[1].weight: expected 1 to 10000, found 10001",
+    ),
+    (
+        "{ weight = \"me + 1\", of = \"user.slice\" }",
+        "{ weight = 5 }",
+        "37: task[1].program[1].of: expected this key, found none",
+    ),
+    (
+        "{ max_us = 2000, of = \"batch\" }",
+        "{ max_us = 2000, of = \"a\" }",
+        "39: task[1].program[3].of: unknown cgroup a, expected one of batch, user.slice, app.slice",
+    ),
+    (
+        "{ cpuset = [1], of = \"batch\" }",
+        "{ cpuset = [], of = \"batch\" }",
+        "40: task[1].program[4].cpuset: expected at least one CPU, found none",
+    ),
+    (
+        "{ cpuset = [1], of = \"batch\" }",
+        "{ cpuset = [1], of = \"batch\", all = true }",
+        "40: task[1].program[4].all: unknown key, expected one of cpuset, of",
+    ),
+    (
+        "[metrics]",
+        "[command]\nrun = \"true\"\ntools = {}\n[metrics]",
+        "11: cgroup: expected no command beside it: an application is put into no group",
+    ),
+];
+
 #[test]
 fn a_mistake_is_one_line() {
-    let cases = [
-        (
-            "name = \"batch\"",
-            "name = \"batch\"\nshares = 1",
-            "17: cgroup[1].shares: unknown key, expected one of name, parent, weight, period_us, max_us, cpus",
-        ),
-        (
-            "name = \"batch\"",
-            "name = \"user.slice\"",
-            "20: cgroup[2].name: expected a new name, user.slice is taken",
-        ),
-        (
-            "name = \"batch\"",
-            "name = \"Batch\"",
-            "16: cgroup[1].name: expected a name of a-z, 0-9, _, - and full stops, beginning with a letter or digit, found \"Batch\"",
-        ),
-        (
-            "name = \"batch\"",
-            "name = \"cpu.max\"",
-            "16: cgroup[1].name: expected a name that no file of the kernel's in such a folder has, found \"cpu.max\"",
-        ),
-        (
-            "parent = \"user.slice\"",
-            "parent = \"user\"",
-            "13: cgroup[0].parent: unknown cgroup user, expected one of app.slice, batch, user.slice",
-        ),
-        (
-            "name = \"user.slice\"",
-            "name = \"user.slice\"\nparent = \"app.slice\"",
-            "13: cgroup[0].parent: expected parents that end at a cgroup without one, app.slice is in a circle",
-        ),
-        (
-            "parent = \"user.slice\"",
-            "parent = \"app.slice\"",
-            "13: cgroup[0].parent: expected parents that end at a cgroup without one, app.slice is in a circle",
-        ),
-        (
-            "weight = \"100 * n\"",
-            "weight = 0",
-            "14: cgroup[0].weight: expected 1 to 10000, found 0",
-        ),
-        (
-            "max_us = 20_000",
-            "max_us = 999",
-            "17: cgroup[1].max_us: expected 1000 to 1099511627776, found 999",
-        ),
-        (
-            "max_us = 20_000",
-            "period_us = 20_000",
-            "17: cgroup[1].period_us: expected max_us beside it",
-        ),
-        (
-            "period_us = 50_000",
-            "period_us = 1_000_001",
-            "22: cgroup[2].period_us: expected 1000 to 1000000, found 1000001",
-        ),
-        (
-            "cpus = [1, 0]",
-            "cpus = []",
-            "18: cgroup[1].cpus: expected at least one CPU, found none",
-        ),
-        (
-            "cgroup = \"where\"",
-            "cgroup = \"bach\"",
-            "25: task[0].cgroup: unknown cgroup bach, did you mean batch?",
-        ),
-        (
-            "cgroup = \"where\"",
-            "cgroup = \"user.slice\"",
-            "25: task[0].cgroup: expected a cgroup that is no other's parent, user.slice is one",
-        ),
-        (
-            "cgroup = \"where\"",
-            "cgroup = \"batch\"\nkernel = true",
-            "25: task[0].cgroup: expected no thread of the kernel's beside it: those stay in the first group",
-        ),
-        (
-            "cgroup = \"batch\"\nprogram",
-            "cgroup = \"batch\"\nthreads = true\nstart = \"fork\"\nprogram",
-            "34: task[1].cgroup: expected processes beside it: a thread is where its process is",
-        ),
-        (
-            "{ cgroup = \"batch\" }",
-            "{ cgroup = \"user.slice\" }",
-            "28: task[0].program[1].cgroup: expected a cgroup that is no other's parent, user.slice is one",
-        ),
-        (
-            "{ cgroup = \"batch\" }",
-            "{ migrate_disable = [{ run_us = 1 }, { cgroup = \"batch\" }] }",
-            "28: task[0].program[1].migrate_disable: cgroup is not allowed while migration is disabled",
-        ),
-        (
-            "of = \"b[1]\"",
-            "of = \"b[2]\"",
-            "29: task[0].program[2].of: expected an index from 0 to 1, found 2",
-        ),
-        (
-            "{ weight = \"me + 1\", of = \"user.slice\" }",
-            "{ weight = 10_001, of = \"user.slice\" }",
-            "37: task[1].program[1].weight: expected 1 to 10000, found 10001",
-        ),
-        (
-            "{ weight = \"me + 1\", of = \"user.slice\" }",
-            "{ weight = 5 }",
-            "37: task[1].program[1].of: expected this key, found none",
-        ),
-        (
-            "{ max_us = 2000, of = \"batch\" }",
-            "{ max_us = 2000, of = \"a\" }",
-            "39: task[1].program[3].of: unknown cgroup a, expected one of batch, user.slice, app.slice",
-        ),
-        (
-            "{ cpuset = [1], of = \"batch\" }",
-            "{ cpuset = [], of = \"batch\" }",
-            "40: task[1].program[4].cpuset: expected at least one CPU, found none",
-        ),
-        (
-            "{ cpuset = [1], of = \"batch\" }",
-            "{ cpuset = [1], of = \"batch\", all = true }",
-            "40: task[1].program[4].all: unknown key, expected one of cpuset, of",
-        ),
-        (
-            "[metrics]",
-            "[command]\nrun = \"true\"\ntools = {}\n[metrics]",
-            "11: cgroup: expected no command beside it: an application is put into no group",
-        ),
-    ];
     let (mut said, mut all) = (Vec::new(), Vec::new());
-    for (from, to, expected) in cases {
+    for (from, to, expected) in MISTAKES {
         assert!(GOOD.contains(from), "{from}");
         let text = GOOD.replacen(from, to, 1);
         said.push(

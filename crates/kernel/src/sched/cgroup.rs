@@ -101,9 +101,10 @@ impl Sim<'_> {
 
     /// What a task asked for itself.
     pub(crate) fn asked_by(&self, id: TaskId) -> Option<CpuMask> {
-        match self.cgroups.asked(id) {
-            Some(asked) => asked.cloned(),
-            None => self.boundary.view.confined(id).cloned(),
+        if self.cgroups.are_there() {
+            self.cgroups.asked(id).cloned()
+        } else {
+            self.boundary.view.confined(id).cloned()
         }
     }
 

@@ -145,12 +145,12 @@ fn a_policy_that_refuses_a_move_hears_whose_are_off() {
         cgroup: Some(0),
         ..group(name, 2, vec![sleep_for(50 * MS)])
     };
-    let moves = Inst::CgroupOf {
+    let change = Inst::CgroupOf {
         group: 0,
         index: Value::Const(1),
         cgroup: 1,
     };
-    let boss = group("boss", 1, vec![sleep_for(MS), moves, sleep_for(5 * MS)]);
+    let boss = group("boss", 1, vec![sleep_for(MS), change, sleep_for(5 * MS)]);
     let moved = |name: &str| {
         let mut plan = plan(vec![threads(name), boss.clone()], for_ms(20));
         plan.cgroups = vec![named("a", None, 200, &[]), named("b", None, 300, &[])];
@@ -188,7 +188,7 @@ fn a_policy_that_refuses_a_move_hears_whose_are_off() {
 
 #[test]
 fn who_moves_is_off_its_run_queue_meanwhile() {
-    let moves = Inst::CgroupOf {
+    let change = Inst::CgroupOf {
         group: 0,
         index: Value::Const(0),
         cgroup: 1,
@@ -204,7 +204,7 @@ fn who_moves_is_off_its_run_queue_meanwhile() {
             ..group(
                 "boss",
                 1,
-                vec![sleep_for(2_500_000), moves.clone(), sleep_for(50 * MS)],
+                vec![sleep_for(2_500_000), change.clone(), sleep_for(50 * MS)],
             )
         };
         let mut plan = plan([vec![moved, boss], more].concat(), for_ms(20));

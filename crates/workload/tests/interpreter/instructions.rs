@@ -190,6 +190,16 @@ fn each_system_call_enters_the_kernel_and_asks_for_its_own_thing() {
             },
             Did::Confine(element(0, 1), vec![3]),
         ),
+    ];
+    for (inst, did) in system_calls {
+        assert_eq!(asked(&inst), [Did::EnterKernel, did], "{inst:?}");
+    }
+}
+
+#[test]
+fn control_groups_are_changed_by_system_calls() {
+    let me = || Value::Me;
+    let system_calls = [
         (Inst::Cgroup { cgroup: 4 }, Did::Cgroup(4)),
         (
             Inst::CgroupOf {
