@@ -73,7 +73,10 @@ fn a_policy_with_callbacks_hears_of_it_and_one_without_is_loaded_anew() {
     );
     assert_eq!(calls_of(&text, "init"), 1);
     // The trace says each change once, also that of a CPU whose tasks leave later.
-    let told: Vec<_> = text.lines().filter_map(|l| l.split_once("cpuhp: ")).collect();
+    let told: Vec<_> = text
+        .lines()
+        .filter_map(|l| l.split_once("cpuhp: "))
+        .collect();
     let told: Vec<_> = told.into_iter().map(|(_, what)| what).collect();
     assert_eq!(told, ["cpu=0 offline", "cpu=0 online"]);
     let (outcome, text) = traced(&free(3), load(), "vtime", options());
