@@ -132,6 +132,20 @@ def test_a_parent_with_one_tick_left_is_ticked_at_a_fork(tmp_path: Path) -> None
     assert schedule.turns(300) == [("parent", 0, 99.5), ("other", 99.5, 199), ("child", 199, 200), ("parent", 200, 300)]
 
 
+@pytest.mark.parametrize(("asleep_ms", "preempts"), [(20, False), (101, True)])
+def test_a_fork_takes_the_parent_down_to_a_whole_step(asleep_ms: int, preempts: bool, tmp_path: Path) -> None:
+    """Rules 4.6 and 4.8: after 199 ms asleep it has CB 1, and 100 ms of them after the fork.
+
+    With 20 more it has priority 124, as the other, and would have CB 2 and 123 with 219; with 101 more it has that.
+    """
+    parent = ["{ sleep_ms = 199 }", "{ run_us = 500 }", '{ fork = "child" }', f"{{ sleep_ms = {asleep_ms} }}"]
+    tasks = task("parent", *parent, "{ run_ms = 1 }", SLEEPS) + child("child", SLEEPS)
+    tasks += task("other", "{ until_ms = 205 }", FOR_EVER, policy="batch", nice=-1)
+    schedule = run(tmp_path, tasks)
+    woken = 199.5 + asleep_ms
+    assert schedule.turns_of("parent", after_ms=205)[0].start == (woken if preempts else 205 + 420)
+
+
 @pytest.mark.parametrize("how", ["pipe", "semaphore"])
 def test_a_sync_wakeup_on_the_same_cpu_preempts_nobody(how: str, tmp_path: Path) -> None:
     """Rule 4.6: woken at 310.5 with CB 3, it preempts its waker unless that is about to sleep."""

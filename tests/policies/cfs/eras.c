@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The tables of rule 2.1.5, number by number. */
+#include "../weights.h"
 #include "check.h"
 
 struct row {
@@ -50,6 +51,8 @@ static void test_constants(void)
 	u32 era, level;
 
 	cfs_params_init(&prm, CFS_3_6, 1);
+	for (u32 u = 0; u < 40; u++)
+		check(cfs_weight(100 + u, 0) == published_weight[u], "nice %d", (s32)u - 20);
 	check(cfs_weight(120, 0) == 1024 && cfs_weight(100, 0) == 88761 && cfs_weight(139, 0) == 15,
 	      "nice 0, -20, 19");
 	check(cfs_weight(120, CFS_IDLE_POLICY) == 3, "SCHED_IDLE");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sums, eligibility, placement and lag (rules 3.1, 3.2, 3.3, 3.4 and 3.7) against literal arithmetic over the whole queue. */
+#include "../weights.h"
 #include "check.h"
 
 #define MOST 40
@@ -176,6 +177,8 @@ static void test_constants(void)
 	check(e.custom && e.slice_ns == 3000000, "%llu", e.slice_ns);
 	eevdf_request(&p, &e, ~0ULL);
 	check(e.custom && e.slice_ns == 100000000, "%llu", e.slice_ns);
+	for (u32 u = 0; u < 40; u++)
+		check(eevdf_weight(100 + u, 0) == published_weight[u], "nice %d", (s32)u - 20);
 	check(eevdf_weight(120, 0) == 1024 && eevdf_weight(100, 0) == 88761 &&
 		      eevdf_weight(139, 0) == 15 && eevdf_weight(120, 5) == 3,
 	      "weights");

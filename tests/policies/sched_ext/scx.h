@@ -29,8 +29,8 @@ struct sched_ext_entity {
 
 struct task_struct {
 	struct sched_ext_entity scx;
-	u32 flags;
-	s32 pid;
+	u32 flags, policy;
+	s32 pid, nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
 	void *storage; /* the value of the policy's one map of tasks */
 };
@@ -82,6 +82,10 @@ s32 scx_bpf_task_cpu(const struct task_struct *p);
 s32 scx_bpf_create_dsq(u64 dsq_id, s32 node);
 const struct cpumask *scx_bpf_get_online_cpumask(void);
 void scx_bpf_put_cpumask(const struct cpumask *mask);
+const struct cpumask *scx_bpf_get_idle_cpumask(void);
+const struct cpumask *scx_bpf_get_idle_smtmask(void);
+void scx_bpf_put_idle_cpumask(const struct cpumask *mask);
+struct task_struct *bpf_get_current_task_btf(void);
 void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags);
 void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime,
 			      u64 enq_flags);

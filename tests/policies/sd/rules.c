@@ -66,8 +66,22 @@ static void test_first(void)
 	check(stair_first(bits) == first, "%llx: %u", bits, stair_first(bits));
 }
 
+/* rule 5.2: whatever was left or taken too much, however little, a new rotation begins with a whole quota. */
+static void test_new_rotation(void)
+{
+	static const s64 lefts[] = { -1, 0, 1, -3000000, 3000000 };
+	struct stair_queue q = { .epoch = 8 };
+	struct stair_config cfg;
+	struct stair_task t = { .nice = 20, .at.epoch = 7, .left_ns = lefts[round_nr % 5] };
+
+	stair_init(&cfg, round_nr < 5 ? STAIR_RSDL : STAIR_SD, 6000000);
+	stair_place(&cfg, &t, &q, true, 2);
+	check(t.left_ns == 6000000 && t.at.epoch == 8, "%lld", t.left_ns);
+}
+
 int main(int argc, char **argv)
 {
+	rounds(1, argv, 10, test_new_rotation);
 	rounds(1, argv, 40, test_matrix);
 	rounds(1, argv, 4, test_rows);
 	rounds(1, argv, 40, test_quota);
