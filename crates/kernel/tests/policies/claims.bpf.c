@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Places tasks as the kernel would among the CPUs that they may use, and says itself when it was not given an idle one. */
 #include <scx.h>
 
