@@ -280,6 +280,14 @@ def test_a_child_begins_on_the_idlest_cpu(nice: int | None, cpu: int, tmp_path: 
     assert [at for at in (0, 1) for turn in schedule.turns(700, at) if turn.name == "child"] == [cpu]
 
 
+@pytest.mark.parametrize("beside", ["threads", "cores", "llcs", "sockets"])
+def test_a_child_begins_beside_its_parent_on_any_level(beside: str, tmp_path: Path) -> None:
+    """Rule 3.11.4: wherever the idle CPU is."""
+    tasks = task("parent", "{ run_us = 2500 }", '{ fork = "child" }', FOR_EVER) + child("child", FOR_EVER)
+    schedule = run(tmp_path, "7.2", tasks, 10, NO_BALANCE, **{"cores": 1, beside: 2})
+    assert schedule.turns(10, 1)[-1] == ("child", 2.5, 10)
+
+
 @pytest.mark.parametrize(("x_ms", "y_ms", "cpu"), [(10, 20, 3), (20, 10, 2)])
 def test_a_child_begins_on_the_cpu_that_went_idle_last(x_ms: int, y_ms: int, cpu: int, tmp_path: Path) -> None:
     """Rule 3.11.4: two caches; in the other one both CPUs are idle, here one is."""

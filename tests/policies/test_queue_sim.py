@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.policies.schedules import HOG, simulate, simulator
+from tests.policies.schedules import HOG, free_machine, hog, simulate, simulator, task
 
 pytestmark = pytest.mark.skipif(not simulator(), reason="schedlab-sim is not built")
 
@@ -160,3 +160,12 @@ def test_survives_cpus_that_come_and_go(scheduler: str, tmp_path: Path) -> None:
     )
     script = "10ms:-3,30ms:-2,31ms:+3,60ms:-1,75ms:+2,90ms:+1,100ms:-0,200ms:+0,300ms:-2"
     simulate(tmp_path, scheduler, tasks, 1, "desktop-4", "--hotplug", script)
+
+
+@pytest.mark.parametrize("scheduler", ["fifo", "rr", "mlfq"])
+def test_who_may_not_migrate_has_its_cpu_at_the_next_tick(scheduler: str, tmp_path: Path) -> None:
+    """It wakes at 0.8. The kernel puts it into its CPU's own queue, where only that CPU finds it."""
+    section = "{ migrate_disable = [{ run_us = 300 }, { sleep_us = 500 }, { run_us = 200 }] }"
+    tasks = task("kept", section, "{ sleep_s = 60 }") + hog("hog")
+    schedule = simulate(tmp_path, scheduler, tasks, 0.02, free_machine(tmp_path), strict=False)
+    assert schedule.turns(1.2) == [("kept", 0, 0.3), ("hog", 0.3, 1), ("kept", 1, 1.2)]

@@ -23,7 +23,8 @@ struct fake_task {
 };
 
 static struct fake_task fakes[MOST_TASKS];
-static u32 count, kicks;
+static u32 count, kicks, this; /* the CPU that balances */
+static bool confined; /* hardly anybody may run there */
 static u64 sequence, new_vtime, now_ns;
 
 u64 scx_bpf_now(void)
@@ -166,6 +167,8 @@ static void add_task(u32 cpu, bool runs)
 				 .p.policy = coin(8) ? 5 : 0,
 				 .cpus = { coin(4) ? draw() : ~0ULL },
 				 .lost = coin(20) };
+	if (confined && !coin(12))
+		f->cpus.bits[0] &= ~(1ULL << this);
 	f->p.cpus_ptr = &f->cpus;
 	f->p.storage = &f->t;
 	f->t.e.weight = coin(2) ? 1024 : some_weight();
@@ -226,6 +229,8 @@ static void some_state(void)
 	prm.place_lag = !coin(4);
 	tick_hz = coin(2) ? 1000 : between(1, 4) * 100;
 	some_machine();
+	this = below(nr_cpus);
+	confined = coin(4);
 	count = sequence = kicks = 0;
 	now_ns = between(1000, 2000) * NSEC_PER_SEC;
 	ticks = now_ticks();
@@ -248,8 +253,7 @@ static void some_state(void)
 		rq->avg.load = (weight_of(rq) * between(1, 3) / 2) << EEVDF_AVG_SHIFT;
 		rq->avg.util = (coin(2) ? !!rq->nr * 1024 : below(1025)) << EEVDF_AVG_SHIFT;
 		rq->avg.runnable = (nr_of(rq) * between(1, 3) * 512) << EEVDF_AVG_SHIFT;
-		if (!rq->nr)
-			rq->avg.at_ns -= below(3) * 8 * NSEC_PER_MSEC;
+		rq->avg.at_ns -= below(3) * 8 * NSEC_PER_MSEC;
 	}
 	memcpy(m.rqs, rqs, sizeof(m.rqs));
 	for (u32 i = 0; i < count; i++) {
@@ -286,7 +290,7 @@ static u32 tries_of(u32 level)
 #define NOT_THIS_CPU (-2)
 
 /* The queue to pull from, -1 if the domain is balanced; what of it is in lb. */
-static s32 busiest_queue(u32 this, u32 level, u32 idle, struct eevdf_lb *lb)
+static s32 busiest_queue(u32 level, u32 idle, struct eevdf_lb *lb)
 {
 	u32 domain = begin(this, level), own = begin(this, level - 1), step = width[level - 1];
 	u64 most = 0, util = 0;
@@ -352,7 +356,7 @@ struct pulled {
 };
 
 /* rule 3.11.6, and caches that are warm. */
-static bool leaves(u32 i, u32 this, u32 from, u32 level)
+static bool leaves(u32 i, u32 from, u32 level)
 {
 	u32 failed = m.rqs[this].sd[level].failed;
 
@@ -366,8 +370,7 @@ static bool leaves(u32 i, u32 this, u32 from, u32 level)
 }
 
 /* First those that were eligible, by deadline, then the others, by v. */
-static void pull_from(u32 from, u32 this, u32 level, u32 idle, enum eevdf_move what,
-		      struct pulled *x)
+static void pull_from(u32 from, u32 level, u32 idle, enum eevdf_move what, struct pulled *x)
 {
 	u32 looked_at = 0;
 
@@ -403,7 +406,7 @@ static void pull_from(u32 from, u32 this, u32 level, u32 idle, enum eevdf_move w
 				continue;
 			}
 			x->movable = true;
-			if (!leaves(at, this, from, level))
+			if (!leaves(at, from, level))
 				continue;
 			eevdf_avg_update(&m.tasks[at].avg, now_ns, fakes[at].t.e.weight, 1, false);
 			worth = eevdf_lb_fit(what, x->left, &m.tasks[at].avg,
@@ -412,6 +415,8 @@ static void pull_from(u32 from, u32 this, u32 level, u32 idle, enum eevdf_move w
 				continue;
 			if (there->next_pid == fakes[at].p.pid)
 				there->next_pid = 0;
+			eevdf_avg_update(&here->avg, now_ns, here->weight, here->nr,
+					 here->curr_pid != 0);
 			there->nr--;
 			there->weight -= fakes[at].t.e.weight;
 			here->nr++;
@@ -425,7 +430,7 @@ static void pull_from(u32 from, u32 this, u32 level, u32 idle, enum eevdf_move w
 	}
 }
 
-static s32 balance(u32 this, u32 level, u32 idle)
+static s32 balance(u32 level, u32 idle)
 {
 	struct sd_state *sd = &m.rqs[this].sd[level];
 	u32 least_ms = width[level];
@@ -435,14 +440,14 @@ static s32 balance(u32 this, u32 level, u32 idle)
 
 	memset(m.excluded, 0, sizeof(m.excluded));
 	for (u32 turn = 0; turn < 4; turn++) {
-		from = busiest_queue(this, level, idle, &lb);
+		from = busiest_queue(level, idle, &lb);
 		if (from == NOT_THIS_CPU)
 			return -1;
 		if (from < 0)
 			break;
 		x = (struct pulled){ .left = lb.imbalance };
 		if (m.rqs[from].nr > 1)
-			pull_from(from, this, level, idle, lb.move, &x);
+			pull_from(from, level, idle, lb.move, &x);
 		sd->imbalanced = x.pinned && x.left > 0;
 		if (x.movable || !x.pinned)
 			break;
@@ -475,7 +480,7 @@ static s32 balance(u32 this, u32 level, u32 idle)
 	return 0;
 }
 
-static s32 all_levels(u32 this, u32 idle)
+static s32 all_levels(u32 idle)
 {
 	u64 ticks = 1 + now_ns / (NSEC_PER_SEC / tick_hz), next = ticks + 60 * tick_hz, due;
 	s32 pulled = 0, got;
@@ -486,13 +491,13 @@ static s32 all_levels(u32 this, u32 idle)
 		if (!has_groups(level))
 			continue;
 		if (idle == CPU_NEWLY_IDLE) {
-			pulled = pulled ? pulled : balance(this, level, idle);
+			pulled = pulled ? pulled : balance(level, idle);
 			continue;
 		}
 		got = 0;
 		if (ticks >= sd->last_ticks + eevdf_interval(sd->interval_ms, idle == CPU_NOT_IDLE,
 							     nr_online, tick_hz)) {
-			got = balance(this, level, idle);
+			got = balance(level, idle);
 			sd->last_ticks = ticks;
 		}
 		due = sd->last_ticks +
@@ -518,14 +523,13 @@ static bool in_order(const struct fake_task *f, u32 cpu)
 
 static void test(void)
 {
-	u32 this, idle;
 	s32 got, want;
+	u32 idle;
 
 	some_state();
-	this = below(nr_cpus);
 	idle = rq_of(this)->nr ? CPU_NOT_IDLE : coin(2) ? CPU_IDLE : CPU_NEWLY_IDLE;
 	got = rebalance(this, idle);
-	want = all_levels(this, idle);
+	want = all_levels(idle);
 	check(got == want, "idle %u: %d, not %d", idle, got, want);
 	for (u32 i = 0; i < count; i++) {
 		check(fakes[i].t.cpu == m.tasks[i].cpu, "task %u on CPU %u, not %u", i,

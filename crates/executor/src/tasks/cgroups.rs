@@ -62,6 +62,10 @@ impl Cgroups {
             .filter(|name| !on.iter().any(|on| on == name))
             .collect();
         let folder = root.join(format!("schedlab-{}", std::process::id()));
+        // Of a run that was killed with its remover. Whoever has processes in it is another's, and keeps it.
+        if folder.exists() && remove_once(&folder).is_err() {
+            return Err(NotHere(format!("{} is in use", folder.display())).into());
+        }
         let made = Self::keep(folder.clone(), &root, &enabled)?;
         build(plan, &root, &folder, &wanted, &enabled)
             .map_err(|why| NotHere(format!("the workload's control groups: {why}")))?;
@@ -150,10 +154,6 @@ fn build(
     enabled: &[&str],
 ) -> Result<(), String> {
     enable(root, enabled)?;
-    // Another program's process may have had this number and been killed with its remover.
-    if folder.exists() && remove_tree(folder).is_err() {
-        return Err(format!("{} is in use", folder.display()));
-    }
     make_folder(folder)?;
     enable(folder, wanted)?;
     let cpus = allowed_cpus();

@@ -11,7 +11,7 @@ use workload::plan::CpuMax;
 use crate::boundary::Callback;
 use crate::boundary::shown::{CgroupInitArgs, CpuMask};
 use crate::cgroups::{ROOT, place};
-use crate::consts::{DEQ_SAVE, MOVE};
+use crate::consts::{DEQ_SAVE, ENQ_RESTORE, MOVE};
 use crate::ids::{CpuId, IDLE, TaskId};
 use crate::sim::Sim;
 use crate::task::{Class, State};
@@ -245,7 +245,7 @@ impl Sim<'_> {
                 self.tell_move(id, from, to);
                 match self.tasks[id].class {
                     Class::Rt => self.enqueue_rt(cpu, id, false),
-                    Class::Ext => self.enqueue_ext(cpu, id, DEQ_SAVE | MOVE),
+                    Class::Ext => self.enqueue_ext(cpu, id, ENQ_RESTORE | MOVE),
                 }
             }
             _ => self.tell_move(id, from, to),

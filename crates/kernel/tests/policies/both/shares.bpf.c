@@ -9,6 +9,8 @@
 
 char _license[] SEC("license") = "GPL";
 
+UEI_DEFINE(uei);
+
 #define MOST_GROUPS 32
 /* Groups whose tasks may not run on a CPU, one after the other. */
 #define MOST_TRIES 8
@@ -229,6 +231,11 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(shares_init)
 	return 0;
 }
 
+void BPF_STRUCT_OPS(shares_exit, struct scx_exit_info *ei)
+{
+	UEI_RECORD(uei, ei);
+}
+
 SCX_OPS_DEFINE(shares_ops, .select_cpu = (void *)shares_select_cpu,
 	       .enqueue = (void *)shares_enqueue, .dispatch = (void *)shares_dispatch,
 	       .runnable = (void *)shares_runnable, .quiescent = (void *)shares_quiescent,
@@ -236,4 +243,4 @@ SCX_OPS_DEFINE(shares_ops, .select_cpu = (void *)shares_select_cpu,
 	       .cgroup_move = (void *)shares_cgroup_move, .cgroup_init = (void *)shares_cgroup_init,
 	       .cgroup_exit = (void *)shares_cgroup_exit,
 	       .cgroup_set_weight = (void *)shares_cgroup_set_weight, .init = (void *)shares_init,
-	       .name = "shares");
+	       .exit = (void *)shares_exit, .name = "shares");

@@ -8,6 +8,8 @@
 
 char _license[] SEC("license") = "GPL";
 
+UEI_DEFINE(uei);
+
 #define SHARED 0
 #define SLICE (5 * 1000 * 1000ULL)
 
@@ -137,6 +139,11 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(tells_init)
 	return scx_bpf_create_dsq(SHARED, -1);
 }
 
+void BPF_STRUCT_OPS(tells_exit, struct scx_exit_info *ei)
+{
+	UEI_RECORD(uei, ei);
+}
+
 SCX_OPS_DEFINE(tells_ops, .enqueue = (void *)tells_enqueue, .dispatch = (void *)tells_dispatch,
 	       .init_task = (void *)tells_init_task, .set_cpumask = (void *)tells_set_cpumask,
 	       .cgroup_init = (void *)tells_cgroup_init, .cgroup_exit = (void *)tells_cgroup_exit,
@@ -145,4 +152,4 @@ SCX_OPS_DEFINE(tells_ops, .enqueue = (void *)tells_enqueue, .dispatch = (void *)
 	       .cgroup_cancel_move = (void *)tells_cgroup_cancel_move,
 	       .cgroup_set_weight = (void *)tells_cgroup_set_weight,
 	       .cgroup_set_bandwidth = (void *)tells_cgroup_set_bandwidth,
-	       .init = (void *)tells_init, .name = "tells");
+	       .init = (void *)tells_init, .exit = (void *)tells_exit, .name = "tells");
