@@ -218,7 +218,7 @@ __noinline int pick_level(u32 level, u32 cpu, u64 now_ns, const struct bfs_task 
 /* The sets of groups of a level: in 311 one for each cache. */
 static __always_inline u32 group_domains(void)
 {
-	return cfg.rules == BFS_311 ? nr_llcs : 1;
+	return rules == BFS_311 ? nr_llcs : 1;
 }
 
 __noinline int pick_level(u32 level, u32 cpu, u64 now_ns, const struct bfs_task *prev,

@@ -226,3 +226,17 @@ def test_a_cpu_that_is_idle_for_moments_does_not_pull(asleep_us: int, pulls: boo
     schedule = run(tmp_path, "3.6", short + task("a", *on_0) + task("b", *on_0), 112, cores=2)
     elsewhere = {turn.name for turn in schedule.turns(112, 1, after_ms=100)}
     assert bool(elsewhere & {"a", "b"}) == pulls
+
+
+@pytest.mark.parametrize("rules", LATENCY)
+def test_an_idle_core_asks_for_a_running_task(rules: str, tmp_path: Path) -> None:
+    """Rule 2.2.11.5: two hogs share a core beside an idle one, which asks for one of them after more than 3 failures.
+
+    Between two balances of an idle CPU are from 1 to 4 ms.
+    """
+    there = [[f"{{ affinity = [{cpu}] }}", "{ run_us = 500 }", "{ affinity = [] }"] for cpu in (0, 1)]
+    tasks = task("a", *there[0], FOR_EVER) + task("b", *there[1], FOR_EVER)
+    schedule = run(tmp_path, rules, tasks, 100, cores=2, threads=2)
+    (moved,) = [turn for cpu in (2, 3) for turn in schedule.turns(100, cpu) if turn.name != "idle"]
+    assert 0.5 + 4 * 1 <= moved.start <= 0.5 + 4 * 4
+    assert moved.end == 100

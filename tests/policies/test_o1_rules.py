@@ -227,3 +227,16 @@ def test_an_idle_cpu_keeps_what_it_pulls_at_the_first_tick(scheduler: str, tmp_p
     schedule = simulate(tmp_path, f"{scheduler}:newidle=off", tasks, 0.1, machine, strict=False)
     assert [turn.name for turn in schedule.turns(100, 1) if turn.start >= 4 and turn.name == "idle"] == []
     assert schedule.turns(100, 1)[-1].name == "hog"
+
+
+def test_an_idle_core_asks_for_a_running_task(tmp_path: Path) -> None:
+    """Rules 2.2.11.5 and 4.10.2: two hogs share a core beside an idle one, which asks for one of them after more than 3 failures.
+
+    Between two balances of an idle CPU are from 1 to 4 ms.
+    """
+    there = [[f"{{ affinity = [{cpu}] }}", "{ run_us = 500 }", "{ affinity = [] }"] for cpu in (0, 1)]
+    tasks = task("a", *there[0], FOR_EVER) + task("b", *there[1], FOR_EVER)
+    schedule = run(tmp_path, tasks, 100, cores=2, threads=2)
+    (moved,) = [turn for cpu in (2, 3) for turn in schedule.turns(100, cpu) if turn.name != "idle"]
+    assert 0.5 + 4 * 1 <= moved.start <= 0.5 + 4 * 4
+    assert moved.end == 100

@@ -73,6 +73,22 @@ static void test_priorities(void)
 	      "nice %d", nice);
 }
 
+/* rule 4.6: a sleep of the ceiling counts in full, one that is longer by anything lifts to it, and no further. */
+static void test_ceiling(void)
+{
+	struct o1_config cfg = { .hz = hzs[round_nr % 3], .cpus = 1 };
+	u32 sp = 100 + round_nr / 3;
+	u64 ceiling = o1_ceiling_ns(&cfg, sp);
+
+	for (u32 more = 0; more < 2; more++) {
+		struct o1_task t = { .static_prio = sp, .user = true, .sleep_avg_ns = 5 };
+
+		o1_slept(&cfg, &t, ceiling + more);
+		check(t.sleep_avg_ns == min_u64(more ? ceiling : ceiling + 5, NSEC_PER_SEC),
+		      "%llu after %llu", t.sleep_avg_ns, ceiling + more);
+	}
+}
+
 /* How many of the 11 bonuses count as interactive, at the nice values that 2.6.22 tells of. */
 static void test_interactive(void)
 {
@@ -96,5 +112,6 @@ int main(int argc, char **argv)
 {
 	rounds(1, argv, 3 * 40, test_slices);
 	rounds(1, argv, 5, test_interactive);
+	rounds(1, argv, 3 * 40, test_ceiling);
 	return rounds(argc, argv, 3 * 40 * 7, test_priorities);
 }
