@@ -219,7 +219,7 @@ def test_a_woken_task_looks_for_an_idle_thread_only(sibling: str, tmp_path: Path
 
 
 def test_an_idle_core_asks_for_a_running_task(tmp_path: Path) -> None:
-    """Rules 2.2.11.5 and 4.10.2: two hogs share a core beside an idle one, which asks for one of them after more than 3 failures.
+    """Rules 2.2.11.5 and 4.10.2: two hogs share a core beside an idle one, which asks for one after over 3 failures.
 
     Between two balances of an idle CPU are from 1 to 4 ms.
     """
