@@ -230,7 +230,7 @@ def test_a_cpu_that_is_idle_for_moments_does_not_pull(asleep_us: int, pulls: boo
 
 @pytest.mark.parametrize("rules", LATENCY)
 def test_an_idle_core_asks_for_a_running_task(rules: str, tmp_path: Path) -> None:
-    """Rule 2.2.11.5: two hogs share a core beside an idle one, which asks for one of them after more than 3 failures.
+    """Rule 2.2.11.5: two hogs share a core beside an idle one, which asks for one after over 3 failures.
 
     Between two balances of an idle CPU are from 1 to 4 ms.
     """
