@@ -304,7 +304,7 @@ static __always_inline void unstick(u32 cpu)
  * is behind all that are queued at equal keys (rules 0.1 and 0.4). A function of
  * its own, so that the verifier follows it once and not from every attempt.
  */
-__noinline int pick(u32 cpu, u64 now, const struct bfs_task *prev, struct bfs_choice *best)
+__noinline int pick(u32 cpu, const struct bfs_task *prev, struct bfs_choice *best)
 {
 	if (!best)
 		return 0;
@@ -388,7 +388,7 @@ void BPF_STRUCT_OPS(bfs_dispatch, s32 cpu, struct task_struct *prev)
 		if (bfs_in_jiffies(rules))
 			bfs_pick_fifo(cpu, now, t, &best);
 		else
-			pick(cpu, now, t, &best);
+			pick(cpu, t, &best);
 		if (best.from == BFS_NOTHING)
 			break;
 		if (t && best.from == BFS_PREV) {
