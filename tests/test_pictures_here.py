@@ -15,17 +15,13 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
 
 from schedlab import checkout
 from schedlab.capture import tracing
+from tests.command_line import schedlab
 
 ROOT = Path(__file__).resolve().parents[1]
 # Some have to wait for a CPU, however many there are.
 CLIENTS = min(512, 2 * (os.cpu_count() or 1))
 CELL = ["-w", "latt", "--load", str(CLIENTS), "-p", "duration_s=1", "--on", "host"]
 KERNEL = os.uname().release
-
-
-def schedlab(*words: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "schedlab", *words]
-    return subprocess.run(command, cwd=ROOT / "lab", capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(autouse=True)

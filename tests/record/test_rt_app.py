@@ -3,13 +3,13 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from schedlab import checkout
+from tests.command_line import schedlab
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = ROOT / "crates" / "workload" / "tests" / "rtapp"
@@ -89,10 +89,6 @@ def test_runtime_counts_the_wait_for_the_cpu_and_run_does_not(tmp_path: Path) ->
     for event, expected_s in (("run", 0.1), ("runtime", 0.075)):
         tasks = {"a": {"loop": 1, "cpus": [0], event: 50_000}, "b": other}
         assert metrics(written(tmp_path, tasks), "eevdf")["elapsed_s"] == pytest.approx(expected_s, abs=0.01)
-
-
-def schedlab(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "schedlab", *words], cwd=ROOT / "lab", capture_output=True, text=True)
 
 
 def test_compare_takes_it(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 """A cell's decisions in a real kernel: traced whole, its tasks found, the same again from the kept trace."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,21 +9,17 @@ import pytest
 from schedlab.capture import trace_file
 from schedlab.decisions import from_kernel
 from schedlab.decisions.moments import Queued, Switch
+from tests.command_line import schedlab
 
 ROOT = Path(__file__).resolve().parents[2]
 TRIPS = 20
 WORDS = ["decisions", "vtime", "-w", "pipe", "-p", f"trips={TRIPS}"]
 
 
-def schedlab(*words: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "schedlab", *WORDS, *words]
-    return subprocess.run(command, cwd=ROOT / "lab", capture_output=True, text=True, check=False)
-
-
 @pytest.mark.usefixtures("can_boot", "loader")
 def test_a_cell_twice_in_the_guest(tmp_path: Path) -> None:
     kept = tmp_path / "kernel.trace"
-    done = schedlab("--keys", "--control", "--trace", str(kept), "--json")
+    done = schedlab(*WORDS, "--keys", "--control", "--trace", str(kept), "--json")
     assert done.returncode in (0, 1), done.stderr
     found = json.loads(done.stdout)
     assert set(found["sides"]) == {"kernel", "the kernel again"}
@@ -39,7 +33,7 @@ def test_a_cell_twice_in_the_guest(tmp_path: Path) -> None:
     keys = [moment for moment in side.moments if isinstance(moment, Queued) and moment.key]
     assert {"client[0]", "server[0]"} <= {moment.task for moment in keys}
 
-    said = schedlab("--from", str(kept), "--json")
+    said = schedlab(*WORDS, "--from", str(kept), "--json")
     assert said.returncode in (0, 1), said.stderr
     again = json.loads(said.stdout)
     assert set(again["sides"]) == {"kernel", "simulator"}
@@ -48,7 +42,7 @@ def test_a_cell_twice_in_the_guest(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("can_boot", "loader")
 def test_a_trace_that_loses_events_is_void() -> None:
-    done = schedlab("--buffer-kib", "4")
+    done = schedlab(*WORDS, "--buffer-kib", "4")
     assert done.returncode == 1
     assert "the kernel's trace: void, " in done.stderr
     assert "events are lost: expected none, try a larger --buffer-kib" in done.stderr

@@ -3,21 +3,16 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import GenericKernelTaskStateEvent, Trace
 
+from tests.command_line import schedlab
+
 ROOT = Path(__file__).resolve().parents[2]
 # One second with clients that wait for each other on two CPUs.
 CELL = ["-w", "latt", "--load", "4", "-p", "duration_s=1", "--on", "vm"]
-
-
-def schedlab(*words: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "schedlab", *words]
-    return subprocess.run(command, cwd=ROOT / "lab", capture_output=True, text=True, check=False)
 
 
 @pytest.mark.usefixtures("can_boot", "loader")

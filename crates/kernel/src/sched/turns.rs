@@ -73,7 +73,7 @@ impl Sim<'_> {
             return;
         };
         match turns.holder {
-            Some(holder) if holder == cpu => self.set_end_of_turn(),
+            Some(holder) if holder == cpu => self.set_end_of_turn(cpu, turns.ends_ns),
             Some(_) if turns.held[cpu].is_none() => self.hold(cpu),
             None if self.cpus[cpu].curr != IDLE => self.give_turn(cpu),
             _ => {}
@@ -81,17 +81,11 @@ impl Sim<'_> {
     }
 
     /// A CPU that idles gives its turn up as soon as the kernel has no more to do on it.
-    fn set_end_of_turn(&mut self) {
-        let Some(turns) = &self.turns else {
-            return;
-        };
-        let Some(holder) = turns.holder else {
-            return;
-        };
+    fn set_end_of_turn(&mut self, holder: CpuId, ends_ns: u64) {
         let this = &self.cpus[holder];
         let at_ns = match this.curr {
-            IDLE => turns.ends_ns.min(this.kernel_until_ns),
-            _ => turns.ends_ns,
+            IDLE => ends_ns.min(this.kernel_until_ns),
+            _ => ends_ns,
         };
         self.post_end_of_turn(at_ns.max(self.clock.now_ns));
     }
