@@ -2,7 +2,7 @@
 """Which cells the ledger has.
 
 The workloads are those whose tasks their file describes (behind an application's name the simulator has a model of it,
-which is another question), and which write to no disk, because the exact tier has none. Of these SLOW is left out.
+which is another question), and which write to no disk, because the exact tier has none. Of these NOT_RUN are left out.
 """
 
 from collections.abc import Iterable
@@ -16,8 +16,10 @@ from schedlab.places import applications
 SCHEDULERS = "default,bfs,bfs:rules=424,cfs,eevdf,o1,sd,mlfq,rr,fifo,vtime"
 REPETITIONS = 3
 
-# What takes the exact guest minutes a cell, though it is short.
-SLOW = {"schbench": "100 s of a CPU's time for a cell of 3 s in the exact guest"}
+NOT_RUN = {
+    "schbench": "100 s of a CPU's time for a cell of 3 s in the exact guest",
+    "slices": "the rules that stand for the kernel's own scheduler in the simulator know no weights of control groups",
+}
 
 # Sizes in both worlds where a workload's own would take a guest too long: the ledger is to be made within an hour. And
 # where it is so short that a count or a length tells how many batches fitted into it: with 10 ms an interval of
@@ -63,7 +65,7 @@ SHORT = Scope("default,bfs,cfs", "latt,pipe,hackbench", "1,4", 1)
 def synthetic() -> list[str]:
     files = workloads.files().items()
     described = [name for name, path in files if applications.command(path) is None]
-    return [name for name in described if name not in SLOW and not applications.wants_disk([workloads.path(name)])]
+    return [name for name in described if name not in NOT_RUN and not applications.wants_disk([workloads.path(name)])]
 
 
 def sizes(names: Iterable[str]) -> list[str]:

@@ -14,7 +14,7 @@ from schedlab.ledger.causes import Cause, cause
 from schedlab.ledger.entries import KEPT, LOOKED_AT, SIGN_FROM_PCT, Entry
 from schedlab.ledger.knobs import MOVED_FROM_PCT
 from schedlab.ledger.measures import FLOORS, LEFT_OUT, MEASURES, SHORTEST_WAIT_US, WAIT
-from schedlab.ledger.scope import SLOW
+from schedlab.ledger.scope import NOT_RUN
 from schedlab.ledger.tallies import Tally, of_measure, tally, worst
 from schedlab.report.markdown import table
 from schedlab.statistics.agreement import Measure, title
@@ -173,7 +173,7 @@ def _left_out(data: dict[str, Any]) -> Iterator[str]:
     for measure, ones in by_measure.items():
         told = ", ".join(f"{one['workload']} ({one['largest_pct']:.2f} %)" for one in ones)
         yield f"Left out because no knob moves it by {MOVED_FROM_PCT:g} %: {title(measure)} of {told}"
-    for name, why in SLOW.items():
+    for name, why in NOT_RUN.items():
         yield f"Not run unless it is asked for: {name}: {why}"
     for what, why in LEFT_OUT.items():
         yield f"Not compared: {what}: {why}"
