@@ -67,7 +67,8 @@ def agree(options: argparse.Namespace) -> int:
     worlds = Worlds(machine, options.on, directory, options.jobs)
     own_asked = asked | {"schedulers": worlds.for_the_simulator(str(asked["schedulers"]))}
     simulated, kernel = worlds.simulated(own_asked, _simulated_in(options)), worlds.kernel(on_kernel)
-    made = entries.ledger(simulated.numbers, kernel.numbers, CONTROL_LABEL)
+    seeds = worlds.simulated({**own_asked, "repetitions": scope.SEEDS}, f"{_simulated_in(options)}-seeds").numbers
+    made = entries.ledger(simulated.numbers, kernel.numbers, CONTROL_LABEL, seeds)
     by_knob = {name: moves for name, moves in _turned(worlds, own_asked, simulated.numbers) if moves}
     still = knobs.still(by_knob)
     rows = [e for e in made.entries if (e.place.workload, (e.place.metric, e.place.statistic)) not in still]
@@ -78,6 +79,7 @@ def agree(options: argparse.Namespace) -> int:
         "place": kernel.manifest.data["place"],
         "kernel": kernel_release(kernel.found.values()),
         "repetitions": own.repetitions,
+        "seeds": scope.SEEDS,
         "schedulers": [DEFAULT] if own_alone else simulated.manifest.labels,
         "workloads": list(simulated.manifest.titles()),
         "params": asked["param"],

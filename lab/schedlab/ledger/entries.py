@@ -4,6 +4,8 @@
 error     the simulator less the kernel, over the kernel; over the metric's floor where the kernel lies below that
 change    a scheduler over the kernel's own, less 1, in the same world: what a comparison would say
 side      looked at, or kept for the end: half of the cells each, by a hash of the cell's name
+seeds     the least and the most that the simulator's other seeds show: what another seed says is no error of the model
+beyond    how far the kernel lies outside of them, over the kernel: 0 among them
 """
 
 import csv
@@ -37,11 +39,19 @@ class Values(NamedTuple):
     change_pct: float  # NaN for the kernel's own scheduler, and where that has no value
 
 
+class Seeds(NamedTuple):
+    """Of the simulator with many seeds; NaN where only those of the cell itself ran."""
+
+    least: float = math.nan
+    most: float = math.nan
+
+
 @dataclass(frozen=True)
 class Entry:
     place: Place
     simulator: Values
     kernel: Values
+    seeds: Seeds = Seeds()
 
     @property
     def error_pct(self) -> float:
@@ -57,6 +67,19 @@ class Entry:
     def kernel_range_pct(self) -> float:
         """How far the kernel's repetitions lie apart."""
         return self._of_kernel_pct(self.kernel.most - self.kernel.least)
+
+    @property
+    def seeds_range_pct(self) -> float:
+        """How far the simulator's seeds lie apart."""
+        return self._of_kernel_pct(self.seeds.most - self.seeds.least)
+
+    @property
+    def beyond_pct(self) -> float:
+        """NaN where other seeds did not run."""
+        if math.isnan(self.seeds.least):
+            return math.nan
+        outside = max(self.seeds.least - self.kernel.mean, self.kernel.mean - self.seeds.most, 0.0)
+        return self._of_kernel_pct(outside)
 
     def _of_kernel_pct(self, difference: float) -> float:
         base = max(self.kernel.mean, FLOORS.get(self.place.metric, 0.0))
@@ -89,9 +112,14 @@ def change_pct(value: float, of: float) -> float:
     return math.copysign(math.inf, value) if value else 0.0
 
 
-def ledger(simulated: Mapping[Place, Repeated], kernel: Mapping[Place, Repeated], control: str) -> Ledger:
+def ledger(
+    simulated: Mapping[Place, Repeated],
+    kernel: Mapping[Place, Repeated],
+    control: str,
+    seeds: Mapping[Place, Repeated] | None = None,
+) -> Ledger:
     """Of every number that both have, in the simulator's order. `control` labels the kernel's second run of its own
-    scheduler."""
+    scheduler; `seeds` are the simulator's with many seeds."""
     made = Ledger()
     second = {place._replace(label=DEFAULT): own for place, own in kernel.items() if place.label == control}
     for place, own in simulated.items():
@@ -103,7 +131,8 @@ def ledger(simulated: Mapping[Place, Repeated], kernel: Mapping[Place, Repeated]
         if too_small(place.metric, own.value, there.value, wait):
             made.below_floor.add(place)
         else:
-            made.entries.append(Entry(place, _values(own, simulated, reference), _values(there, kernel, reference)))
+            values = (_values(own, simulated, reference), _values(there, kernel, reference))
+            made.entries.append(Entry(place, *values, _seeds((seeds or {}).get(place))))
         if place in second and not too_small(place.metric, there.value, second[place].value, wait):
             once_more = _values(second[place], second, place)
             made.again.append(Entry(place, _values(there, kernel, place), once_more))
@@ -116,11 +145,16 @@ def _values(own: Repeated, world: Mapping[Place, Repeated], reference: Place) ->
     return Values(own.value, own.least, own.most, change)
 
 
+def _seeds(found: Repeated | None) -> Seeds:
+    return Seeds(found.least, found.most) if found else Seeds()
+
+
 _WORLDS = ("simulator", "kernel")
 _COLUMNS = [
     *Place._fields,
     *(f"{world}_{name}" for world in _WORLDS for name in Values._fields),
     *("error_pct", "side", "sign"),
+    *(f"seeds_{name}" for name in Seeds._fields),
 ]
 _SIGNS = {True: "right", False: "wrong", None: ""}
 
@@ -132,9 +166,14 @@ def as_csv(entries: Iterable[Entry]) -> str:
     writer.writerow(_COLUMNS)
     for entry in entries:
         numbers = [*entry.simulator, *entry.kernel, entry.error_pct]
-        told = ["" if math.isnan(value) else f"{value:.6g}" for value in numbers]
-        writer.writerow([*entry.place, *told, entry.side, _SIGNS[entry.sign_is_right]])
+        writer.writerow(
+            [*entry.place, *_told(numbers), entry.side, _SIGNS[entry.sign_is_right], *_told(entry.seeds)]
+        )
     return lines.getvalue()
+
+
+def _told(numbers: Iterable[float]) -> list[str]:
+    return ["" if math.isnan(value) else f"{value:.6g}" for value in numbers]
 
 
 def from_csv(path: Path) -> list[Entry]:
@@ -155,4 +194,5 @@ def place_of(row: Mapping[str, str]) -> Place:
 
 def _entry(row: Mapping[str, str]) -> Entry:
     worlds = [Values(*(float(row[f"{world}_{name}"] or "nan") for name in Values._fields)) for world in _WORLDS]
-    return Entry(place_of(row), *worlds)
+    seeds = Seeds(*(float(row[f"seeds_{name}"] or "nan") for name in Seeds._fields))
+    return Entry(place_of(row), *worlds, seeds)

@@ -19,6 +19,10 @@ class Tally:
     largest_pct: float
     within: int  # rows whose simulated value lies among the kernel's repetitions
     kernel_range_pct: float  # median over the rows
+    seeded: int  # rows whose cells the simulator ran with many seeds
+    among_seeds: int  # of them, those among which the kernel's value lies
+    seeds_range_pct: float  # median over them
+    beyond_p90_pct: float
     signs: int  # rows with a sign to call
     right: int
 
@@ -26,6 +30,7 @@ class Tally:
 def tally(entries: Iterable[Entry]) -> Tally:
     rows = list(entries)
     errors = [abs(row.error_pct) for row in rows]
+    beyond = [row.beyond_pct for row in rows if not math.isnan(row.beyond_pct)]
     called = [row.sign_is_right for row in rows if row.sign_is_right is not None]
     return Tally(
         len(rows),
@@ -34,6 +39,10 @@ def tally(entries: Iterable[Entry]) -> Tally:
         max(errors, default=math.nan),
         sum(row.within for row in rows),
         quantile([row.kernel_range_pct for row in rows], 0.5),
+        len(beyond),
+        sum(pct == 0 for pct in beyond),
+        quantile([row.seeds_range_pct for row in rows if not math.isnan(row.seeds_range_pct)], 0.5),
+        quantile(beyond, 0.9),
         len(called),
         sum(called),
     )

@@ -70,8 +70,10 @@ def _schedulers(data: dict[str, Any]) -> str:
 def _errors(data: dict[str, Any], entries: Sequence[Entry]) -> str:
     again = {(one["metric"], one["statistic"]): one for one in data["again"]}
     errors = ["median, %", "9 in 10 within, %", "largest, %"]
-    header = ["metric", "rows", *errors, "kernel's runs apart, %", "kernel again, %", "among its runs"]
-    repeated = data["repetitions"] > 1
+    repeated, seeds = data["repetitions"] > 1, data.get("seeds")
+    own_runs = ["kernel's runs apart, %", "among its runs"] if repeated else []
+    of_seeds = ["seeds apart, %", "among the seeds", "beyond them, 9 in 10 within, %"] if seeds else []
+    header = ["metric", "rows", *errors, "kernel again, %", *own_runs, *of_seeds]
     rows = []
     for measure, own in [*_measured(entries), (None, list(entries))]:
         found = tally(own)
@@ -81,17 +83,36 @@ def _errors(data: dict[str, Any], entries: Sequence[Entry]) -> str:
                 title(measure) if measure else "all",
                 f"{found.rows:,}",
                 *(_pct(value) for value in (found.median_pct, found.p90_pct, found.largest_pct)),
-                _pct(found.kernel_range_pct) if repeated else _NONE,
                 f"{_pct(second['median_pct'])}, {_pct(second['largest_pct'])}" if second else _NONE,
-                f"{found.within} of {found.rows}" if repeated else _NONE,
+                *([_pct(found.kernel_range_pct), f"{found.within} of {found.rows}"] if repeated else []),
+                *(_seeds_of(found) if seeds else []),
             ]
         )
-    return (
-        "The simulator's error, without its sign, in per cent of the kernel's value. Beside it: how far the kernel's "
-        "own repetitions lie apart, over the kernel's mean (median of the rows); how far a second run of the kernel's "
-        "own scheduler with the same seeds lies from the first (median, largest); and in how many rows the simulator's "
-        f"mean lies among the kernel's repetitions:\n\n{table(header, rows)}"
+    of_runs = (
+        "; how far the kernel's own repetitions lie apart, over the kernel's mean (median of the rows), and in how many "
+        "rows the simulator's mean lies among them"
     )
+    told_of_seeds = (
+        f". What another seed says is no error of the model, and a cell with several states has a large one by chance: "
+        f"the last columns are of {seeds} runs of the simulator with other seeds, how far they lie apart (median), in "
+        f"how many rows the kernel lies among them (a {_ordinal(seeds or 0)} run of the simulator would in "
+        f"{1 - 2 / ((seeds or 0) + 1):.0%}), and how far outside of them"
+    )
+    return (
+        "The simulator's error, without its sign, in per cent of the kernel's value. Beside it: how far a second run of "
+        f"the kernel's own scheduler with the same seeds lies from the first (median, largest){of_runs * repeated}"
+        f"{told_of_seeds if seeds else ''}:\n\n{table(header, rows)}"
+    )
+
+
+def _seeds_of(found: Tally) -> list[str]:
+    among = f"{found.among_seeds} of {found.seeded}"
+    return [_pct(found.seeds_range_pct), among, _pct(found.beyond_p90_pct)] if found.seeded else [_NONE] * 3
+
+
+def _ordinal(number: int) -> str:
+    """The one after so many."""
+    return f"{number + 1}th"
 
 
 def _sides(entries: Sequence[Entry]) -> str:

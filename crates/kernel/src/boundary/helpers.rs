@@ -33,7 +33,7 @@ helpers! {
     };
     3 [~60] bpf_map_delete_elem(map: MapPointer, key: Memory) -> i64 =
         |host| back::<K>(host).boundary().maps.delete(map, key.cast());
-    5 [~40] bpf_ktime_get_ns() -> u64 = |host| (*host.cast::<World>()).now_ns;
+    5 [~40] bpf_ktime_get_ns() -> u64 = |host| (*host.cast::<World>()).ktime_ns;
     6 [~1000] bpf_trace_printk(fmt: Memory, size: u32, first: u64, second: u64, third: u64) -> i64 =
         |host| print::<K>(host, fmt, size, &[first, second, third]);
     7 [~30] bpf_get_prandom_u32() -> u32 = |host| back::<K>(host).boundary().random.next_u32();
@@ -80,7 +80,7 @@ helpers! {
     45 [~60] bpf_probe_read_str(dst: Memory, size: u32, from: Memory) -> i64 = |host| read_text(dst, size, from);
     113 [~30] bpf_probe_read_kernel(dst: Memory, size: u32, from: Memory) -> i64 = |host| read(dst, size, from);
     115 [~60] bpf_probe_read_kernel_str(dst: Memory, size: u32, from: Memory) -> i64 = |host| read_text(dst, size, from);
-    125 [~45] bpf_ktime_get_boot_ns() -> u64 = |host| (*host.cast::<World>()).now_ns;
+    125 [~45] bpf_ktime_get_boot_ns() -> u64 = |host| (*host.cast::<World>()).ktime_ns;
     130 [~120] bpf_ringbuf_output(map: MapPointer, data: Memory, size: u64, flags: u64) -> i64 = |host| {
         let maps = &mut back::<K>(host).boundary().maps;
         if flags & !WAKE_FLAGS == 0 {
@@ -120,7 +120,7 @@ helpers! {
         |host| task_storage_get::<K>(host, map, p, flags);
     157 [~100] bpf_task_storage_delete(map: MapPointer, p: Task) -> i64 = |host| task_storage_delete::<K>(host, map, p);
     158 [~2] bpf_get_current_task_btf() -> Task = |host| (*host.cast::<World>()).current;
-    160 [~15] bpf_ktime_get_coarse_ns() -> u64 = |host| (*host.cast::<World>()).now_ns;
+    160 [~15] bpf_ktime_get_coarse_ns() -> u64 = |host| (*host.cast::<World>()).ktime_ns;
     164 [~40] bpf_for_each_map_elem(map: MapPointer, callback: u64, context: u64, flags: u64) -> i64 =
         |host| for_each::<K>(host, map, callback, context, flags);
     169 [~200] bpf_timer_init(timer: *mut Timer, map: MapPointer, flags: u64) -> i64 =

@@ -15,6 +15,7 @@
 	}
 
 ANSWER(now, now_ns)
+ANSWER(ktime, ktime_ns)
 ANSWER(this_cpu, cpu)
 ANSWER(current, current)
 ANSWER(nr_cpu_ids, nr_cpu_ids)

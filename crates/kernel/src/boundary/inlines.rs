@@ -17,7 +17,7 @@ use super::world::{MOST_LOOPS, World};
 /// Helpers by number, with their function in `inlines.c`.
 const HELPERS: &[(u32, &str)] = &[
     (LOOKUP, "inline_lookup"),
-    (5, "inline_now"),
+    (5, "inline_ktime"),
     (8, "inline_this_cpu"),
     (THIS_CPU_PTR, "inline_this_cpu_ptr"),
     (TASK_STORAGE_GET, "inline_task_storage"),
@@ -112,7 +112,7 @@ fn prelude(image: &Image, prices: &[u64]) -> String {
             $(define(concat!($prefix, "_", stringify!($field)), offset_of!($of, $field) as u64);)*
         };
     }
-    places!("WORLD", World: now_ns cpu nr_cpu_ids current idle idle_smt online possible outside has_per_cpu_objects);
+    places!("WORLD", World: now_ns ktime_ns cpu nr_cpu_ids current idle idle_smt online possible outside has_per_cpu_objects);
     places!("HANDLE", Handle: values entries stride cpu_stride);
     places!("TASK", TaskStruct: storage_map storage);
     define("MOST_LOOPS", MOST_LOOPS.into());

@@ -388,7 +388,8 @@ fn run<K: Kernel>(kernel: &mut K, function: u32, registers: [u64; 5]) -> u64 {
         let executed = std::mem::replace(&mut (*host).executed, 0);
         let depth = std::mem::take(&mut (*host).depth);
         let outside = std::mem::replace(&mut (*world).outside, 0);
-        (*world).now_ns = moment.clock_ns;
+        (*world).now_ns = moment.now_ns;
+        (*world).ktime_ns = moment.ktime_ns;
         (*world).cpu = u64::from(moment.cpu.0);
         (*world).current = current;
         (*world).preempt_count = if moment.in_interrupt { IN_INTERRUPT } else { 0 };

@@ -12,7 +12,9 @@ use crate::task::Verdict;
 
 /// What a policy can ask the time, and where it runs.
 pub struct Moment {
-    pub clock_ns: u64,
+    /// What `scx_bpf_now()` says, and what the clock says.
+    pub now_ns: u64,
+    pub ktime_ns: u64,
     pub cpu: CpuId,
     pub in_interrupt: bool,
     pub current: TaskId,

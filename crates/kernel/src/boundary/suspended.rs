@@ -10,6 +10,7 @@ pub struct Suspended {
     underway: Option<Underway>,
     requests: Requests,
     now_ns: u64,
+    ktime_ns: u64,
     cpu: u64,
     current: *mut TaskStruct,
     preempt_count: u32,
@@ -23,6 +24,7 @@ impl Boundary {
             underway: self.underway.take(),
             requests: std::mem::take(&mut self.requests),
             now_ns: world.now_ns,
+            ktime_ns: world.ktime_ns,
             cpu: world.cpu,
             current: world.current,
             preempt_count: world.preempt_count,
@@ -39,6 +41,7 @@ impl Boundary {
         }
         let world = &mut *self.world;
         world.now_ns = suspended.now_ns;
+        world.ktime_ns = suspended.ktime_ns;
         world.cpu = suspended.cpu;
         world.current = suspended.current;
         world.preempt_count = suspended.preempt_count;

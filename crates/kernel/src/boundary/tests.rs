@@ -46,7 +46,8 @@ impl Kernel for Toy {
 
     fn moment(&self) -> Moment {
         Moment {
-            clock_ns: 7,
+            now_ns: 7,
+            ktime_ns: 7,
             cpu: CpuId(0),
             in_interrupt: false,
             current: TaskId(0),

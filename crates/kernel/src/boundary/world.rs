@@ -11,7 +11,10 @@ use super::view::View;
 #[repr(C)]
 pub struct World {
     pub host: Host,
+    /// `scx_bpf_now()`: the run queue's clock where it holds.
     pub now_ns: u64,
+    /// The clock itself, which the helpers read.
+    pub ktime_ns: u64,
     /// The CPU this callback runs on.
     pub cpu: u64,
     pub nr_cpu_ids: u64,
@@ -51,6 +54,7 @@ impl World {
         Self {
             host,
             now_ns: 0,
+            ktime_ns: 0,
             cpu: 0,
             nr_cpu_ids: cpus as u64,
             current: std::ptr::null_mut(),

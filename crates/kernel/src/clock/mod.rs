@@ -27,6 +27,8 @@ pub struct Clock {
     pub cpu: CpuId,
     pub at_ns: u64,
     pub rq_ns: u64,
+    /// `SCX_RQ_CLK_VALID`: this CPU's run queue has been locked since that reading, without a break.
+    pub rq_holds: bool,
     pub in_interrupt: bool,
     /// A task is in a system call.
     pub in_program: bool,
@@ -44,6 +46,7 @@ pub struct Operation {
     pub cpu: CpuId,
     at_ns: u64,
     rq_ns: u64,
+    rq_holds: bool,
     in_interrupt: bool,
     in_program: bool,
     in_reader: bool,
@@ -108,6 +111,7 @@ impl Clock {
             cpu: self.cpu,
             at_ns: self.at_ns.max(due_ns),
             rq_ns: self.rq_ns,
+            rq_holds: std::mem::take(&mut self.rq_holds),
             in_interrupt: std::mem::take(&mut self.in_interrupt),
             in_program: std::mem::take(&mut self.in_program),
             in_reader: std::mem::take(&mut self.in_reader),
@@ -119,6 +123,7 @@ impl Clock {
         self.cpu = operation.cpu;
         self.at_ns = self.at_ns.max(operation.at_ns);
         self.rq_ns = operation.rq_ns;
+        self.rq_holds = operation.rq_holds;
         self.in_interrupt = operation.in_interrupt;
         self.in_program = operation.in_program;
         self.in_reader = operation.in_reader;
@@ -129,6 +134,14 @@ impl Clock {
         self.cpu = cpu;
         self.at_ns = at_ns;
         self.rq_ns = at_ns;
+        self.rq_holds = false;
         self.in_reader = false;
+    }
+
+    /// The run queue of a CPU is locked, and its clock is read.
+    #[inline]
+    pub fn read_rq(&mut self, cpu: CpuId, at_ns: u64) {
+        self.rq_ns = at_ns;
+        self.rq_holds = cpu == self.cpu;
     }
 }

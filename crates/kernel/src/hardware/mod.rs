@@ -3,12 +3,14 @@
 
 pub mod domains;
 pub mod lock;
+pub mod parts;
 pub mod topology;
 
 use machine::{Costs, Machine, RtGuard, RtKernel};
 
 use domains::Domains;
 use lock::LockCosts;
+use parts::{SwitchParts, WakeupParts};
 use topology::Topology;
 
 use crate::ids::CpuId;
@@ -16,6 +18,8 @@ use crate::mask::{self, CpuMask};
 
 pub struct Hardware {
     pub costs: Costs,
+    pub switch: SwitchParts,
+    pub wakeup: WakeupParts,
     pub locks: LockCosts,
     pub topology: Topology,
     pub domains: Domains,
@@ -42,6 +46,8 @@ impl Hardware {
         Self {
             domains: Domains::new(&topology),
             locks: LockCosts::new(&costs),
+            switch: SwitchParts::of(costs.switch_ns),
+            wakeup: WakeupParts::of(costs.wakeup_ns),
             costs,
             topology,
             tick_ns: 1_000_000_000 / u64::from(machine.hz),

@@ -169,7 +169,8 @@ impl Sim<'_> {
     pub(crate) fn suspend_current(&mut self, cpu: CpuId, id: TaskId) {
         debug_assert_eq!(self.cpus[cpu].curr, id);
         self.lock_rq(cpu);
-        self.clock.rq_ns = self.clock.at_ns.max(self.cpus[cpu].exec_start_ns);
+        let at_ns = self.clock.at_ns.max(self.cpus[cpu].exec_start_ns);
+        self.clock.read_rq(cpu, at_ns);
         match self.tasks[id].class {
             Class::Ext => self.dequeue_ext(cpu, id, DEQ_SAVE),
             Class::Rt => self.update_curr(cpu),
@@ -187,6 +188,7 @@ impl Sim<'_> {
             );
             self.call(Callback::Running, [self.boundary.view.address(id)]);
         }
+        self.clock.rq_holds = false;
     }
 
     /// The kernel's `balance_push()`: the stopper moves off an inactive CPU whatever may leave it.

@@ -70,7 +70,8 @@ impl Sim<'_> {
         }
         self.lock_rq(cpu);
         // One reading of the clock for the whole change, so that no time falls between two tasks.
-        self.clock.rq_ns = self.clock.at_ns;
+        self.clock.read_rq(cpu, self.clock.at_ns);
+        self.charge(self.machine.switch.until_dispatch_ns);
         let (mut runs, mut exits, mut reads) = (false, false, false);
         if prev != IDLE {
             let task = &self.tasks[prev];
@@ -88,6 +89,7 @@ impl Sim<'_> {
             if prev == IDLE {
                 self.update_idle(cpu, true, false);
             }
+            self.clock.rq_holds = false;
             return;
         }
         if prev == IDLE {
@@ -106,6 +108,7 @@ impl Sim<'_> {
         if exits {
             self.dead(prev);
         }
+        self.clock.rq_holds = false;
         self.push_from_inactive(cpu);
     }
 
@@ -145,10 +148,11 @@ impl Sim<'_> {
             p.nivcsw += u64::from(!blocked);
         }
         self.tell_switch(cpu, prev, next, Cause::Schedule);
+        self.charge(self.machine.switch.until_running_ns);
         if next == IDLE {
             self.update_idle(cpu, true, true);
             self.cpus[cpu].switching_from = None;
-            self.clock.at_ns += self.machine.costs.switch_ns;
+            self.charge(self.machine.switch.after_ns);
             self.rescale_siblings(cpu);
             return;
         }
@@ -158,7 +162,7 @@ impl Sim<'_> {
         }
         self.boundary.view.reads(next, false, false);
         self.cpus[cpu].switching_from = None;
-        self.clock.at_ns += self.machine.costs.switch_ns;
+        self.charge(self.machine.switch.after_ns);
         let task = &mut self.tasks[next];
         task.state = State::Running;
         let started = Happened::Started {
@@ -265,6 +269,7 @@ impl Sim<'_> {
         let this = &mut self.cpus[cpu];
         this.next_tick_ns = (self.clock.now_ns / tick + 1) * tick;
         let id = this.curr;
+        self.clock.rq_holds = true;
         match self.tasks[id].class {
             Class::Ext => {
                 self.update_curr(cpu);
@@ -278,6 +283,7 @@ impl Sim<'_> {
                 self.tick_rt(cpu, id);
             }
         }
+        self.clock.rq_holds = false;
         self.expire_timers(cpu, self.clock.now_ns);
         self.timer_is_set();
         self.housekeep();

@@ -139,6 +139,8 @@ impl Sim<'_> {
     }
 
     fn dispatch_one(&mut self, cpu: CpuId, prev: TaskId) -> Verdict {
+        // The kernel unpins its run queue for this, and does not read the clock again.
+        self.clock.rq_holds = false;
         if self.cpus[cpu].released {
             self.cpus[cpu].released = false;
             self.call(Callback::CpuAcquire, [u64::from(cpu.0), 0]);

@@ -77,8 +77,11 @@ impl Kernel for Sim<'_> {
     #[inline]
     fn moment(&self) -> Moment {
         let clock = &self.clock;
+        // The kernel's own scheduler reads its run queue's clock and no other.
+        let own = self.machine.built_in;
         Moment {
-            clock_ns: clock.rq_ns,
+            now_ns: if own || clock.rq_holds { clock.rq_ns } else { clock.at_ns },
+            ktime_ns: if own { clock.rq_ns } else { clock.at_ns },
             cpu: clock.cpu,
             in_interrupt: clock.in_interrupt,
             current: self.cpus[clock.cpu].current(),

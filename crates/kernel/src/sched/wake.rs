@@ -19,7 +19,7 @@ impl Sim<'_> {
             return;
         }
         let waits_since_ns = self.clock.at_ns;
-        self.charge(self.machine.costs.wakeup_ns);
+        self.charge(self.machine.wakeup.until_clock_ns);
         let was_on = self.tasks[id].cpu;
         let woken = Happened::Woken {
             task: id,
@@ -30,6 +30,7 @@ impl Sim<'_> {
         self.boundary.view.task_mut(id).__state = TASK_WAKING;
         let wake_flags = WAKE_TTWU | if sync { WAKE_SYNC } else { 0 };
         self.make_runnable(id, wake_flags, ENQ_WAKEUP);
+        self.charge(self.machine.wakeup.after_ns);
     }
 
     /// Start a task that has just been forked.
@@ -52,7 +53,7 @@ impl Sim<'_> {
         };
         self.tasks[id].cpu = cpu;
         self.lock_rq(cpu);
-        self.clock.rq_ns = self.clock.at_ns;
+        self.clock.read_rq(cpu, self.clock.at_ns);
         let at = self.clock.at_ns;
         let wants = Happened::Wants {
             task: id,
@@ -67,6 +68,7 @@ impl Sim<'_> {
                 self.flush_reenqueues_of(cpu);
             }
         }
+        self.clock.rq_holds = false;
         self.boundary.view.task_mut(id).__state = TASK_RUNNING;
         if !self.boundary.requests.kicks.is_empty() {
             self.flush_kicks();

@@ -59,8 +59,8 @@ fn golden_hashes() {
 }
 
 const GOLDEN: [&str; 4] = [
-    "04a24ac794cdd741",
-    "1faf17f194a8bfa8",
-    "9acbccdd402f7dd6",
-    "30c4ec4dbea8ea6e",
+    "f6c224d914bbf4a9",
+    "34cead7eb83a66b6",
+    "55ab00baf696c3b1",
+    "91ce470b55ca8647",
 ];
