@@ -32,9 +32,11 @@ def entry(simulator: float, kernel: float, at: Place | None = None, **more: floa
     return Entry(at or place(), Values(simulator, simulator, simulator, math.nan), Values(kernel, **spread))
 
 
-def made(simulated: dict[Place, float], kernel: dict[Place, float]) -> Ledger:
+def made(
+    simulated: dict[Place, float], kernel: dict[Place, float], seeds: dict[Place, Repeated] | None = None
+) -> Ledger:
     both = ({where: once(value) for where, value in world.items()} for world in (simulated, kernel))
-    return entries.ledger(*both, CONTROL_LABEL)
+    return entries.ledger(*both, CONTROL_LABEL, seeds)
 
 
 def test_a_row_is_a_number_that_both_have_with_its_change_from_the_kernels_own() -> None:
@@ -75,12 +77,14 @@ def test_waiting_that_is_only_the_cost_of_a_switch_is_no_row() -> None:
 
 
 def test_rows_come_back_from_their_file(tmp_path: Path) -> None:
-    found = made({place("default"): 2.0, place(): 3.0}, {place("default"): 4.0, place(): 5.0}).entries
+    seeds = {place(): Repeated(3.0, 2.5, 4.0)}
+    found = made({place("default"): 2.0, place(): 3.0}, {place("default"): 4.0, place(): 5.0}, seeds).entries
     file = tmp_path / "ledger.csv"
     file.write_text(entries.as_csv(found), encoding="utf-8")
     again = entries.from_csv(file)
     assert entries.as_csv(again) == entries.as_csv(found)
     assert [e.place for e in again] == [e.place for e in found]
+    assert again[1].seeds == (2.5, 4.0)
     file.write_text("label,workload\nbfs,pipe\n", encoding="utf-8")
     with pytest.raises(InputError, match="expected the columns label, workload, load"):
         entries.from_csv(file)
@@ -92,6 +96,25 @@ def test_a_cell_is_looked_at_or_kept_as_a_whole_and_for_ever() -> None:
     assert 80 <= list(sides.values()).count(KEPT) <= 120
     assert entry(1, 1, place(measure=("cpu_s", "mean"), load=7)).side == sides[7]
     assert [load for load in range(1, 13) if sides[load] == KEPT] == [1, 2, 3, 4, 6, 7, 12]
+
+
+@pytest.mark.parametrize(("kernel", "beyond_pct"), [(4.0, 25.0), (5.0, 0.0), (8.0, 0.0), (10.0, 20.0)])
+def test_what_another_seed_shows_is_no_error(kernel: float, beyond_pct: float) -> None:
+    seeds = {place(): Repeated(6.0, 5.0, 8.0)}
+    (row,) = made({place(): 6.0}, {place(): kernel}, seeds).entries
+    assert row.beyond_pct == pytest.approx(beyond_pct)
+    (row,) = made({place(): 6.0}, {place(): kernel}).entries
+    assert math.isnan(row.beyond_pct)
+
+
+def test_rows_beyond_the_seeds_are_the_worst() -> None:
+    wide, narrow = place("wide"), place("narrow")
+    seeds = {wide: Repeated(50.0, 1.0, 100.0), narrow: Repeated(1.2, 1.1, 1.3)}
+    rows = made({wide: 50.0, narrow: 1.2}, {wide: 2.0, narrow: 1.0}, seeds).entries
+    found = tallies.tally(rows)
+    assert (found.seeded, found.among_seeds) == (2, 1)
+    assert found.beyond_p90_pct == pytest.approx(10)
+    assert [row.place for row in tallies.worst(rows, 1)] == [narrow]
 
 
 def test_a_tally() -> None:
@@ -229,6 +252,7 @@ def test_the_page_says_how_far_which_sign_and_why() -> None:
     found = made(
         {place("default"): 1.0, place("bfs"): 1.5, place("cfs"): 1.2},
         {place("default"): 1.0, place("bfs"): 1.25, place("cfs"): 0.8},
+        {place("default"): Repeated(1.0, 0.9, 1.1), place("bfs"): Repeated(1.5, 1.5, 2.0)},
     ).entries
     data = {
         "machine": "small",
@@ -236,6 +260,7 @@ def test_the_page_says_how_far_which_sign_and_why() -> None:
         "place": "vm-exact",
         "kernel": "7.2",
         "repetitions": 3,
+        "seeds": 19,
         "schedulers": ["default", "bfs", "cfs"],
         "workloads": ["pipe"],
         "params": ["pipe.trips=3000"],
@@ -249,9 +274,9 @@ def test_the_page_says_how_far_which_sign_and_why() -> None:
     }
     text = page.text(data, found, [causes.Cause("known", {"label": ["cfs"]}, [])])
     for line in [
-        "| elapsed time | 3 | 20.0 | 50.0 | 50.0 | 0.0 | 0.1, 0.2 | 1 of 3 |",
-        "| cfs | pipe | 1 | elapsed time | 1.20 s | 0.800 s | 0.800 s | +50.0 % | known |",
-        "| bfs | pipe | 1 | elapsed time | 1.50 s | 1.25 s | 1.25 s | +20.0 % | not known |",
+        "| elapsed time | 3 | 20.0 | 50.0 | 50.0 | 0.1, 0.2 | 0.0 | 1 of 3 | 20.0 | 1 of 2 | 20.0 |",
+        "| cfs | pipe | 1 | elapsed time | 1.20 s | – | 0.800 s | 0.800 s | +50.0 % | known |",
+        "| bfs | pipe | 1 | elapsed time | 1.50 s | 1.50–2.00 s | 1.25 s | 1.25 s | +20.0 % | not known |",
         "| elapsed time | 2.0, – |",
         "- Left out as too small: involuntary switches below 50 in both worlds, 2 numbers.",
         "- Left out because no knob moves it by 1 %: CPU time of pipe (0.25 %).",

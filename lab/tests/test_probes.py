@@ -63,14 +63,18 @@ def test_costs_that_are_seen_together_are_told_apart(costs: dict[str, int]) -> N
 
 
 @needs_simulator
-@pytest.mark.parametrize("cpus", [1, 2])
-def test_the_kernels_own_thread_is_seen_where_no_cpu_is_free(cpus: int) -> None:
-    """Where it takes so little that it moves no task to another CPU, which takes more than the thread does."""
+@pytest.mark.parametrize(("cpus", "within"), [(1, 0.02), (2, 0.05)])
+def test_the_kernels_own_thread_is_seen_where_no_cpu_is_free(cpus: int, within: float) -> None:
+    """Where it takes so little that it moves no task to another CPU, which takes more than the thread does.
+
+    On two CPUs the time does not rise evenly: at 28.9, 29.5 and 30 us it is 24.0, 23.6 and 24.0 ms, by where ticks fall.
+    """
     probe = WORK.with_cpus(cpus)
     costs = {"runner_task_ns": 100_000, "kthread_ns": 30_000, "kthread_period_ns": 4_000_000}
     known = replace(described(**costs), topology=Topology(cores_per_llc=cpus))
-    found, _ = solve_all({probe: [simulated(probe, known)]}, known.with_cost("kthread_ns", 1))
-    assert found.costs["kthread_ns"] == pytest.approx(30_000, rel=0.02)
+    found, rows = solve_all({probe: [simulated(probe, known)]}, known.with_cost("kthread_ns", 1))
+    assert found.costs["kthread_ns"] == pytest.approx(30_000, rel=within)
+    assert rows[probe].reached == pytest.approx(1, rel=0.002)
 
 
 @needs_simulator

@@ -251,8 +251,8 @@ def boots(checkout: Path, monkeypatch: pytest.MonkeyPatch, play_guests: Callable
     ledger = checkout / "results" / "agreement" / "ledger.csv"
     ledger.parent.mkdir(parents=True)
     columns = "label,workload,load,metric,statistic,simulator_mean,simulator_least,simulator_most,simulator_change_pct"
-    columns += ",kernel_mean,kernel_least,kernel_most,kernel_change_pct,error_pct,side,sign"
-    rows = [f"bfs,pipe,1,{name},mean,1.1,1.1,1.1,,1,1,1,,10,kept," for name in ("elapsed_s", "cpu_s")]
+    columns += ",kernel_mean,kernel_least,kernel_most,kernel_change_pct,error_pct,side,sign,seeds_least,seeds_most"
+    rows = [f"bfs,pipe,1,{name},mean,1.1,1.1,1.1,,1,1,1,,10,kept,,," for name in ("elapsed_s", "cpu_s")]
     ledger.write_text("\n".join([columns, *rows, ""]))
     return play_guests(record)
 

@@ -59,5 +59,9 @@ def of_measure(entries: Iterable[Entry], measure: Measure) -> list[Entry]:
 
 
 def worst(entries: Sequence[Entry], count: int) -> list[Entry]:
-    """The largest errors first."""
-    return sorted(entries, key=lambda entry: (-abs(entry.error_pct), entry.place))[:count]
+    """The largest errors first; where many seeds ran, what they explain is none."""
+    return sorted(entries, key=lambda entry: (-_unexplained_pct(entry), entry.place))[:count]
+
+
+def _unexplained_pct(entry: Entry) -> float:
+    return abs(entry.error_pct) if math.isnan(entry.beyond_pct) else entry.beyond_pct

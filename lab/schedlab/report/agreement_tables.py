@@ -5,7 +5,7 @@ The data are what `schedlab agree` writes: ledger.json, and the rows of ledger.c
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from schedlab.catalogue.metrics import metric
@@ -32,7 +32,7 @@ def mark(cpus: int) -> str:
 
 def text(data: dict[str, Any], entries: Sequence[Entry], causes: Sequence[Cause]) -> str:
     """Everything between the page's two lines."""
-    parts = [_made_of(data, entries), _errors(data, entries), _sides(entries), _worst(entries, causes)]
+    parts = [_made_of(data, entries), _errors(data, entries), _sides(entries), _worst(data, entries, causes)]
     if data["moved"]:
         parts.append(_moved(data))
     parts.append("".join(f"- {line}.\n" for line in _left_out(data)))
@@ -44,7 +44,7 @@ def short_text(data: dict[str, Any], entries: Sequence[Entry], causes: Sequence[
     parts = [_made_of(data, entries), _errors(data, entries)]
     if len(data["schedulers"]) > 1:
         parts.append(_sides(entries))
-    parts.append(_worst(entries, causes))
+    parts.append(_worst(data, entries, causes))
     if data["troubles"]:
         parts.append("".join(f"- {line}.\n" for line in _troubles(data)))
     return "\n".join(parts)
@@ -95,8 +95,8 @@ def _errors(data: dict[str, Any], entries: Sequence[Entry]) -> str:
     told_of_seeds = (
         f". What another seed says is no error of the model, and a cell with several states has a large one by chance: "
         f"the last columns are of {seeds} runs of the simulator with other seeds, how far they lie apart (median), in "
-        f"how many rows the kernel lies among them (a {_ordinal(seeds or 0)} run of the simulator would in "
-        f"{1 - 2 / ((seeds or 0) + 1):.0%}), and how far outside of them"
+        f"how many rows the kernel lies among them (one run more of the simulator would in {_among_pct(seeds or 0):.0f} "
+        "%), and how far outside of them"
     )
     return (
         "The simulator's error, without its sign, in per cent of the kernel's value. Beside it: how far a second run of "
@@ -110,9 +110,9 @@ def _seeds_of(found: Tally) -> list[str]:
     return [_pct(found.seeds_range_pct), among, _pct(found.beyond_p90_pct)] if found.seeded else [_NONE] * 3
 
 
-def _ordinal(number: int) -> str:
-    """The one after so many."""
-    return f"{number + 1}th"
+def _among_pct(runs: int) -> float:
+    """How often one more run lies neither below nor above so many."""
+    return 100 * (1 - 2 / (runs + 1))
 
 
 def _sides(entries: Sequence[Entry]) -> str:
@@ -145,27 +145,34 @@ def _measured(entries: Sequence[Entry]) -> Iterator[tuple[Measure, list[Entry]]]
             yield measure, own
 
 
-def _worst(entries: Sequence[Entry], causes: Sequence[Cause]) -> str:
-    header = ["scheduler", "workload", "load", "metric", "simulator", "kernel", "kernel's runs", "error", "cause"]
+def _worst(data: dict[str, Any], entries: Sequence[Entry], causes: Sequence[Cause]) -> str:
+    seeds, repeated = data.get("seeds"), data["repetitions"] > 1
+    spans = [*(["its seeds"] if seeds else []), "kernel", *(["kernel's runs"] if repeated else [])]
+    header = ["scheduler", "workload", "load", "metric", "simulator", *spans, "error", "cause"]
     rows = []
     for entry in worst(entries, _WORST):
         place, kernel = entry.place, entry.kernel
         factor, unit = scale(metric(place.metric).unit, [entry.simulator.mean, kernel.mean])
-        told = [number(value * factor) for value in (entry.simulator.mean, kernel.mean, kernel.least, kernel.most)]
-        unit = f" {unit}".rstrip()
+        told = {"simulator": [entry.simulator.mean], "its seeds": entry.seeds, "kernel": [kernel.mean]}
+        told["kernel's runs"] = [kernel.least, kernel.most]
         rows.append(
             [
                 place.label,
                 place.workload,
                 str(place.load),
                 title((place.metric, place.statistic)),
-                *(f"{value}{unit}" for value in told[:2]),
-                f"{'–'.join(dict.fromkeys(told[2:]))}{unit}",
+                *(_span(told[name], factor, unit) for name in ["simulator", *spans]),
                 percent(entry.error_pct),
                 cause(place, causes),
             ]
         )
-    return f"The {len(rows)} largest errors, and what is known of their causes:\n\n{table(header, rows)}"
+    which = "rows that lie furthest outside of the simulator's seeds" if seeds else "largest errors"
+    return f"The {len(rows)} {which}, and what is known of their causes:\n\n{table(header, rows)}"
+
+
+def _span(values: Iterable[float], factor: float, unit: str) -> str:
+    told = dict.fromkeys(number(value * factor) for value in values if math.isfinite(value))
+    return f"{'–'.join(told)} {unit}".strip() if told else _NONE
 
 
 def _moved(data: dict[str, Any]) -> str:
