@@ -17,7 +17,7 @@ from schedlab.cli.machine_costs import _topology
 from schedlab.collect.records import Record
 from schedlab.errors import LabError
 from schedlab.probes.probe import CHECKS, INSTRUCTION, PROBES, UNMEASURED, WORK, Probe
-from schedlab.probes.solve import simulated, solve_all, with_ext
+from schedlab.probes.solve import simulated, solve_all, with_counted
 from schedlab.sched_ext import sysfs
 
 RUNNER = checkout.root() / "target/release/schedlab-sim"
@@ -33,7 +33,7 @@ def test_known_costs_are_found_again() -> None:
     """Of what is measured without noise, from start values that are not theirs."""
     costs = {INSTRUCTION: 400, "program_step_ns": 40, "syscall_ns": 700, "switch_ns": 900, "wakeup_ns": 1_300}
     costs["child_ns"] = 90_000
-    known = with_ext(described(**costs))
+    known = with_counted(described(**costs))
     wanted = [probe for probe in PROBES if probe.cost in costs]
     measured = {probe: [simulated(probe, known)] for probe in wanted}
     found, rows = solve_all(measured, described())
@@ -67,7 +67,7 @@ def test_costs_that_are_seen_together_are_told_apart(costs: dict[str, int]) -> N
 def test_the_kernels_own_thread_is_seen_where_no_cpu_is_free(cpus: int, within: float) -> None:
     """Where it takes so little that it moves no task to another CPU, which takes more than the thread does.
 
-    On two CPUs the time does not rise evenly: at 28.9, 29.5 and 30 us it is 24.0, 23.6 and 24.0 ms, by where ticks fall.
+    On two CPUs the time does not rise evenly: 24.0, 23.6 and 24.0 ms at 28.9, 29.5 and 30 us, by where ticks fall.
     """
     probe = WORK.with_cpus(cpus)
     costs = {"runner_task_ns": 100_000, "kthread_ns": 30_000, "kthread_period_ns": 4_000_000}
@@ -190,7 +190,7 @@ def test_what_is_not_measured_is_named_with_the_reason() -> None:
     machine = machine_costs._described("mine", "vm", "exact", 1, record, told)
     assert machine.head[2:] == (
         "Not measured, and so as docs/machines.md has it: "
-        "ipi_send_ns, lock_hold_ns, lock_transfer_ns, smt_speed_pct, ipi_ns.",
+        "ipi_send_ns, lock_transfer_ns, smt_speed_pct, ipi_ns.",
         "Not measured, and so as docs/machines.md has it: disk_request_ns (no disk).",
     )
 

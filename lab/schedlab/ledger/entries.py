@@ -51,7 +51,7 @@ class Entry:
     place: Place
     simulator: Values
     kernel: Values
-    seeds: Seeds = Seeds()
+    seeds: Seeds = field(default_factory=Seeds)
 
     @property
     def error_pct(self) -> float:
@@ -166,9 +166,7 @@ def as_csv(entries: Iterable[Entry]) -> str:
     writer.writerow(_COLUMNS)
     for entry in entries:
         numbers = [*entry.simulator, *entry.kernel, entry.error_pct]
-        writer.writerow(
-            [*entry.place, *_told(numbers), entry.side, _SIGNS[entry.sign_is_right], *_told(entry.seeds)]
-        )
+        writer.writerow([*entry.place, *_told(numbers), entry.side, _SIGNS[entry.sign_is_right], *_told(entry.seeds)])
     return lines.getvalue()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from schedlab import simulator
 from schedlab.catalogue.machine_file import MOST_SPREAD_PCT, Description, text
 from schedlab.errors import LabError
-from schedlab.probes.probe import ELAPSED, EXT_INSTRUCTIONS, INSTRUCTION, PERIOD, RUNNER_COSTS, WORK, Probe
+from schedlab.probes.probe import COUNTED, ELAPSED, INSTRUCTION, PERIOD, RUNNER_COSTS, WORK, Probe
 
 _PASSES = 6
 _SETTLED = 0.002
@@ -47,7 +47,7 @@ def solve_all(
             found[probe] = _solve(probe, values, machine)
             machine = machine.with_cost(probe.cost, found[probe].value)
             if probe.cost == INSTRUCTION:
-                machine = with_ext(machine)
+                machine = with_counted(machine)
         if all(abs(value - before.get(cost, 0)) <= _SETTLED * value for cost, value in machine.costs.items()):
             break
     for probe, one in found.items():
@@ -72,8 +72,8 @@ def with_period(machine: Description, works: Sequence[Mapping[str, float]]) -> D
     return machine.with_cost(PERIOD, period_ns, f"{WORK.name}: elapsed time over involuntary switches")
 
 
-def with_ext(machine: Description) -> Description:
-    for cost, instructions in EXT_INSTRUCTIONS.items():
+def with_counted(machine: Description) -> Description:
+    for cost, instructions in COUNTED.items():
         value = round(instructions * machine.costs[INSTRUCTION] / 1_000)
         machine = machine.with_cost(cost, value, f"{instructions} instructions")
     return machine

@@ -89,18 +89,18 @@ def _errors(data: dict[str, Any], entries: Sequence[Entry]) -> str:
             ]
         )
     of_runs = (
-        "; how far the kernel's own repetitions lie apart, over the kernel's mean (median of the rows), and in how many "
-        "rows the simulator's mean lies among them"
+        "; how far the kernel's own repetitions lie apart, over the kernel's mean (median of the rows), and in how "
+        "many rows the simulator's mean lies among them"
     )
     told_of_seeds = (
         f". What another seed says is no error of the model, and a cell with several states has a large one by chance: "
         f"the last columns are of {seeds} runs of the simulator with other seeds, how far they lie apart (median), in "
-        f"how many rows the kernel lies among them (one run more of the simulator would in {_among_pct(seeds or 0):.0f} "
-        "%), and how far outside of them"
+        "how many rows the kernel lies among them (one run more of the simulator would in "
+        f"{_among_pct(seeds or 0):.0f} %), and how far outside of them"
     )
     return (
-        "The simulator's error, without its sign, in per cent of the kernel's value. Beside it: how far a second run of "
-        f"the kernel's own scheduler with the same seeds lies from the first (median, largest){of_runs * repeated}"
+        "The simulator's error, without its sign, in per cent of the kernel's value. Beside it: how far a second run "
+        f"of the kernel's own scheduler with the same seeds lies from the first (median, largest){of_runs * repeated}"
         f"{told_of_seeds if seeds else ''}:\n\n{table(header, rows)}"
     )
 

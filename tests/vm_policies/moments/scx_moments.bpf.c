@@ -64,7 +64,8 @@ void BPF_STRUCT_OPS(moments_running, struct task_struct *p)
 	stopped_ns = dispatched_ns = woke_ns = 0;
 	if (times[STOP_TO_DISPATCH] == ROUNDS)
 		scx_bpf_error("moments %llu %llu %llu %llu", mean_ns(STOP_TO_DISPATCH),
-			      mean_ns(DISPATCH_TO_RUN), mean_ns(RUN_TO_WAKE), mean_ns(WAKE_TO_STOP));
+			      mean_ns(DISPATCH_TO_RUN), mean_ns(RUN_TO_WAKE),
+			      mean_ns(WAKE_TO_STOP));
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(moments_init)

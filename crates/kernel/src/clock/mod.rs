@@ -42,6 +42,10 @@ pub struct Clock {
 }
 
 /// Where an operation was when it was broken off.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent states, each with its own meaning"
+)]
 pub struct Operation {
     pub cpu: CpuId,
     at_ns: u64,

@@ -5,12 +5,13 @@
 //! policy that reads the clock, and compares).
 
 /// A switch: until the policy is asked for the next task, and from there until that task is told to run.
-const UNTIL_DISPATCH_PCT: u64 = 46;
-const UNTIL_RUNNING_PCT: u64 = 27;
+const UNTIL_DISPATCH_PCT: u64 = 62;
+const UNTIL_RUNNING_PCT: u64 = 25;
 /// A wake-up, once the run queue is locked and its clock is read.
-const AFTER_CLOCK_PCT: u64 = 48;
+const AFTER_CLOCK_PCT: u64 = 44;
 
 #[derive(Clone, Copy)]
+#[allow(clippy::struct_field_names, reason = "units live in names")]
 pub struct SwitchParts {
     pub until_dispatch_ns: u64,
     pub until_running_ns: u64,

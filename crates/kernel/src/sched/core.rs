@@ -71,13 +71,13 @@ impl Sim<'_> {
         self.lock_rq(cpu);
         // One reading of the clock for the whole change, so that no time falls between two tasks.
         self.clock.read_rq(cpu, self.clock.at_ns);
-        self.charge(self.machine.switch.until_dispatch_ns);
         let (mut runs, mut exits, mut reads) = (false, false, false);
         if prev != IDLE {
             let task = &self.tasks[prev];
             (runs, exits) = (task.state == State::Running, task.exiting);
             reads = runs && self.clock.in_reader && self.clock.cpu == cpu;
             if task.state == State::Blocked {
+                self.charge(self.machine.switch.until_dispatch_ns);
                 self.deactivate(cpu, prev);
             }
         }
@@ -91,6 +91,10 @@ impl Sim<'_> {
             }
             self.clock.rq_holds = false;
             return;
+        }
+        if prev == IDLE || runs {
+            // No task is taken off its queue, so that the policy is asked sooner.
+            self.charge(self.machine.switch.until_dispatch_ns);
         }
         if prev == IDLE {
             if !stopper {

@@ -80,7 +80,11 @@ impl Kernel for Sim<'_> {
         // The kernel's own scheduler reads its run queue's clock and no other.
         let own = self.machine.built_in;
         Moment {
-            now_ns: if own || clock.rq_holds { clock.rq_ns } else { clock.at_ns },
+            now_ns: if own || clock.rq_holds {
+                clock.rq_ns
+            } else {
+                clock.at_ns
+            },
             ktime_ns: if own { clock.rq_ns } else { clock.at_ns },
             cpu: clock.cpu,
             in_interrupt: clock.in_interrupt,

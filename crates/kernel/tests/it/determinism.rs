@@ -59,8 +59,8 @@ fn golden_hashes() {
 }
 
 const GOLDEN: [&str; 4] = [
-    "f6c224d914bbf4a9",
-    "34cead7eb83a66b6",
-    "55ab00baf696c3b1",
-    "91ce470b55ca8647",
+    "3a0ab5c56ddc5433",
+    "e5f70d707627938e",
+    "3adc0c4d32ea1790",
+    "512402667f1bbb90",
 ];
