@@ -189,8 +189,7 @@ def test_what_is_not_measured_is_named_with_the_reason() -> None:
     record = Record("", {}, "ok", "", {}, {}, "", {"kernel": "7.2", "hz": 250}, {})
     machine = machine_costs._described("mine", "vm", "exact", 1, record, told)
     assert machine.head[2:] == (
-        "Not measured, and so as docs/machines.md has it: "
-        "ipi_send_ns, lock_transfer_ns, smt_speed_pct, ipi_ns.",
+        "Not measured, and so as docs/machines.md has it: ipi_send_ns, lock_transfer_ns, smt_speed_pct, ipi_ns.",
         "Not measured, and so as docs/machines.md has it: disk_request_ns (no disk).",
     )
 

@@ -19,8 +19,8 @@ MINIMUM_MEMORY_MIB = 128
 
 # The same for all: no reboot after a panic, addresses that do not move, no grouping of tasks by session, and no tests
 # of the kernel's ciphers, which are a third of a boot's instructions and go on beside what is measured first. Nor
-# DAMON's statistics: their thread samples every 5 ms after boot and ever more seldom, so that a cell would depend on how
-# long the guest has been up.
+# DAMON's statistics: their thread samples every 5 ms after boot and ever more seldom, so that a cell would depend on
+# how long the guest has been up.
 _COMMON = "console=ttyS0 panic=-1 nokaslr noautogroup cryptomgr.notests damon_stat.enabled=n"
 # The kernel's defences stay as they come: mitigations=off moved pipes and switches in the exact tier by 3 % at most,
 # in either direction.
