@@ -7,12 +7,16 @@ use workload::plan::{Inst, Policy};
 
 use crate::common::{MS, calls, for_ms, free, group, hogs, plan, run_for, sleep_for, traced};
 
-/// Six hogs on two CPUs, of which a real-time task takes one every 12 ms, nine times: what the policy is told.
-fn told(policy: &str) -> Vec<String> {
+/// So many hogs on two CPUs, of which a real-time task takes one every 12 ms, nine times: what the policy is told.
+fn told(policy: &str, count: u32) -> Vec<String> {
     let program = vec![run_for(2 * MS), sleep_for(10 * MS), Inst::Jump { to: 0 }];
     let mut higher = group("higher", 1, program);
     higher.policy = Policy::Fifo(50);
-    let plan = plan(vec![hogs(6), higher], for_ms(100));
+    let mut groups = vec![higher];
+    if count > 0 {
+        groups.insert(0, hogs(count));
+    }
+    let plan = plan(groups, for_ms(100));
     let (outcome, text) = traced(&free(2), plan, policy, Options::default());
     assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
     calls(&text).into_iter().map(String::from).collect()
@@ -25,7 +29,7 @@ fn of_the_cpu(calls: &[String]) -> Vec<&str> {
 
 #[test]
 fn a_cpu_is_released_once_and_acquired_when_it_comes_back() {
-    let calls = told("released");
+    let calls = told("released", 6);
     assert_eq!(
         of_the_cpu(&calls),
         ["cpu_release", "cpu_acquire"].repeat(9)
@@ -37,5 +41,10 @@ fn a_cpu_is_released_once_and_acquired_when_it_comes_back() {
 
 #[test]
 fn a_policy_may_want_to_hear_of_the_one_alone() {
-    assert_eq!(of_the_cpu(&told("bfs")), ["cpu_release"; 9]);
+    assert_eq!(of_the_cpu(&told("bfs", 6)), ["cpu_release"; 9]);
+}
+
+#[test]
+fn an_idle_cpu_is_not_released() {
+    assert!(of_the_cpu(&told("released", 0)).is_empty());
 }
