@@ -70,3 +70,14 @@ def test_who_waits_beside_one_that_stays_is_sent_on(scheduler: str, tmp_path: Pa
     assert schedule.turns_of("kept")[-1].end >= 50
     assert schedule.ran_ms("waits") == 10
     assert schedule.turns_of("waits")[-1].end < 30
+
+
+@pytest.mark.parametrize("scheduler", [*SCHEDULERS, "cfs:rules=2.6.31", "cfs:rules=2.6.32"])
+def test_a_cpu_that_comes_back_has_work_again(scheduler: str, tmp_path: Path) -> None:
+    """Two tasks that only run, and two CPUs: from some balance on each has one of its own."""
+    machine = free_machine(tmp_path, cores=2)
+    tasks = hog("a") + hog("b")
+    schedule = simulate(tmp_path, scheduler, tasks, 2, machine, "--hotplug", "100ms:-1,200ms:+1", strict=False)
+    assert all(turn.name == "idle" for turn in schedule.by_cpu[1] if 110 < turn.end < 200)
+    assert schedule.ran_ms("a", 1000) == pytest.approx(1000)
+    assert schedule.ran_ms("b", 1000) == pytest.approx(1000)

@@ -69,6 +69,26 @@ def test_mlfq_takes_turns_of_a_quantum(tmp_path: Path) -> None:
     assert schedule.turns(124) == [(name, 31 * i, 31 * (i + 1)) for i, name in enumerate("abab")]
 
 
+def test_mlfq_has_a_quantum_of_two_clock_intervals(tmp_path: Path) -> None:
+    """Rule 6.2.4: at 64 ticks a second it is two of them exactly, which is over at the second."""
+    tasks = hog("a") + hog("b")
+    schedule = simulate(tmp_path, "mlfq", tasks, 0.2, free_machine(tmp_path, hz=64), strict=False)
+    assert schedule.turns(125) == [(name, 31.25 * i, 31.25 * (i + 1)) for i, name in enumerate("abab")]
+
+
+@pytest.mark.parametrize(("busy", "cpu"), [([], 0), ([1], 2), ([1, 2], 0)])
+@pytest.mark.parametrize("scheduler", ["fifo", "rr", "mlfq"])
+def test_who_wakes_looks_for_an_idle_core(scheduler: str, busy: list[int], cpu: int, tmp_path: Path) -> None:
+    """Rule 6.1.3, as the kernel chooses for other classes: its last CPU if all of the core is idle, else a whole core.
+
+    Two cores of two threads, 0 with 1 and 2 with 3.
+    """
+    program = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }", "{ sleep_ms = 10 }", FOR_EVER]
+    hogs = "".join(hog(f"hog{at}", cpus=[at]) for at in busy)
+    schedule = run(tmp_path, scheduler, task("sleeper", *program) + hogs, 30, cores=2, threads=2)
+    assert ("sleeper", 10.1, 30) in schedule.by_cpu[cpu]
+
+
 def test_mlfq_lifts_who_wakes_for_a_quantum(tmp_path: Path) -> None:
     """Rules 6.2.2, 6.2.3 and 6.2.6: a level above the hog it preempts, and is an equal of it a quantum later.
 
