@@ -57,7 +57,7 @@ def test_a_sleeper_is_credited_and_preempts(rules: str, ends: int, tmp_path: Pat
 
 @pytest.mark.parametrize(("granularity_us", "start"), [(2000, 100.5), (4000, 101)])
 def test_the_granularity_may_be_set(granularity_us: int, start: float, tmp_path: Path) -> None:
-    """Rules 2.1.6 and 2.2.3, 3.6: 3 ms before the hog it preempts if that is more, and else waits for the tick."""
+    """Rules 2.1.6 and 2.2.3 as 3.6 has them: 3 ms before the hog it preempts if that is more; else it waits."""
     tasks = task("sleeper", "{ sleep_us = 100_500 }", FOR_EVER) + hog("hog")
     schedule = run(tmp_path, "3.6", tasks, tunables=f"+wakeup_granularity_us={granularity_us}")
     assert schedule.turns_of("sleeper")[0].start == start

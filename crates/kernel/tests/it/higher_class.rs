@@ -30,10 +30,7 @@ fn of_the_cpu(calls: &[String]) -> Vec<&str> {
 #[test]
 fn a_cpu_is_released_once_and_acquired_when_it_comes_back() {
     let calls = told("released", 6);
-    assert_eq!(
-        of_the_cpu(&calls),
-        ["cpu_release", "cpu_acquire"].repeat(9)
-    );
+    assert_eq!(of_the_cpu(&calls), ["cpu_release", "cpu_acquire"].repeat(9));
     // Three hogs a CPU: of them, the one that ran and those that waited come back, and go to the other CPU's queue.
     let first = calls.iter().position(|op| *op == "cpu_release").unwrap();
     assert_eq!(calls[first + 1..first + 4], ["enqueue"; 3]);
