@@ -106,7 +106,7 @@ static __always_inline void kick_idle(struct task_struct *p)
 	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
 	u32 attempt = 0;
 
-	for_range(attempt, 0, 8)
+	for_range(attempt, 0, MAX_CPUS)
 	{
 		u32 cpu = bpf_cpumask_any_and_distribute(p->cpus_ptr, idle);
 

@@ -53,13 +53,13 @@ static __always_inline s32 claim_marked(struct task_struct *p, u32 last)
 	return scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 }
 
-/* The same, online: an offline CPU may be marked idle, until it is claimed. */
+/* The same, online: an offline CPU may be marked idle, until it is claimed; so may many of them. */
 static __always_inline s32 claim_idle(struct task_struct *p, u32 last)
 {
 	u32 attempt = 0;
 	s32 cpu = -1;
 
-	for_range(attempt, 0, 8)
+	for_range(attempt, 0, MAX_CPUS)
 	{
 		cpu = claim_marked(p, last);
 		if (cpu < 0 || !bfs_cpu(cpu)->offline)
