@@ -100,7 +100,14 @@ def lines(title: str, rows: Sequence[Row], rivals: Sequence[str], with_intervals
         texts = [_text(each, name, with_intervals) for name in names]
         of = len(each.ratios) + 1
         rank = f"{each.rank} of {of}" if each.bfs else "–"
-        parts = [each.what, _number(each.default), f"{100 * each.floor:.1f}", *texts, rank, "yes" if each.worse else "no"]
+        parts = [
+            each.what,
+            _number(each.default),
+            f"{100 * each.floor:.1f}",
+            *texts,
+            rank,
+            "yes" if each.worse else "no",
+        ]
         found.append(f"| {' | '.join(parts)} |")
     return [*found, "", verdict(rows)]
 

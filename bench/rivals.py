@@ -12,6 +12,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "lab"))
@@ -22,7 +23,6 @@ from rival_cells import Cell, Listed
 
 from schedlab import checkout
 from schedlab.campaign import cells
-from schedlab.campaign.arms import Arm
 from schedlab.campaign.matrix import Block, Campaign, PlannedCell, planned_cell, with_control
 from schedlab.campaign.request import Request, request
 from schedlab.catalogue.metrics import metric
@@ -61,7 +61,11 @@ def asked_for(chosen: Sequence[Cell], programs: Sequence[Path], cpus: int, tier:
 def planned(asked: Request, chosen: Sequence[Cell], repetitions: int) -> tuple[Campaign, dict]:
     """The campaign, and its cells by what is measured, label and repetition."""
     arms = with_control(asked.arms)
-    order = [next(arm for arm in arms if not arm.scheduler.path), *(arm for arm in arms if arm.scheduler.path), arms[-1]]
+    order = [
+        next(arm for arm in arms if not arm.scheduler.path),
+        *(arm for arm in arms if arm.scheduler.path),
+        arms[-1],
+    ]
     engine = cells.file_digest(vm.engine())
     (machine,) = asked.machines
     by_path = {workload.path.resolve(): workload for workload in asked.workloads}
@@ -72,12 +76,18 @@ def planned(asked: Request, chosen: Sequence[Cell], repetitions: int) -> tuple[C
         for cell in chosen:
             workload = by_path[(checkout.root() / cell.workload).resolve()]
             of_cell = replace(asked, params={**asked.params, workload.name: dict(cell.params)})
+            load = cell.load_on(machine.cpus)
 
-            def plan(arm: Arm, role: str = cells.MEASURED) -> PlannedCell:
-                load = cell.load_on(machine.cpus)
-                return planned_cell(of_cell, arm, workload, load, machine, repetition, engine, role)
-
-            warm_up = plan(order[0], cells.WARM_UP)
+            plan = partial(
+                planned_cell,
+                of_cell,
+                workload=workload,
+                load=load,
+                machine=machine,
+                block=repetition,
+                engine=engine,
+            )
+            warm_up = plan(order[0], role=cells.WARM_UP)
             there.setdefault(warm_up.id, warm_up)
             for arm in order:
                 one = found[cell, arm.label, repetition] = plan(arm)
@@ -121,6 +131,21 @@ def table_rows(
         yield rival_table.row(cell.what, before, after, measured, absent, better(cell))
 
 
+def carry_out(campaign: Campaign, store: Store, where: str) -> None:
+    store.create()
+    with store.locked():
+        ids = [cell.id for cell in campaign.cells]
+        todo = set(ids) - store.prepare(ids, lambda text: print(text, file=sys.stderr))
+        left = set(todo)
+
+        def done(cell_id: str, status: str) -> None:
+            left.discard(cell_id)
+            if sys.stderr.isatty():
+                print(f"\r{where}: {len(left)} runs left ", end="", file=sys.stderr, flush=True)
+
+        vm.run(campaign, store, todo, None, done, lambda text: print(text, file=sys.stderr))
+
+
 def run(listed: Listed, programs: Sequence[Path], cpus: int, tier: str, options: argparse.Namespace) -> list[str]:
     chosen = listed.on(cpus, tier)
     if not chosen:
@@ -129,19 +154,10 @@ def run(listed: Listed, programs: Sequence[Path], cpus: int, tier: str, options:
     asked = asked_for(chosen, programs, cpus, tier, options.kernel)
     campaign, found = planned(asked, chosen, repetitions)
     store = Store(Path(options.output) / f"{tier}-{cpus}")
-    store.create()
-    with store.locked():
-        todo = {cell.id for cell in campaign.cells} - set(store.load(cell.id for cell in campaign.cells)[0])
-
-        def done(cell_id: str, status: str) -> None:
-            todo.discard(cell_id)
-            if sys.stderr.isatty():
-                print(f"\r{tier}, {cpus} CPUs: {len(todo)} runs left ", end="", file=sys.stderr, flush=True)
-
-        if not options.no_run:
-            vm.run(campaign, store, set(todo), None, done, lambda text: print(text, file=sys.stderr))
-        labels = [arm.label for arm in campaign.arms]
-        rows = list(table_rows(chosen, found, store, labels, repetitions))
+    if not options.no_run:
+        carry_out(campaign, store, f"{tier}, {cpus} CPUs")
+    labels = [arm.label for arm in campaign.arms]
+    rows = list(table_rows(chosen, found, store, labels, repetitions))
     rivals = [label for label in labels if not label.startswith("default") and label != "bfs"]
     title = f"{cpus} CPU{'s' if cpus > 1 else ''}, {tier} tier"
     return [*rival_table.lines(title, rows, rivals, repetitions > 1), ""]

@@ -149,4 +149,7 @@ def test_what_was_thrown_out_counts_as_worse_and_the_table_says_so():
     text = "\n".join(rival_table.lines("1 CPU", [gone, row([90.0], [95.0])], ["other"], False))
     assert "| cell | 1 | 1.0 | ejected | 0.50 | – | yes |" in text
     assert "| cell | 100 | 1.0 | **0.90** | 0.95 | 1 of 3 | no |" in text
-    assert "Of 2 cells bfs is worse than default by more than the noise in 1, and first or within 3 % of the first in 1." in text
+    assert (
+        "Of 2 cells bfs is worse than default by more than the noise in 1, and first or within 3 % of the first in 1."
+        in text
+    )
