@@ -528,6 +528,22 @@ fn a_run_that_does_not_end_fails() {
 }
 
 #[test]
+fn what_is_done_after_the_end_does_not_count() {
+    // A hundred and more on a few CPUs: the supervisor is long kept from killing them.
+    let sections = "[end]\nafter_ms = 100\n[[task]]\nname = \"timer\"\nprogram = [{ loop = [\
+                    { timer_us = 1_000 }, { log = \"lateness_us\", since = \"due\" }, { count = \"expired\" } ] }]\n\
+                    [[task]]\nname = \"hog\"\ncount = 150\nprogram = [{ loop = [{ run_us = 500 }] }]";
+    let outcome = run_own(
+        sections,
+        "promises = [\"lateness_us\"]\nthroughput = \"expired\"",
+    )
+    .unwrap();
+    let most = outcome.metrics["elapsed_s"] * 1e3 + 1.0;
+    assert!(counted(&outcome) <= most, "{} of {most}", counted(&outcome));
+    assert!(outcome.histograms["lateness_us"].count() as f64 <= most);
+}
+
+#[test]
 fn a_broken_promise_fails() {
     let sections = "[end]\nafter_ms = 20\n[[task]]\nname = \"a\"\nprogram = [\
                     { stamp = true }, { sleep_s = 5 }, { log = \"work_us\", since = \"stamp\" }]";
