@@ -125,7 +125,7 @@ def _simulated(request: Request, engine: str) -> list[Block]:
         Block(
             machine,
             [
-                _cell(request, arm, workload, load, machine, repetition, engine)
+                planned_cell(request, arm, workload, load, machine, repetition, engine)
                 for repetition in range(request.repetitions)
                 for workload in request.workloads
                 for load in request.loads_on(workload, machine)
@@ -155,10 +155,10 @@ def _block(request: Request, arms: list[Arm], machine: Machine, kernel: str, rep
 
     def end(role: str) -> PlannedCell:
         load = request.loads_on(first, machine)[0]
-        return _cell(request, default, first, load, machine, repetition, engine, role)
+        return planned_cell(request, default, first, load, machine, repetition, engine, role)
 
     measured = [
-        _cell(request, arm, workload, load, machine, repetition, engine)
+        planned_cell(request, arm, workload, load, machine, repetition, engine)
         for workload in request.workloads
         for load in request.loads_on(workload, machine)
         for arm in shuffled(arms, request.seed_base, repetition, machine.name, workload.name, load)
@@ -166,7 +166,7 @@ def _block(request: Request, arms: list[Arm], machine: Machine, kernel: str, rep
     return Block(machine, [end(cells.WARM_UP), end(cells.FIRST), *measured, end(cells.LAST)], kernel)
 
 
-def _cell(
+def planned_cell(
     request: Request,
     arm: Arm,
     workload: Workload,

@@ -12,6 +12,23 @@ use super::{Outcome, RunnerCost};
 use cell::Histogram;
 use workload::plan::{End, Plan};
 
+/// What the tasks have counted and logged.
+pub struct Counted {
+    counters: Vec<i64>,
+    distributions: Vec<Histogram>,
+}
+
+/// Taken at the end at once: tasks that still live go on until they are killed, and where they outnumber the CPUs, the
+/// supervisor is long kept from that.
+pub fn count(arena: &Arena, plan: &Plan) -> Counted {
+    let counters = (0..plan.counters.len()).map(|index| arena.counted(index));
+    let distributions = (0..plan.distributions.len()).map(|index| arena.tally(index).read());
+    Counted {
+        counters: counters.collect(),
+        distributions: distributions.collect(),
+    }
+}
+
 /// Settles the accounts of tasks that still live.
 pub fn settle_living(arena: &Arena) {
     for slot in (0..arena.tasks()).map(|slot| arena.slot(slot)) {
@@ -49,7 +66,13 @@ pub fn runner(arena: &Arena, fork_ns: u64, reap_ns: u64) -> RunnerCost {
     }
 }
 
-pub fn outcome(arena: &Arena, plan: &Plan, elapsed_ns: u64, runner: RunnerCost) -> Result<Outcome> {
+pub fn outcome(
+    arena: &Arena,
+    plan: &Plan,
+    counted: Counted,
+    elapsed_ns: u64,
+    runner: RunnerCost,
+) -> Result<Outcome> {
     let ran = || {
         (0..arena.tasks())
             .map(|slot| arena.slot(slot))
@@ -83,8 +106,8 @@ pub fn outcome(arena: &Arena, plan: &Plan, elapsed_ns: u64, runner: RunnerCost) 
         "migrations",
         sum(|slot| slot.migrations.load(Relaxed)).map(|n| n as f64),
     );
-    for (index, name) in plan.counters.iter().enumerate() {
-        let counted = arena.counted(index) as f64;
+    for (index, (name, value)) in plan.counters.iter().zip(counted.counters).enumerate() {
+        let counted = value as f64;
         if plan.throughput == Some(index as u32) {
             put("throughput_per_s", Some(counted / seconds));
         } else {
@@ -92,8 +115,7 @@ pub fn outcome(arena: &Arena, plan: &Plan, elapsed_ns: u64, runner: RunnerCost) 
         }
     }
     let mut histograms = BTreeMap::new();
-    for (index, name) in plan.distributions.iter().enumerate() {
-        let distribution = arena.tally(index).read();
+    for (name, distribution) in plan.distributions.iter().zip(counted.distributions) {
         if !distribution.is_empty() {
             histograms.insert(name.clone(), distribution);
         }

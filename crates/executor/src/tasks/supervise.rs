@@ -79,12 +79,14 @@ pub fn run(plan: &Plan, options: &ExecOptions) -> Result<Outcome> {
     futex::wake(&shared.go, i32::MAX as u32);
     let before_ns = thread_cpu_ns();
     let now_ns = watch.until_over(start_ns)?;
+    let counted = outcome::count(&arena, plan);
     let reap_ns = thread_cpu_ns() - before_ns;
     outcome::settle_living(&arena);
     let ended_ns = outcome::ended_ns(&arena, plan, now_ns);
     drop(watch);
     let runner = outcome::runner(&arena, fork_ns, reap_ns);
-    outcome::outcome(&arena, plan, ended_ns.saturating_sub(start_ns), runner)
+    let elapsed_ns = ended_ns.saturating_sub(start_ns);
+    outcome::outcome(&arena, plan, counted, elapsed_ns, runner)
 }
 
 struct Watch<'a> {

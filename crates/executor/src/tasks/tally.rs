@@ -26,11 +26,13 @@ impl Tally<'_> {
     }
 
     pub fn read(&self) -> Histogram {
-        let [least, greatest, sum] = [0, 1, 2].map(|word| self.0[word].load(Relaxed));
+        // The buckets first: a value that comes meanwhile is within the bounds before it is in a bucket.
         let counts = self.0[3..].iter().enumerate().filter_map(|(index, count)| {
             let count = count.load(Relaxed);
             (count > 0).then(|| (lowest(index), count))
         });
+        let counts: Vec<_> = counts.collect();
+        let [least, greatest, sum] = [0, 1, 2].map(|word| self.0[word].load(Relaxed));
         Histogram::from_counts(counts, !least, greatest, sum.into())
     }
 }
