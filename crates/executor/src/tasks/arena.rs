@@ -23,6 +23,8 @@ pub struct Shared {
     pub go: AtomicU32,
     /// When the gate opened, by the monotonic clock.
     pub start_ns: AtomicU64,
+    /// The end has come: tasks that still live count and log no more.
+    pub over: AtomicU32,
     /// Tasks that began, or are about to, and have not ended.
     pub live: AtomicU32,
     /// The first fault, if any: see `fault`.
@@ -247,6 +249,21 @@ impl Arena {
                 .load(std::sync::atomic::Ordering::Relaxed)
         };
         (0..self.tasks()).map(value).sum()
+    }
+
+    /// From then on nothing is counted or logged.
+    pub fn end(&self) {
+        self.shared()
+            .over
+            .store(1, std::sync::atomic::Ordering::Release);
+    }
+
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.shared()
+            .over
+            .load(std::sync::atomic::Ordering::Relaxed)
+            != 0
     }
 
     pub fn tally(&self, tally: usize) -> Tally<'_> {

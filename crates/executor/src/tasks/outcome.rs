@@ -18,9 +18,10 @@ pub struct Counted {
     distributions: Vec<Histogram>,
 }
 
-/// Taken at the end at once: tasks that still live go on until they are killed, and where they outnumber the CPUs, the
-/// supervisor is long kept from that.
+/// Taken at the end at once, and nothing counts from then on: tasks that still live go on until they are killed, and
+/// where they outnumber the CPUs, the supervisor is long kept from that.
 pub fn count(arena: &Arena, plan: &Plan) -> Counted {
+    arena.end();
     let counters = (0..plan.counters.len()).map(|index| arena.counted(index));
     let distributions = (0..plan.distributions.len()).map(|index| arena.tally(index).read());
     Counted {

@@ -230,11 +230,15 @@ impl World for Task<'_, '_> {
     }
 
     fn log(&mut self, distribution: u32, ns: u64) {
-        self.context.arena.tally(distribution as usize).record(ns);
+        if !self.context.arena.is_over() {
+            self.context.arena.tally(distribution as usize).record(ns);
+        }
     }
 
     fn count(&mut self, counter: u32, by: i64) {
-        let counter = self.context.arena.counter(self.slot, counter as usize);
-        counter.fetch_add(by, Relaxed);
+        if !self.context.arena.is_over() {
+            let counter = self.context.arena.counter(self.slot, counter as usize);
+            counter.fetch_add(by, Relaxed);
+        }
     }
 }
