@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from scipy import special
 
+from schedlab.report.markdown import table
+
 LEAST_FLOOR = 0.01
 # So near to the first counts as first.
 NEAR = 0.03
@@ -90,26 +92,14 @@ def _ratio(logs: Sequence[float]) -> Ratio:
 def lines(title: str, rows: Sequence[Row], rivals: Sequence[str], with_intervals: bool) -> list[str]:
     """In Markdown."""
     names = ["bfs", *rivals]
-    found = [
-        f"**{title}**",
-        "",
-        "| cell | default | noise, % | " + " | ".join(names) + " | rank of bfs | worse than default |",
-        "| --- |" + " --- |" * (len(names) + 4),
-    ]
+    header = ["cell", "default", "noise, %", *names, "rank of bfs", "worse than default"]
+    made = []
     for each in rows:
+        rank = f"{each.rank} of {len(each.ratios) + 1}" if each.bfs else "–"
         texts = [_text(each, name, with_intervals) for name in names]
-        of = len(each.ratios) + 1
-        rank = f"{each.rank} of {of}" if each.bfs else "–"
-        parts = [
-            each.what,
-            _number(each.default),
-            f"{100 * each.floor:.1f}",
-            *texts,
-            rank,
-            "yes" if each.worse else "no",
-        ]
-        found.append(f"| {' | '.join(parts)} |")
-    return [*found, "", verdict(rows)]
+        told = [each.what, _number(each.default), f"{100 * each.floor:.1f}", *texts, rank]
+        made.append([*told, "yes" if each.worse else "no"])
+    return [f"**{title}**", "", *table(header, made).splitlines(), "", verdict(rows)]
 
 
 def verdict(rows: Sequence[Row]) -> str:

@@ -70,7 +70,7 @@ def _schedulers(data: dict[str, Any]) -> str:
 def _errors(data: dict[str, Any], entries: Sequence[Entry]) -> str:
     again = {(one["metric"], one["statistic"]): one for one in data["again"]}
     errors = ["median, %", "9 in 10 within, %", "largest, %"]
-    repeated, seeds = data["repetitions"] > 1, data.get("seeds")
+    repeated, seeds = data["repetitions"] > 1, data.get("seeds", 0)
     own_runs = ["kernel's runs apart, %", "among its runs"] if repeated else []
     of_seeds = ["seeds apart, %", "among the seeds", "beyond them, 9 in 10 within, %"] if seeds else []
     header = ["metric", "rows", *errors, "kernel again, %", *own_runs, *of_seeds]
@@ -96,7 +96,7 @@ def _errors(data: dict[str, Any], entries: Sequence[Entry]) -> str:
         f". What another seed says is no error of the model, and a cell with several states has a large one by chance: "
         f"the last columns are of {seeds} runs of the simulator with other seeds, how far they lie apart (median), in "
         "how many rows the kernel lies among them (one run more of the simulator would in "
-        f"{_among_pct(seeds or 0):.0f} %), and how far outside of them"
+        f"{_among_pct(seeds):.0f} %), and how far outside of them"
     )
     return (
         "The simulator's error, without its sign, in per cent of the kernel's value. Beside it: how far a second run "

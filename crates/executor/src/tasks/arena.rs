@@ -2,7 +2,7 @@
 //! Memory that the supervisor and all tasks share: the gate, one slot per task, counters, distributions, locks.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use anyhow::{Result, bail};
 
@@ -178,7 +178,6 @@ impl Arena {
     }
 
     fn fill(&self, plan: &Plan) {
-        use std::sync::atomic::Ordering::Relaxed;
         let mut live = 0;
         for (index, group) in plan.groups.iter().enumerate() {
             self.alive(index).store(group.count, Relaxed);
@@ -244,26 +243,18 @@ impl Arena {
     /// Sum over all tasks.
     pub fn counted(&self, counter: usize) -> i64 {
         debug_assert!(counter < self.counters);
-        let value = |slot| {
-            self.counter(slot, counter)
-                .load(std::sync::atomic::Ordering::Relaxed)
-        };
+        let value = |slot| self.counter(slot, counter).load(Relaxed);
         (0..self.tasks()).map(value).sum()
     }
 
     /// From then on nothing is counted or logged.
     pub fn end(&self) {
-        self.shared()
-            .over
-            .store(1, std::sync::atomic::Ordering::Release);
+        self.shared().over.store(1, Relaxed);
     }
 
     #[inline]
     pub fn is_over(&self) -> bool {
-        self.shared()
-            .over
-            .load(std::sync::atomic::Ordering::Relaxed)
-            != 0
+        self.shared().over.load(Relaxed) != 0
     }
 
     pub fn tally(&self, tally: usize) -> Tally<'_> {

@@ -6,8 +6,7 @@
 const CALLBACK: u64 = 111;
 /// A BPF instruction, in 256ths: the kernel's compiler makes 1.33 of one.
 const INSTRUCTION_256: u64 = 340;
-/// The same where the scheduler is part of the kernel: 1, its queue's own work included. Calls cost it nothing, as no
-/// boundary is crossed.
+/// The same where the scheduler is part of the kernel: 1. Calls cost it nothing, as no boundary is crossed.
 const BUILT_IN_256: u64 = 256;
 
 /// The work of a policy's code in one callback.

@@ -6,6 +6,7 @@
 use workload::interpreter::Element;
 use workload::plan::QueueKind;
 
+use crate::hardware::parts::after_waking_ns;
 use crate::ids::TaskId;
 use crate::sim::Sim;
 use crate::task::Wait;
@@ -23,7 +24,7 @@ impl Sim<'_> {
     ) -> Option<()> {
         let from = (id, self.tasks[id].cpu);
         let sent = (self.queues).send(&self.machine.topology, from, queue, bytes, stamp_ns)?;
-        let after_ns = self.after_waking_ns(sent.kind);
+        let after_ns = after_waking_ns(&self.machine.costs, sent.kind);
         self.charge(self.message_ns(sent.kind, bytes, sent.cold) - after_ns);
         self.reads_if_socket(sent.kind);
         if let Some(receiver) = sent.receiver {
@@ -66,17 +67,6 @@ impl Sim<'_> {
     /// there. A scheduler that is built in waits until the system call returns.
     fn reads_if_socket(&mut self, kind: QueueKind) {
         self.clock.in_reader = kind != QueueKind::Pipe && !self.machine.built_in;
-    }
-
-    /// Of what sending a message costs, what comes after the receiver is woken, as seen in the exact guest
-    /// (`tests/vm_policies/test_moments.py`).
-    fn after_waking_ns(&self, kind: QueueKind) -> u64 {
-        let costs = &self.machine.costs;
-        match kind {
-            QueueKind::Pipe => 0,
-            QueueKind::Socket => costs.socket_ns * 24 / 100,
-            QueueKind::Tcp => costs.tcp_ns * 34 / 100,
-        }
     }
 
     /// What sending or receiving a message costs beyond the system call.

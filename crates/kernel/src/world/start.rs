@@ -147,10 +147,9 @@ impl Sim<'_> {
         let mut stream = self.plan.stream(u32::MAX, 1);
         let mut draw_ns = |most_ns: i64| stream.draw(&Draw::Uniform(0, most_ns), 0, &[]);
         let phase_ns = draw_ns(self.machine.tick_ns.cast_signed() - 1);
-        let has_run_ns = draw_ns(BEFORE_NS);
         let fork_ns = self.machine.costs.fork_ns;
         let before_ns = if self.machine.built_in {
-            has_run_ns
+            draw_ns(BEFORE_NS)
         } else {
             fork_ns * LOADED_PCT / 100
         };
