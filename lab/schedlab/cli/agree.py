@@ -169,20 +169,14 @@ def _short(options: argparse.Namespace, machine: Machine, directory: Path) -> in
     if reason := trial.why_not(options.on):
         raise PlaceError(reason)
     worlds = Worlds(machine, options.on, directory, options.jobs)
-    asked = scope.SHORT.asked()
     if options.keep:
-        # Elsewhere, so that the single runs are those of the test: what ran before a cell changes it.
-        repeated_there = replace(worlds, directory=directory / "repeated")
-        thrice = _both(repeated_there, asked | {"repetitions": limits.REPETITIONS}).entries
-        own = _both(worlds, asked).entries
-        atomic.write(file, limits.as_csv(own, thrice))
-        print(f"{file}: limits of {len(own)} rows")
+        runs = [_run(worlds, number).entries for number in range(limits.RUNS)]
+        atomic.write(file, limits.as_csv(runs))
+        print(f"{file}: limits of {len(runs[0])} rows")
         return 0
     found = _worse(worlds, held, 0)
     if found:
-        more = range(1, 1 + limits.MORE_RUNS)
-        again = (_worse(replace(worlds, directory=directory / f"more-{number}"), held, number) for number in more)
-        found = limits.in_most([found, *again])
+        found = limits.in_most([found, *(_worse(worlds, held, number) for number in range(1, 1 + limits.MORE_RUNS))])
     for one in found:
         print(f"{' '.join(map(str, one.place))}: {one.why}\n  again: {_again_with(one.place, machine, options.on)}")
     steady = sum(map(math.isfinite, held.values()))
@@ -191,9 +185,14 @@ def _short(options: argparse.Namespace, machine: Machine, directory: Path) -> in
 
 
 def _worse(worlds: Worlds, held: Mapping[Place, float], number: int) -> list[limits.Worse]:
-    """Of the run with this number: with the same seeds the exact guest would do the same again, to the nanosecond."""
-    made = _both(worlds, scope.SHORT.asked() | {"seed_base": 1 + number})
+    made = _run(worlds, number)
     return list(limits.worse(held, made.entries, made.below_floor))
+
+
+def _run(worlds: Worlds, number: int) -> Ledger:
+    """The run with this number: with the same seeds the exact guest would do the same again, to the nanosecond."""
+    there = replace(worlds, directory=worlds.directory / f"run-{number}")
+    return _both(there, scope.SHORT.asked() | {"seed_base": 1 + number})
 
 
 def _both(worlds: Worlds, asked: Mapping[str, Any]) -> Ledger:
