@@ -150,7 +150,9 @@ def words_of(path: Path) -> frozenset[str]:
 
 def has_test(root: Path, names: list[str], file: str, test: str) -> bool:
     """Has a Python or Rust file of that name, in any folder, the test?"""
-    files = [name for name in names if Path(name).stem in {file, f"test_{file}"} and Path(name).suffix in {".py", ".rs"}]
+    files = [
+        name for name in names if Path(name).stem in {file, f"test_{file}"} and Path(name).suffix in {".py", ".rs"}
+    ]
     return any(re.search(rf"\b(?:def test_|fn ){test}\(", (root / name).read_text("utf-8")) for name in files)
 
 
