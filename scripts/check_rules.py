@@ -3,7 +3,7 @@
 
 Every number that is cited stands in docs/rules; every rule there is cited by code, or marked as docs/rules/README.md
 says. A citation has one form: "rule" with one number, "rules" with several. What a page's table of tests names exists,
-and every test of the file that the page names is in the table.
+and every test of the file that the page names is in the table; what is named as file::test may be in any file of tests.
 
 check_rules.py [ROOT]    the checkout; the current folder where none is named
 """
@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 RULES = Path("docs/rules")
@@ -136,17 +137,39 @@ def uncited(rules: dict[str, Rule], citations: Citations) -> Iterator[str]:
             yield f"{rule.where}: rule {number} is cited by no code and not marked"
 
 
-def untested(root: Path, name: str, rules: dict[str, Rule], code: set[str]) -> Iterator[str]:
-    """What is wrong with a page's table of tests, if it has one. `code`: every word of the policies."""
+def words(root: Path, names: list[str], folders: set[str]) -> set[str]:
+    """All words of the code there."""
+    files = tuple(name for name in names if Path(name).parts[0] in folders and Path(name).suffix in CODE)
+    return {word for name in files for word in words_of(root / name)}
+
+
+@cache
+def words_of(path: Path) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", path.read_text("utf-8")))
+
+
+def has_test(root: Path, names: list[str], file: str, test: str) -> bool:
+    """Has a Python or Rust file of that name, in any folder, the test?"""
+    files = [
+        name for name in names if Path(name).stem in {file, f"test_{file}"} and Path(name).suffix in {".py", ".rs"}
+    ]
+    return any(re.search(rf"\b(?:def test_|fn ){test}\(", (root / name).read_text("utf-8")) for name in files)
+
+
+def untested(root: Path, name: str, rules: dict[str, Rule], names: list[str]) -> Iterator[str]:
+    """What is wrong with a page's table of tests, if it has one. `names`: all files."""
     text = (root / name).read_text("utf-8")
     before, table, after = text.partition(TABLE)
     if not table:
         return
     files = TESTED_BY.findall(before)
-    if not files or not (root / files[-1]).is_file():
+    # A page without scenarios of its own names each test with its file.
+    tests: set[str] = set()
+    if files and (root / files[-1]).is_file():
+        tests = set(TEST.findall((root / files[-1]).read_text("utf-8")))
+    elif files or "::" not in after:
         yield f"{name}: nothing before the table of tests names a file of tests that exists"
         return
-    tests = set(TEST.findall((root / files[-1]).read_text("utf-8")))
     named: set[str] = set()
     first = line_of(text, len(before)) + 1
     for number, line in enumerate(after.splitlines()[1:], first):
@@ -159,14 +182,18 @@ def untested(root: Path, name: str, rules: dict[str, Rule], code: set[str]) -> I
         yield from (
             f"{where}: rule {rule} is not in {RULES}" for rule in re.findall(NUMBER, cited) if rule not in rules
         )
+        # The simulator's tests have the names of their files, and its code counts beside them.
+        code = words(root, names, CODE_FOLDERS if "::" in tried else {"schedulers"})
         yield from (
-            f"{where}: no policy has {function}"
+            f"{where}: no {'code' if '::' in tried else 'policy'} has {function}"
             for function in QUOTED.findall(functions)
             if function.removesuffix("()") not in code
         )
         for test in QUOTED.findall(tried):
             named.add(test)
-            if not ((root / PROGRAMS / test).is_file() if "/" in test else test in tests):
+            file, _, of_file = test.partition("::")
+            is_there = (root / PROGRAMS / test).is_file() if "/" in test else test in tests
+            if not (has_test(root, names, file, of_file) if of_file else is_there):
                 yield f"{where}: there is no test {test}"
     yield from (f"{name}: its table has no row for {test} of {files[-1]}" for test in sorted(tests - named))
 
@@ -184,11 +211,9 @@ def main(folder: str = ".") -> int:
     for name in names:
         read_citations(name, (root / name).read_text("utf-8"), rules, citations)
     faults += [*citations.faults, *uncited(rules, citations)]
-    policies = [name for name in names if Path(name).parts[0] == "schedulers" and Path(name).suffix in CODE]
-    code = {word for name in policies for word in re.findall(r"\w+", (root / name).read_text("utf-8"))}
     for name in names:
         if Path(name).parent == RULES:
-            faults += untested(root, name, rules, code)
+            faults += untested(root, name, rules, names)
     print("\n".join(faults), end="\n" if faults else "")
     return 1 if faults else 0
 

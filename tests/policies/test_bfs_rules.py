@@ -452,3 +452,35 @@ def test_232_lets_idleprio_wait_longer(rules: str, tmp_path: Path) -> None:
     changes = task("a", "{ run_us = 6500 }", '{ policy = "other" }', FOR_EVER, policy="idle")
     schedule = run(tmp_path, rules, changes + task("b", "{ sleep_ms = 8 }", FOR_EVER), 80)
     assert schedule.turns_of("b")[0] == ("b", 8, 80 if rules == "232" else 14)
+
+
+@pytest.mark.parametrize("cpus", [[], [1]])
+def test_who_waits_on_a_cpu_that_goes_runs_elsewhere(cpus: list[int], tmp_path: Path) -> None:
+    """Rule 1.3.15, 424: with rr = 50 ms b waits on CPU 1 from 3 on, for a task that has to stay there after it is gone.
+
+    It comes to CPU 0 when that one's slice ends, and runs when a's second does, at the 104th tick: b's deadline is 342,
+    and a's was 394 since it was renewed at 52.
+    """
+    stays = task("stays", "{ sleep_ms = 3 }", "{ migrate_disable = [{ run_ms = 300 }] }", SLEEPS, nice=-10, cpus=[1])
+    tasks = hog("a", cpus=[0]) + hog("b", cpus=cpus) + stays
+    scheduler = "bfs:rules=424+rr_interval_us=50000"
+    machine = free_machine(tmp_path, cores=2)
+    schedule = simulate(tmp_path, scheduler, tasks, 0.12, machine, "--hotplug", "10ms:-1", strict=False)
+    assert schedule.turns(55, 1) == [("b", 0, 3), ("stays", 3, 55)]
+    assert schedule.turns(120) == [("a", 0, 104), ("b", 104, 120)]
+
+
+@pytest.mark.parametrize("rules", PUBLISHED)
+def test_who_may_not_run_here_is_passed_over(rules: str, tmp_path: Path) -> None:
+    """Rule 0.2: x, first in the queue, may not use CPU 0, and real-time tasks have its own. So y is next, then a."""
+    real_time = "".join(task(f"rt{cpu}", FOR_EVER, cpus=[cpu], policy="fifo:1") for cpu in (1, 2))
+    tasks = real_time + hog("a") + hog("x", cpus=[1, 2]) + hog("y")
+    schedule = run(tmp_path, f"{rules}+rr_interval_us=6000", tasks, 40, cores=3)
+    assert schedule.turns(18) == [("a", 0, 6), ("y", 6, 12), ("a", 12, 18)]
+
+
+@pytest.mark.parametrize("rules", IN_JIFFIES)
+def test_a_slice_ends_at_an_emulated_tick(rules: str, tmp_path: Path) -> None:
+    """Rule 0.7: with 100 ticks a second a slice of 6 ms lasts 10, on a kernel with 1,000."""
+    schedule = run(tmp_path, f"{rules}+emulated_hz=100", hog("a") + hog("b"))
+    assert schedule.turns(30) == [("a", 0, 10), ("b", 10, 20), ("a", 20, 30)]

@@ -256,6 +256,25 @@ def test_who_is_woken_goes_where_load_is_less(
     assert ran == [cpu]
 
 
+@pytest.mark.parametrize(("by_waker", "by_sleeper", "cpu"), [(0, 0, 1), (3, 2, 0), (2, 2, 1), (3, 1, 1)])
+def test_who_wakes_many_does_not_gather_them(by_waker: int, by_sleeper: int, cpu: int, tmp_path: Path) -> None:
+    """Rule 3.11.1: by rule 3.11.2 it goes, as load is less there, unless that is not asked.
+
+    In a cache of 2 CPUs that takes a sleeper that woke 2 others, and a waker that wakes twice as many, it included.
+    """
+    others = [f"other{i}" for i in range(by_waker + by_sleeper)]
+    shared = "".join(f'[[semaphore]]\nname = "{name}"\n' for name in ["it", *others])
+    posts = [f'{{ post = "{name}" }}' for name in others]
+    woken = "".join(task(name, f'{{ wait = "{name}" }}', SLEEPS) for name in others)
+    on_0 = ["{ affinity = [0] }", "{ sleep_ms = 50 }", "{ run_us = 100 }", *posts[by_waker:], "{ affinity = [] }"]
+    sleeper = task("sleeper", *on_0, '{ wait = "it" }', "{ run_us = 200 }", SLEEPS)
+    waker = task("waker", "{ run_us = 300_500 }", *posts[:by_waker], '{ post = "it" }', FOR_EVER, cpus=[1])
+    hogs = "".join(hog(f"hog{i}", cpus=[0]) for i in range(3))
+    schedule = run(tmp_path, "7.2", shared + woken + sleeper + waker + hogs, 700, NO_BALANCE, cores=2)
+    ran = [at for at in (0, 1) for turn in schedule.turns(700, at, after_ms=300) if turn.name == "sleeper"]
+    assert ran == [cpu]
+
+
 def test_a_delayed_sleeper_wakes_where_it_is(tmp_path: Path) -> None:
     """Rules 3.8 and 3.10.4: asleep at 2.6 with v = 0.6 and V = 0.35, it has not left; the idle CPU does not get it.
 

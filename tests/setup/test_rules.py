@@ -211,6 +211,31 @@ def test_a_table_of_tests_names_what_exists(tested: Path, old: str, new: str, fa
     assert faults(tested) == [f"docs/rules/scheduler.md:{row}: {fault}"]
 
 
+@pytest.mark.parametrize(
+    ("code", "test", "found"),
+    [
+        ("lent", "guard::lends", []),
+        ("lent", "a_rules::takes_the_first", []),
+        ("kept", "guard::lends", ["no code has kept()"]),
+        ("lent", "guard::keeps", ["there is no test guard::keeps"]),
+        ("lent", "a::lends", ["there is no test a::lends"]),
+    ],
+)
+def test_a_table_may_name_a_test_with_its_file(tested: Path, code: str, test: str, found: list[str]) -> None:
+    (tested / "crates/a/src/guard.rs").write_text("fn lent() {}\nfn lends() {}\n")
+    page = tested / "docs/rules/scheduler.md"
+    page.write_text(page.read_text() + f"| 9.1 | `{code}()` | `{test}` | nothing is lent |\n")
+    row = len(page.read_text().splitlines())
+    assert faults(tested) == [f"docs/rules/scheduler.md:{row}: {fault}" for fault in found]
+
+
+def test_a_page_may_name_each_test_with_its_file(tested: Path) -> None:
+    page = "docs/rules/scheduler.md"
+    replace(tested, page, "The tests are in `tests/policies/test_a_rules.py`.\n\n", "")
+    replace(tested, page, "`takes_the_first`", "`a_rules::takes_the_first`")
+    assert faults(tested) == []
+
+
 def test_every_scenario_is_in_the_table(tested: Path) -> None:
     replace(tested, "tests/policies/test_a_rules.py", "...", "...\ndef test_more(): ...")
     assert faults(tested) == [

@@ -33,6 +33,10 @@ static void constants(void)
 	CHECK(cfg.offset[20] == 117);
 	bfs_configure(&cfg, BFS_232, 0, 16, 1000, 70);
 	CHECK(cfg.offset[20] == 196 && cfg.rr_ns == 30 * NSEC_PER_MSEC);
+	/* rule 1.2.5: 5 s of the ticks of 16 CPUs, and one; only 4xx has a slice that is used up before its end. */
+	CHECK(cfg.iso_period == 80001 && cfg.worn_ns == 1);
+	bfs_configure(&cfg, BFS_424, 0, 2, 250, 70);
+	CHECK(cfg.iso_period == 2501 && cfg.worn_ns == 100 * 1024);
 	/* A jiffy at least. */
 	bfs_configure(&cfg, BFS_232, 1000, 1, 100, 70);
 	CHECK(cfg.offset[0] == 1);

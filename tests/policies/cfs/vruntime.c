@@ -38,6 +38,10 @@ static void follow(s32 curr)
 	min_vr = cfs_min_vruntime(min_vr, curr >= 0, curr >= 0 ? tasks[curr].vr : 0, left >= 0,
 				  left >= 0 ? tasks[left].vr : 0);
 	check(!before64(min_vr, before), "min_vruntime fell from %llu to %llu", before, min_vr);
+	/* rule 2.1.3: and it is that of the least, whether that runs or waits */
+	if (min_vr != before || (left >= 0 && curr >= 0))
+		check(min_vr == cfs_later(before, tasks[leftmost(-1)].vr),
+		      "min_vruntime is %llu, the least %llu", min_vr, tasks[leftmost(-1)].vr);
 }
 
 /* Run the leftmost until the tick rule ends its slice; a task alone, for some ticks. */
