@@ -76,6 +76,22 @@ def test_mlfq_has_a_quantum_of_two_clock_intervals(tmp_path: Path) -> None:
     assert schedule.turns(125) == [(name, 31.25 * i, 31.25 * (i + 1)) for i, name in enumerate("abab")]
 
 
+@pytest.mark.parametrize("earlier_us", [0, 1])
+@pytest.mark.parametrize(
+    ("scheduler", "half_us", "end"), [("rr", 500, 101), ("mlfq", 250, 32), ("mlfq:rules=textbook", 500, 9)]
+)
+def test_less_than_half_a_tick_is_nothing(
+    scheduler: str, half_us: int, end: int, earlier_us: int, tmp_path: Path
+) -> None:
+    """Rules 6.1.1, 6.2.4 and 6.2.7: where half a tick of 100, 31.25 or 8 ms is left at a tick, a goes on to the next.
+
+    If it began a microsecond earlier, less than half a tick is left, and it ends there.
+    """
+    began_us = half_us - earlier_us
+    schedule = run(tmp_path, scheduler, task("first", f"{{ run_us = {began_us} }}", SLEEPS) + hog("a") + hog("b"))
+    assert schedule.turns_of("a")[0] == ("a", began_us / 1000, end - earlier_us)
+
+
 @pytest.mark.parametrize(("busy", "cpu"), [([], 0), ([1], 2), ([1, 2], 0)])
 @pytest.mark.parametrize("scheduler", ["fifo", "rr", "mlfq"])
 def test_who_wakes_looks_for_an_idle_core(scheduler: str, busy: list[int], cpu: int, tmp_path: Path) -> None:
