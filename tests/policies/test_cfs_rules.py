@@ -253,7 +253,7 @@ def test_an_idle_core_asks_for_a_running_task(rules: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("policy", ["other", "idle"])
 @pytest.mark.parametrize("rules", LATENCY)
 def test_who_is_pulled_preempts_only_idle(rules: str, policy: str, tmp_path: Path) -> None:
-    """Rules 2.2.3, 2.2.5 and 2.2.11.4: it comes no further ahead of the clock than it was, so that no kick is due.
+    """Rules 2.2.3 and 2.2.5: it is no further ahead of this CPU's clock than it was of the other: no kick is due.
 
     SCHED_IDLE is preempted at once.
     """
