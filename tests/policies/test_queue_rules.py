@@ -202,3 +202,21 @@ def test_mlfq_preempts_where_the_level_is_lowest(allowed: list[int], cpu: int, t
     (turn, *_) = schedule.turns_of("sleeper", after_ms=5)
     assert turn == ("sleeper", 10.1, 11.1)
     assert turn in schedule.turns(60, cpu)
+
+
+@pytest.mark.parametrize(("scheduler", "limit_ms", "then"), [("fifo", 10, SLEEPS), ("rr", 100, FOR_EVER)])
+def test_who_makes_way_for_who_may_not_migrate_keeps_its_place(
+    scheduler: str, limit_ms: int, then: str, tmp_path: Path
+) -> None:
+    """Rules 6.1.1 and 6.1.2: b goes on before c, which has waited for the limit, until the tick after that.
+
+    The kernel itself puts who may not migrate behind b, which makes way at a tick. Under rr, b's turn follows a's.
+    """
+    tick = limit_ms + 1
+    program = f"{{ migrate_disable = [{{ sleep_us = {limit_ms * 1000 + 600} }}, {{ run_us = 500 }}] }}"
+    forks = task("a", "{ run_us = 500 }", '{ fork = "b" }', "{ run_us = 200 }", '{ fork = "c" }', then)
+    tasks = task("stays", program, SLEEPS) + forks + child("b", FOR_EVER) + child("c", FOR_EVER)
+    schedule = run(tmp_path, f"{scheduler}:starvation_limit_ms={limit_ms}", tasks)
+    turns = schedule.turns(500, after_ms=tick)
+    assert turns[:2] == [("stays", tick, tick + 0.5), ("b", tick + 0.5, tick + 1)]
+    assert turns[2][:2] == ("c", tick + 1)
