@@ -48,6 +48,15 @@ def test_a_yield_goes_to_the_tail(scheduler: str, after: int, tmp_path: Path) ->
     assert schedule.turns_of("a", after_ms=11)[:1] == again
 
 
+@pytest.mark.parametrize(("scheduler", "until"), [("fifo", 150), ("rr", 100), ("mlfq:wake_boost=0", 31)])
+def test_who_yields_alone_goes_on_as_before(scheduler: str, until: int, tmp_path: Path) -> None:
+    """Rules 6.1.1 and 6.2.4: fifo has no slice, rr and mlfq have what is left of it. b wakes 10 ms after the yield."""
+    yields = task("a", "{ run_ms = 10 }", "{ yield = true }", "{ run_ms = 140 }", SLEEPS)
+    schedule = run(tmp_path, scheduler, task("b", "{ sleep_ms = 20 }", "{ run_ms = 200 }", SLEEPS) + yields)
+    (turn, *_) = schedule.turns_of("b", after_ms=1)
+    assert turn.start == until
+
+
 @pytest.mark.parametrize("scheduler", ["fifo", "rr"])
 def test_who_wakes_waits_behind_all(scheduler: str, tmp_path: Path) -> None:
     """Rules 6.1.1 and 6.1.2: equals do not preempt, and it is behind b, forked at 1 ms: it has slept since."""
