@@ -129,7 +129,7 @@ def test_a_child_that_exits_gives_its_slice_back(rules: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("rules", IN_JIFFIES)
 def test_a_child_that_used_more_than_its_slice_takes_nothing_along(rules: str, tmp_path: Path) -> None:
-    """Rule 1.3.7: it exits at 4.8 with 0.3 ms more than its 2, before a tick. The parent's 1.5 last to the tick at 7."""
+    """Rule 1.3.7: it exits at 4.8, before a tick, 0.3 ms past its 2. The parent's 1.5 last to the tick at 7."""
     tasks = task("parent", "{ run_us = 2500 }", '{ fork = "child" }', FOR_EVER) + child("child", "{ run_us = 2300 }")
     schedule = run(tmp_path, rules, tasks + hog("later", nice=1))
     assert schedule.turns(7) == [("parent", 0, 2.5), ("child", 2.5, 4.8), ("parent", 4.8, 7)]
