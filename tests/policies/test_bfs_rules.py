@@ -299,6 +299,18 @@ def test_a_cpu_with_nothing_else_takes_what_sticks_elsewhere(tmp_path: Path) -> 
     assert schedule.turns(40, 1) == [("b", 0, 9.5), ("a", 9.5, 40)]
 
 
+def test_a_task_that_is_taken_loses_its_mark(tmp_path: Path) -> None:
+    """Rules 1.5.7 and 1.5.10, 424: a, which stuck to CPU 0 from 6 on, is taken at 9.5, and done at 10.
+
+    So nobody sticks there when c becomes real-time at 10.5, and the other CPU, which is idle, is not kicked.
+    """
+    c = task("c", "{ run_us = 4500 }", '{ policy = "fifo:1" }', FOR_EVER)
+    schedule = run(tmp_path, "424", task("a", "{ run_us = 6500 }") + task("b", "{ run_us = 9500 }") + c, cores=2)
+    assert schedule.turns(12) == [("a", 0, 6)]
+    assert schedule.turns(10, 1) == [("b", 0, 9.5), ("a", 9.5, 10)]
+    assert [kick for kick in schedule.kicks if kick[0] >= 10] == []
+
+
 def test_a_task_loses_its_mark_where_the_running_one_is_kept(tmp_path: Path) -> None:
     """Rule 1.5.10, 424: c, nice -20, preempts a, which sticks; renewed to 12.3 at 6, c goes on.
 
