@@ -229,3 +229,14 @@ def test_who_makes_way_for_who_may_not_migrate_keeps_its_place(
     turns = schedule.turns(500, after_ms=tick)
     assert turns[:2] == [("stays", tick, tick + 0.5), ("b", tick + 0.5, tick + 1)]
     assert turns[2][:2] == ("c", tick + 1)
+
+
+@pytest.mark.parametrize("scheduler", ["fifo", "rr", "mlfq:wake_boost=0"])
+def test_who_yields_goes_on_on_a_cpu_that_came_back(scheduler: str, tmp_path: Path) -> None:
+    """Rule 6.1.3: at 8 a goes to the tail, behind b, which is pinned. CPU 1, away from 1 to 3, is idle, and takes a."""
+    yields = ["{ affinity = [0] }", "{ run_ms = 8 }", "{ affinity = [] }", "{ yield = true }", FOR_EVER]
+    tasks = task("a", *yields) + hog("b", cpus=[0])
+    hotplug = ("--hotplug", "1ms:-1,3ms:+1")
+    schedule = simulate(tmp_path, scheduler, tasks, 0.03, free_machine(tmp_path, cores=2), *hotplug, strict=False)
+    assert schedule.turns(30)[-1] == ("b", 8, 30)
+    assert schedule.turns(30, 1)[-1] == ("a", 8, 30)
