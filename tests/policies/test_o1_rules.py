@@ -262,3 +262,11 @@ def test_an_idle_core_asks_for_a_running_task(tmp_path: Path) -> None:
     (moved,) = [turn for cpu in (2, 3) for turn in schedule.turns(100, cpu) if turn.name != "idle"]
     assert 0.5 + 4 * 1 <= moved.start <= 0.5 + 4 * 4
     assert moved.end == 100
+
+
+@pytest.mark.parametrize("scheduler", ["o1", "sd"])
+def test_nobody_is_preempted_unless_somebody_starves(scheduler: str, tmp_path: Path) -> None:
+    """Rule 0.6: once a second who waits is looked at. Of two hogs none waits for long, and so no CPU is kicked."""
+    schedule = simulate(tmp_path, scheduler, hog("a") + hog("b"), 3, free_machine(tmp_path), strict=False)
+    assert schedule.kicks == []
+    assert {turn.name for turn in schedule.turns(3000)} == {"a", "b"}
