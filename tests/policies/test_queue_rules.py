@@ -125,6 +125,14 @@ def test_mlfq_lifts_who_wakes_for_a_quantum(tmp_path: Path) -> None:
     assert schedule.turns(125) == expected
 
 
+@pytest.mark.parametrize(("nice", "base"), [(19, 1), (1, 8), (4, 7)])
+def test_mlfq_follows_a_new_nice_level(nice: int, base: int, tmp_path: Path) -> None:
+    """Rules 6.2.1 and 6.2.6: from base 8 to a lower one at 10.5, a gives way to b, of base 8, at the next tick."""
+    changes = task("a", "{ run_us = 10_500 }", f"{{ nice = {nice} }}", FOR_EVER)
+    schedule = run(tmp_path, "mlfq", changes + hog("b"), 200)
+    assert schedule.turns_of("b")[0].start == (31 if base == 8 else 11)
+
+
 def test_mlfq_puts_who_is_preempted_at_the_head(tmp_path: Path) -> None:
     """Rules 6.2.1 and 6.2.6: nice -5, base 9, preempts a, which then goes on with its 20.75 ms, before b."""
     higher = task("higher", "{ sleep_us = 10_500 }", "{ run_ms = 5 }", SLEEPS, nice=-5)
