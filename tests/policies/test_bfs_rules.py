@@ -128,6 +128,14 @@ def test_a_child_that_exits_gives_its_slice_back(rules: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("rules", IN_JIFFIES)
+def test_a_child_that_used_more_than_its_slice_takes_nothing_along(rules: str, tmp_path: Path) -> None:
+    """Rule 1.3.7: it exits at 4.8, before a tick, 0.3 ms past its 2. The parent's 1.5 last to the tick at 7."""
+    tasks = task("parent", "{ run_us = 2500 }", '{ fork = "child" }', FOR_EVER) + child("child", "{ run_us = 2300 }")
+    schedule = run(tmp_path, rules, tasks + hog("later", nice=1))
+    assert schedule.turns(7) == [("parent", 0, 2.5), ("child", 2.5, 4.8), ("parent", 4.8, 7)]
+
+
+@pytest.mark.parametrize("rules", IN_JIFFIES)
 def test_a_parent_never_gets_more_than_a_slice_back(rules: str, tmp_path: Path) -> None:
     """Rule 1.3.7: the parent, renewed by its yield at 1.5, has 5.8 ms when the child's 3 come at 1.7.
 
@@ -289,6 +297,18 @@ def test_a_cpu_with_nothing_else_takes_what_sticks_elsewhere(tmp_path: Path) -> 
     schedule = run(tmp_path, "424", hog("a") + task("b", "{ run_us = 9500 }") + hog("c"), cores=2)
     assert schedule.turns(12) == [("a", 0, 6)]
     assert schedule.turns(40, 1) == [("b", 0, 9.5), ("a", 9.5, 40)]
+
+
+def test_a_task_that_is_taken_loses_its_mark(tmp_path: Path) -> None:
+    """Rules 1.5.7 and 1.5.10, 424: a, which stuck to CPU 0 from 6 on, is taken at 9.5, and done at 10.
+
+    So nobody sticks there when c becomes real-time at 10.5, and the other CPU, which is idle, is not kicked.
+    """
+    c = task("c", "{ run_us = 4500 }", '{ policy = "fifo:1" }', FOR_EVER)
+    schedule = run(tmp_path, "424", task("a", "{ run_us = 6500 }") + task("b", "{ run_us = 9500 }") + c, cores=2)
+    assert schedule.turns(12) == [("a", 0, 6)]
+    assert schedule.turns(10, 1) == [("b", 0, 9.5), ("a", 9.5, 10)]
+    assert [kick for kick in schedule.kicks if kick[0] >= 10] == []
 
 
 def test_a_task_loses_its_mark_where_the_running_one_is_kept(tmp_path: Path) -> None:

@@ -248,3 +248,18 @@ def test_an_idle_core_asks_for_a_running_task(rules: str, tmp_path: Path) -> Non
     (moved,) = [turn for cpu in (2, 3) for turn in schedule.turns(100, cpu) if turn.name != "idle"]
     assert 0.5 + 4 * 1 <= moved.start <= 0.5 + 4 * 4
     assert moved.end == 100
+
+
+@pytest.mark.parametrize("policy", ["other", "idle"])
+@pytest.mark.parametrize("rules", LATENCY)
+def test_who_is_pulled_preempts_only_idle(rules: str, policy: str, tmp_path: Path) -> None:
+    """Rules 2.2.3 and 2.2.5: it is no further ahead of this CPU's clock than it was of the other: no kick is due.
+
+    SCHED_IDLE is preempted at once.
+    """
+    on_0 = [task(name, "{ affinity = [0] }", "{ run_us = 500 }", "{ affinity = [] }", FOR_EVER) for name in "abc"]
+    there = hog("there", cpus=[1], policy=policy)
+    schedule = run(tmp_path, rules, "".join(on_0) + there, 400, tunables="+newidle=off", cores=2)
+    first, pulled, *_ = schedule.turns(400, 1)
+    assert (first.name, pulled.name in "abc") == ("there", True)
+    assert schedule.kicks == ([(pulled.start, 1)] if policy == "idle" else [])

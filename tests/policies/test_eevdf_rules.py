@@ -275,6 +275,27 @@ def test_who_wakes_many_does_not_gather_them(by_waker: int, by_sleeper: int, cpu
     assert ran == [cpu]
 
 
+def test_who_slept_for_long_has_no_load(tmp_path: Path) -> None:
+    """Rule 3.11.2: the choice goes by its load of 1,024 of when it fell asleep, of which the first wait leaves nothing.
+
+    So it stays beside two hogs at 300.5, as 2 x 1,024 is more than 108 % of one hog. The second time the waker's 1,024
+    and next to nothing of its own are less than 108 % of two.
+    """
+    on_0 = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    wakes = ['{ wait = "it" }', "{ run_us = 200 }"]
+    posts = ["{ run_us = 300_500 }", '{ post = "it" }', "{ run_ms = 300 }", '{ post = "it" }']
+    tasks = '[[semaphore]]\nname = "it"\n' + task("sleeper", *on_0, *wakes, *wakes, SLEEPS)
+    tasks += task("waker", *posts, FOR_EVER, cpus=[1]) + hog("a", cpus=[0]) + hog("b", cpus=[0])
+    schedule = run(tmp_path, "7.2", tasks, 700, NO_BALANCE, cores=2)
+    ran = [
+        (turn.start >= 600.5, at)
+        for at in (0, 1)
+        for turn in schedule.turns(700, at, after_ms=300)
+        if turn.name == "sleeper"
+    ]
+    assert ran == [(False, 0), (True, 1)]
+
+
 def test_a_delayed_sleeper_wakes_where_it_is(tmp_path: Path) -> None:
     """Rules 3.8 and 3.10.4: asleep at 2.6 with v = 0.6 and V = 0.35, it has not left; the idle CPU does not get it.
 

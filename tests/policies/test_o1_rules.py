@@ -203,6 +203,28 @@ def test_a_cpu_that_goes_idle_pulls(newidle: str, tmp_path: Path) -> None:
     assert schedule.turns(90, 1)[-1] == ("waits" if newidle == "rules" else "idle", 30.5, 90)
 
 
+@pytest.mark.parametrize("waker_on", [0, 1])
+@pytest.mark.parametrize(("hogs", "goes"), [(1, False), (2, True), (3, True)])
+@pytest.mark.parametrize("scheduler", ["o1", "sd"])
+def test_who_is_woken_goes_where_load_is_less(
+    scheduler: str, hogs: int, goes: bool, waker_on: int, tmp_path: Path
+) -> None:
+    """Rules 4.10.1, 4.10.2 and 4.10.4: two tasks on the waker's CPU are no more than 112 % of two or of three hogs.
+
+    They are more than 112 % of one. All have nice 0, and so the same weight.
+    """
+    other = 1 - waker_on
+    there = [f"{{ affinity = [{other}] }}", "{ run_us = 100 }", "{ affinity = [] }"]
+    sleeper = task("sleeper", *there, '{ wait = "it" }', "{ run_ms = 1 }", SLEEPS)
+    waker = task("waker", "{ run_us = 600_500 }", '{ post = "it" }', FOR_EVER, cpus=[waker_on])
+    tasks = '[[semaphore]]\nname = "it"\n' + sleeper + waker
+    tasks += "".join(hog(f"hog{i}", cpus=[other]) for i in range(hogs))
+    machine = free_machine(tmp_path, cores=2)
+    schedule = simulate(tmp_path, f"{scheduler}:periodic=off+newidle=off", tasks, 1.5, machine, strict=False)
+    ran = {at for at in (0, 1) for turn in schedule.turns(1500, at, after_ms=600) if turn.name == "sleeper"}
+    assert ran == {waker_on if goes else other}
+
+
 @pytest.mark.parametrize("sibling", ["idle", "busy"])
 def test_a_woken_task_looks_for_an_idle_thread_only(sibling: str, tmp_path: Path) -> None:
     """Rule 4.10.5: two cores of two threads. The other thread of its core takes it; the other core, idle, does not.
@@ -240,3 +262,11 @@ def test_an_idle_core_asks_for_a_running_task(tmp_path: Path) -> None:
     (moved,) = [turn for cpu in (2, 3) for turn in schedule.turns(100, cpu) if turn.name != "idle"]
     assert 0.5 + 4 * 1 <= moved.start <= 0.5 + 4 * 4
     assert moved.end == 100
+
+
+@pytest.mark.parametrize("scheduler", ["o1", "sd"])
+def test_nobody_is_preempted_unless_somebody_starves(scheduler: str, tmp_path: Path) -> None:
+    """Rule 0.6: once a second who waits is looked at. Of two hogs none waits for long, and so no CPU is kicked."""
+    schedule = simulate(tmp_path, scheduler, hog("a") + hog("b"), 3, free_machine(tmp_path), strict=False)
+    assert schedule.kicks == []
+    assert {turn.name for turn in schedule.turns(3000)} == {"a", "b"}

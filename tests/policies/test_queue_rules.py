@@ -48,6 +48,15 @@ def test_a_yield_goes_to_the_tail(scheduler: str, after: int, tmp_path: Path) ->
     assert schedule.turns_of("a", after_ms=11)[:1] == again
 
 
+@pytest.mark.parametrize(("scheduler", "until"), [("fifo", 150), ("rr", 100), ("mlfq:wake_boost=0", 31)])
+def test_who_yields_alone_goes_on_as_before(scheduler: str, until: int, tmp_path: Path) -> None:
+    """Rules 6.1.1 and 6.2.4: fifo has no slice, rr and mlfq have what is left of it. b wakes 10 ms after the yield."""
+    yields = task("a", "{ run_ms = 10 }", "{ yield = true }", "{ run_ms = 140 }", SLEEPS)
+    schedule = run(tmp_path, scheduler, task("b", "{ sleep_ms = 20 }", "{ run_ms = 200 }", SLEEPS) + yields)
+    (turn, *_) = schedule.turns_of("b", after_ms=1)
+    assert turn.start == until
+
+
 @pytest.mark.parametrize("scheduler", ["fifo", "rr"])
 def test_who_wakes_waits_behind_all(scheduler: str, tmp_path: Path) -> None:
     """Rules 6.1.1 and 6.1.2: equals do not preempt, and it is behind b, forked at 1 ms: it has slept since."""
@@ -76,6 +85,22 @@ def test_mlfq_has_a_quantum_of_two_clock_intervals(tmp_path: Path) -> None:
     assert schedule.turns(125) == [(name, 31.25 * i, 31.25 * (i + 1)) for i, name in enumerate("abab")]
 
 
+@pytest.mark.parametrize("earlier_us", [0, 1])
+@pytest.mark.parametrize(
+    ("scheduler", "half_us", "end"), [("rr", 500, 101), ("mlfq", 250, 32), ("mlfq:rules=textbook", 500, 9)]
+)
+def test_less_than_half_a_tick_is_nothing(
+    scheduler: str, half_us: int, end: int, earlier_us: int, tmp_path: Path
+) -> None:
+    """Rules 6.1.1, 6.2.4 and 6.2.7: where half a tick of 100, 31.25 or 8 ms is left at a tick, a goes on to the next.
+
+    If it began a microsecond earlier, less than half a tick is left, and it ends there.
+    """
+    began_us = half_us - earlier_us
+    schedule = run(tmp_path, scheduler, task("first", f"{{ run_us = {began_us} }}", SLEEPS) + hog("a") + hog("b"))
+    assert schedule.turns_of("a")[0] == ("a", began_us / 1000, end - earlier_us)
+
+
 @pytest.mark.parametrize(("busy", "cpu"), [([], 0), ([1], 2), ([1, 2], 0)])
 @pytest.mark.parametrize("scheduler", ["fifo", "rr", "mlfq"])
 def test_who_wakes_looks_for_an_idle_core(scheduler: str, busy: list[int], cpu: int, tmp_path: Path) -> None:
@@ -98,6 +123,14 @@ def test_mlfq_lifts_who_wakes_for_a_quantum(tmp_path: Path) -> None:
     schedule = run(tmp_path, "mlfq", sleeper + hog("hog"))
     expected = [("hog", 0, 10.5), ("sleeper", 10.5, 42), ("hog", 42, 63), ("sleeper", 63, 94), ("hog", 94, 125)]
     assert schedule.turns(125) == expected
+
+
+@pytest.mark.parametrize(("nice", "base"), [(19, 1), (1, 8), (4, 7)])
+def test_mlfq_follows_a_new_nice_level(nice: int, base: int, tmp_path: Path) -> None:
+    """Rules 6.2.1 and 6.2.6: from base 8 to a lower one at 10.5, a gives way to b, of base 8, at the next tick."""
+    changes = task("a", "{ run_us = 10_500 }", f"{{ nice = {nice} }}", FOR_EVER)
+    schedule = run(tmp_path, "mlfq", changes + hog("b"), 200)
+    assert schedule.turns_of("b")[0].start == (31 if base == 8 else 11)
 
 
 def test_mlfq_puts_who_is_preempted_at_the_head(tmp_path: Path) -> None:
@@ -186,3 +219,32 @@ def test_mlfq_preempts_where_the_level_is_lowest(allowed: list[int], cpu: int, t
     (turn, *_) = schedule.turns_of("sleeper", after_ms=5)
     assert turn == ("sleeper", 10.1, 11.1)
     assert turn in schedule.turns(60, cpu)
+
+
+@pytest.mark.parametrize(("scheduler", "limit_ms", "then"), [("fifo", 10, SLEEPS), ("rr", 100, FOR_EVER)])
+def test_who_makes_way_for_who_may_not_migrate_keeps_its_place(
+    scheduler: str, limit_ms: int, then: str, tmp_path: Path
+) -> None:
+    """Rules 6.1.1 and 6.1.2: b goes on before c, which has waited for the limit, until the tick after that.
+
+    The kernel itself puts who may not migrate behind b, which makes way at a tick. Under rr, b's turn follows a's.
+    """
+    tick = limit_ms + 1
+    program = f"{{ migrate_disable = [{{ sleep_us = {limit_ms * 1000 + 600} }}, {{ run_us = 500 }}] }}"
+    forks = task("a", "{ run_us = 500 }", '{ fork = "b" }', "{ run_us = 200 }", '{ fork = "c" }', then)
+    tasks = task("stays", program, SLEEPS) + forks + child("b", FOR_EVER) + child("c", FOR_EVER)
+    schedule = run(tmp_path, f"{scheduler}:starvation_limit_ms={limit_ms}", tasks)
+    turns = schedule.turns(500, after_ms=tick)
+    assert turns[:2] == [("stays", tick, tick + 0.5), ("b", tick + 0.5, tick + 1)]
+    assert turns[2][:2] == ("c", tick + 1)
+
+
+@pytest.mark.parametrize("scheduler", ["fifo", "rr", "mlfq:wake_boost=0"])
+def test_who_yields_goes_on_on_a_cpu_that_came_back(scheduler: str, tmp_path: Path) -> None:
+    """Rule 6.1.3: at 8 a goes to the tail, behind b, which is pinned. CPU 1, away from 1 to 3, is idle, and takes a."""
+    yields = ["{ affinity = [0] }", "{ run_ms = 8 }", "{ affinity = [] }", "{ yield = true }", FOR_EVER]
+    tasks = task("a", *yields) + hog("b", cpus=[0])
+    hotplug = ("--hotplug", "1ms:-1,3ms:+1")
+    schedule = simulate(tmp_path, scheduler, tasks, 0.03, free_machine(tmp_path, cores=2), *hotplug, strict=False)
+    assert schedule.turns(30)[-1] == ("b", 8, 30)
+    assert schedule.turns(30, 1)[-1] == ("a", 8, 30)

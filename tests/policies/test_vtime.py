@@ -18,8 +18,8 @@ SLEEPS = "{ sleep_s = 60 }"
 pytestmark = pytest.mark.skipif(not simulator(), reason="schedlab-sim is not built")
 
 
-def run(folder: Path, tasks: str, duration_ms: int = 400, cores: int = 1) -> Schedule:
-    return simulate(folder, "vtime", tasks, duration_ms / 1000, free_machine(folder, cores=cores), strict=False)
+def run(folder: Path, tasks: str, duration_ms: int = 400, **machine: int) -> Schedule:
+    return simulate(folder, "vtime", tasks, duration_ms / 1000, free_machine(folder, **machine), strict=False)
 
 
 def test_equals_take_turns_of_a_slice(tmp_path: Path) -> None:
@@ -84,6 +84,15 @@ def test_who_wakes_takes_another_idle_cpu(own: int, other: int, tmp_path: Path) 
     assert schedule.turns_of("later")[-1].end == 100
     assert schedule.turns_of("later")[0].start < 6
     assert schedule.turns(100, other)[-1] == ("sleeper", 6, 100)
+
+
+@pytest.mark.parametrize("wakes", [True, False])
+def test_an_idle_cpu_may_be_the_thread_of_a_busy_core(wakes: bool, tmp_path: Path) -> None:
+    """No whole core is idle when it wakes at 6, beside who came at 4, or when its slice ends at 20, beside b."""
+    on_0 = ["{ affinity = [0] }", "{ run_ms = 1 }", "{ affinity = [] }"]
+    sleeper = task("a", *on_0, "{ sleep_ms = 5 }" if wakes else "{ run_ms = 1 }", FOR_EVER)
+    schedule = run(tmp_path, sleeper + task("b", "{ sleep_ms = 3 }", FOR_EVER, cpus=[0]), 100, threads=2)
+    assert schedule.turns(100, 1)[-1] == ("a", 6 if wakes else 20, 100)
 
 
 @pytest.mark.parametrize("own", [0, 1, 2])
