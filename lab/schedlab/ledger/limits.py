@@ -4,13 +4,13 @@
 The file is written from RUNS runs of both worlds, each with its own seed, which both worlds share. A row's limit is the
 largest error of these runs and SLACK_PCT, which is the same for all rows and not to be widened by hand. Only numbers of
 HELD have a limit, and none where the errors lie further apart than STEADY_PCT: what a kernel does not hold itself to
-says nothing of the simulator. How often a cell switches and waits may change with the
-build of the runner alone, whose first microseconds decide between several states (cfs under hackbench with one group
-waited for 10 and for 97 ms in the same kernel).
+says nothing of the simulator. How often a cell switches and waits may change with the build of the runner alone, whose
+first microseconds decide between several states (cfs under hackbench with one group waited for 10 and for 97 ms in the
+same kernel).
 
 A kernel also has states that few runs meet: of three seeds of pipe with four pairs under cfs one had a median
-turnaround 9 % below the others, and three of hackbench with one group lay 0.7 % apart where twelve do 4 %. So there are
-many repetitions, and what is worse in one run is looked at in MORE_RUNS more, with other seeds, and counts if it is
+turnaround 9 % below the others, and three of hackbench with one group lay 0.7 % apart where twelve lie 4 % apart. So
+there are many runs, and what is worse in one run is looked at in MORE_RUNS more, with other seeds, and counts if it is
 worse in most of them all.
 """
 
