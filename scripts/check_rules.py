@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 RULES = Path("docs/rules")
@@ -139,13 +138,8 @@ def uncited(rules: dict[str, Rule], citations: Citations) -> Iterator[str]:
 
 def words(root: Path, names: list[str], folders: set[str]) -> set[str]:
     """All words of the code there."""
-    files = tuple(name for name in names if Path(name).parts[0] in folders and Path(name).suffix in CODE)
-    return {word for name in files for word in words_of(root / name)}
-
-
-@cache
-def words_of(path: Path) -> frozenset[str]:
-    return frozenset(re.findall(r"\w+", path.read_text("utf-8")))
+    files = [name for name in names if Path(name).parts[0] in folders and Path(name).suffix in CODE]
+    return {word for name in files for word in re.findall(r"\w+", (root / name).read_text("utf-8"))}
 
 
 def has_test(root: Path, names: list[str], file: str, test: str) -> bool:
@@ -156,8 +150,13 @@ def has_test(root: Path, names: list[str], file: str, test: str) -> bool:
     return any(re.search(rf"\b(?:def test_|fn ){test}\(", (root / name).read_text("utf-8")) for name in files)
 
 
-def untested(root: Path, name: str, rules: dict[str, Rule], names: list[str]) -> Iterator[str]:
-    """What is wrong with a page's table of tests, if it has one. `names`: all files."""
+def untested(
+    root: Path, name: str, rules: dict[str, Rule], names: list[str], policies: set[str], code: set[str]
+) -> Iterator[str]:
+    """What is wrong with a page's table of tests, if it has one.
+
+    `names`: all files. `policies` and `code`: every word of the policies, and of all that carries rules out.
+    """
     text = (root / name).read_text("utf-8")
     before, table, after = text.partition(TABLE)
     if not table:
@@ -183,11 +182,11 @@ def untested(root: Path, name: str, rules: dict[str, Rule], names: list[str]) ->
             f"{where}: rule {rule} is not in {RULES}" for rule in re.findall(NUMBER, cited) if rule not in rules
         )
         # The simulator's tests have the names of their files, and its code counts beside them.
-        code = words(root, names, CODE_FOLDERS if "::" in tried else {"schedulers"})
+        kind, known = ("code", code) if "::" in tried else ("policy", policies)
         yield from (
-            f"{where}: no {'code' if '::' in tried else 'policy'} has {function}"
+            f"{where}: no {kind} has {function}"
             for function in QUOTED.findall(functions)
-            if function.removesuffix("()") not in code
+            if function.removesuffix("()") not in known
         )
         for test in QUOTED.findall(tried):
             named.add(test)
@@ -211,9 +210,11 @@ def main(folder: str = ".") -> int:
     for name in names:
         read_citations(name, (root / name).read_text("utf-8"), rules, citations)
     faults += [*citations.faults, *uncited(rules, citations)]
+    policies = words(root, names, {"schedulers"})
+    code = policies | words(root, names, CODE_FOLDERS - {"schedulers"})
     for name in names:
         if Path(name).parent == RULES:
-            faults += untested(root, name, rules, names)
+            faults += untested(root, name, rules, names, policies, code)
     print("\n".join(faults), end="\n" if faults else "")
     return 1 if faults else 0
 

@@ -192,11 +192,8 @@ def _worse(worlds: Worlds, held: Mapping[Place, float], number: int) -> list[lim
 def _run(worlds: Worlds, number: int) -> Ledger:
     """The run with this number: with the same seeds the exact guest would do the same again, to the nanosecond."""
     there = replace(worlds, directory=worlds.directory / f"run-{number}")
-    return _both(there, scope.SHORT.asked() | {"seed_base": 1 + number})
-
-
-def _both(worlds: Worlds, asked: Mapping[str, Any]) -> Ledger:
-    return entries.ledger(worlds.simulated(asked, "sim").numbers, worlds.kernel(asked).numbers, CONTROL_LABEL)
+    asked = scope.SHORT.asked() | {"seed_base": 1 + number}
+    return entries.ledger(there.simulated(asked, "sim").numbers, there.kernel(asked).numbers, CONTROL_LABEL)
 
 
 def _again_with(place: Place, machine: Machine, on: str) -> str:

@@ -49,7 +49,7 @@ class Worse:
     why: str
 
 
-def as_csv(runs: Sequence[Iterable[Entry]]) -> str:
+def as_csv(runs: Sequence[Sequence[Entry]]) -> str:
     """Of the rows of the first run, which is the one of the test: its values, and between what errors all runs lie."""
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
