@@ -70,9 +70,14 @@ impl Sim<'_> {
         }
         self.lock_rq(cpu);
         // One reading of the clock for the whole change, so that no time falls between two tasks.
+        let this = &mut self.cpus[cpu];
         let now_ns = self.clock.at_ns;
-        let kept_ns = self.cpus[cpu].kept_clock_ns.take();
-        self.clock.read_rq(cpu, kept_ns.map_or(now_ns, |kept_ns| kept_ns.min(now_ns)));
+        let mut clock_ns = now_ns.min(this.kept_clock_ns.take().unwrap_or(now_ns));
+        if prev != IDLE {
+            // What has read the clock for the task's account since then has moved it on.
+            clock_ns = clock_ns.max(this.exec_start_ns);
+        }
+        self.clock.read_rq(cpu, clock_ns);
         let (mut runs, mut exits, mut reads) = (false, false, false);
         if prev == IDLE {
             // The idle loop's end takes about as long as taking a task off its queue.
