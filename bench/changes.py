@@ -144,7 +144,9 @@ def column(values: dict[str, list[float]], labels: Sequence[str], turn: int) -> 
 def text(found: Ratio | None) -> str:
     if found is None:
         return "–"
-    return f"{found.value:.2f}" + ("" if found.low == found.high else f" ({found.low:.2f}–{found.high:.2f})")
+    digits = 2 if found.value < 10 else 0
+    middle, low, high = (f"{each:,.{digits}f}" for each in (found.value, found.low, found.high))
+    return middle if low == high else f"{middle} ({low}–{high})"
 
 
 def label_of(arm: str) -> str:
