@@ -64,11 +64,11 @@ def read(path: Path = FILE) -> Listed:
     cells = data.get("cell", [])
     if not isinstance(cells, list) or not cells:
         raise InputError(f"{path}: key 'cell': expected [[cell]] at least once")
-    return Listed(rivals, [_cell(path, number, entry) for number, entry in enumerate(cells, 1)])
+    return Listed(rivals, [cell(f"{path}: cell {number}", entry) for number, entry in enumerate(cells, 1)])
 
 
-def _cell(path: Path, number: int, entry: dict[str, Any]) -> Cell:
-    where = f"{path}: cell {number}"
+def cell(where: str, entry: dict[str, Any]) -> Cell:
+    """`where` it stands, for what is wrong with it."""
     for key, value in entry.items():
         if key not in _KEYS:
             raise InputError(f"{where}: {unknown('key', key, list(_KEYS))}")

@@ -73,14 +73,15 @@ def row(
     middle = [(math.log(a) + math.log(b)) / 2 for a, b in zip(before, after, strict=True)]
     apart = sum(math.log(b / a) for a, b in zip(before, after, strict=True)) / len(middle)
     ratios = {
-        name: _ratio([turn * (math.log(value) - own) for value, own in zip(values, middle, strict=True)])
+        name: ratio([turn * (math.log(value) - own) for value, own in zip(values, middle, strict=True)])
         for name, values in measured.items()
     }
     floor = max(LEAST_FLOOR, math.exp(abs(apart)) - 1)
     return Row(what, math.exp(sum(middle) / len(middle)), floor, ratios, absent)
 
 
-def _ratio(logs: Sequence[float]) -> Ratio:
+def ratio(logs: Sequence[float]) -> Ratio:
+    """Of logarithms of ratios, one for each repetition."""
     mean, n = sum(logs) / len(logs), len(logs)
     if n == 1:
         return Ratio(math.exp(mean), math.exp(mean), math.exp(mean))

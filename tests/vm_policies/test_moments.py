@@ -13,7 +13,9 @@ from tests.command_line import schedlab
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICY = Path(__file__).with_name("moments")
+IDLE_POLICY = Path(__file__).with_name("idle_moments")
 RING = ROOT / "machines/probes/ring.toml"
+SLEEPS = ROOT / "machines/probes/sleeps.toml"
 STRETCHES = ["stopping to dispatch", "dispatch to running", "running to runnable", "runnable to stopping"]
 TOLERANCE_PCT = 10
 # A ring gives TCP nothing to send back, so that every message is acknowledged apart, which the model does not know:
@@ -22,15 +24,16 @@ UNLIKE = {("tcp", "running to runnable")}
 PLACES = [["--on", "vm", "--tier", "exact", "-m", "1"], ["-m", "guest-exact-1", "--exact-costs"]]
 
 
-def _stretches_ns(place: list[str], workload: Path, output: Path) -> list[int]:
-    words = ["compare", f"default,{POLICY}", "-w", str(workload), "--load", "3", "-n", "1", *place, "-o", str(output)]
-    done = schedlab(*words)
+def _told_ns(place: list[str], policy: Path, workload: Path, load: int, output: Path) -> list[int]:
+    """The numbers in the error that a policy ends with."""
+    words = ["compare", f"default,{policy}", "-w", str(workload), "--load", str(load), "-n", "1", *place]
+    done = schedlab(*words, "-o", str(output))
     records = [json.loads(file.read_text()) for file in (output / "cells").glob("*.json")]
     reasons = [record["reason"] for record in records if record["cell"]["scheduler"].endswith("moments")]
     assert len(reasons) == 1, done.stderr
-    told = re.search(r"moments (\d+) (\d+) (\d+) (\d+)", reasons[0])
+    told = re.search(r"(?:moments|account)((?: \d+)+)", reasons[0])
     assert told, reasons[0]
-    return [int(number) for number in told.groups()]
+    return [int(number) for number in told[1].split()]
 
 
 @pytest.mark.usefixtures("can_boot", "loader")
@@ -40,7 +43,8 @@ def test_clocks_in_callbacks(kind: str, tmp_path: Path) -> None:
     text = RING.read_text().replace('name = "ring"', f'name = "{kind}"').replace('kind = "pipe"', f'kind = "{kind}"')
     workload.write_text(text)
     kernel, simulator = (
-        _stretches_ns(place, workload, tmp_path / name) for place, name in zip(PLACES, ("kernel", "sim"), strict=True)
+        _told_ns(place, POLICY, workload, 3, tmp_path / name)
+        for place, name in zip(PLACES, ("kernel", "sim"), strict=True)
     )
     off = {
         stretch: f"{here} ns in the simulator, {there} in the kernel"
@@ -48,3 +52,13 @@ def test_clocks_in_callbacks(kind: str, tmp_path: Path) -> None:
         if (kind, stretch) not in UNLIKE and abs(here - there) > there * TOLERANCE_PCT / 100
     }
     assert not off
+
+
+@pytest.mark.usefixtures("can_boot", "loader")
+def test_an_account_begins_with_the_wake_up_of_an_idle_cpu(tmp_path: Path) -> None:
+    """`rq_clock_skip_update()`: the switch that a wake-up asks for keeps the wake-up's clock."""
+    (kernel,), (simulator,) = (
+        _told_ns(place, IDLE_POLICY, SLEEPS, 1, tmp_path / name)
+        for place, name in zip(PLACES, ("kernel", "sim"), strict=True)
+    )
+    assert abs(simulator - kernel) <= kernel * TOLERANCE_PCT / 100, f"{simulator} ns for {kernel} in the kernel"

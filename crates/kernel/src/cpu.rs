@@ -42,6 +42,9 @@ pub struct Cpu {
     pub unseen: bool,
     /// Its task is to be preempted at the end of the present operation.
     pub need_resched: bool,
+    /// Its run queue's clock, where a wake-up has read it and asked for a reschedule, which then does not read it again:
+    /// the kernel's `rq_clock_skip_update()`.
+    pub kept_clock_ns: Option<u64>,
     /// When an interrupt that asks it to reschedule arrives.
     pub resched_at_ns: u64,
     /// The kernel runs on it, not to be interrupted, until then.
@@ -123,6 +126,7 @@ impl Cpu {
             unseen: false,
             need_resched: false,
             resched_at_ns: NEVER,
+            kept_clock_ns: None,
             kernel_until_ns: 0,
             next_tick_ns: NEVER,
             event_seq: 0,

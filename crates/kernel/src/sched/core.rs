@@ -70,9 +70,19 @@ impl Sim<'_> {
         }
         self.lock_rq(cpu);
         // One reading of the clock for the whole change, so that no time falls between two tasks.
-        self.clock.read_rq(cpu, self.clock.at_ns);
-        let (mut runs, mut exits, mut reads) = (false, false, false);
+        let this = &mut self.cpus[cpu];
+        let now_ns = self.clock.at_ns;
+        let mut clock_ns = now_ns.min(this.kept_clock_ns.take().unwrap_or(now_ns));
         if prev != IDLE {
+            // What has read the clock for the task's account since then has moved it on.
+            clock_ns = clock_ns.max(this.exec_start_ns);
+        }
+        self.clock.read_rq(cpu, clock_ns);
+        let (mut runs, mut exits, mut reads) = (false, false, false);
+        if prev == IDLE {
+            // The idle loop's end takes about as long as taking a task off its queue.
+            self.charge(self.machine.switch.until_dispatch_ns);
+        } else {
             let task = &self.tasks[prev];
             (runs, exits) = (task.state == State::Running, task.exiting);
             reads = runs && self.clock.in_reader && self.clock.cpu == cpu;
@@ -92,7 +102,7 @@ impl Sim<'_> {
             self.clock.rq_holds = false;
             return;
         }
-        if prev == IDLE || runs {
+        if runs {
             // No task is taken off its queue, so that the policy is asked sooner.
             self.charge(self.machine.switch.until_dispatch_ns);
         }

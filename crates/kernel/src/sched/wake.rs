@@ -7,7 +7,8 @@ use crate::consts::{
     DSQ_LOCAL, ENQ_CPU_SELECTED, ENQ_WAKEUP, SLICE_DFL, TASK_RUNNING, TASK_WAKING, WAKE_FORK,
     WAKE_SYNC, WAKE_TTWU,
 };
-use crate::ids::{CpuId, TaskId};
+use crate::cpu::NEVER;
+use crate::ids::{CpuId, IDLE, TaskId};
 use crate::observe::Happened;
 use crate::sim::Sim;
 use crate::task::{Class, State, Verdict, Wait};
@@ -68,10 +69,21 @@ impl Sim<'_> {
                 self.flush_reenqueues_of(cpu);
             }
         }
+        self.keep_clock(cpu, at);
         self.clock.rq_holds = false;
         self.boundary.view.task_mut(id).__state = TASK_RUNNING;
         if !self.boundary.requests.kicks.is_empty() {
             self.flush_kicks();
+        }
+    }
+
+    /// A CPU that is to reschedule for a wake-up does so at the wake-up's clock, unless its task has left its queue.
+    #[inline(always)]
+    fn keep_clock(&mut self, cpu: CpuId, clock_ns: u64) {
+        let this = &mut self.cpus[cpu];
+        let queued = this.curr == IDLE || self.tasks[this.curr].state == State::Running;
+        if queued && (this.need_resched || this.resched_at_ns != NEVER) {
+            this.kept_clock_ns = Some(clock_ns);
         }
     }
 

@@ -213,6 +213,25 @@ fn a_switch_reads_the_clock_once_and_dispatch_makes_that_reading_void() {
     assert!(told.contains("ktime +0 dispatch +0 running +0"), "{told}");
 }
 
+#[test]
+fn a_reschedule_that_a_wake_up_asked_for_keeps_its_clock() {
+    let mut costs = no_costs();
+    costs.wakeup_ns = 1_000;
+    let machine = machine_of(shape(1, 1, 1, 1), costs);
+    let wakes_ns = |program: Vec<Inst>, others: Vec<workload::plan::Group>| {
+        let groups = std::iter::once(group("a", 1, program)).chain(others);
+        let outcome = run(&machine, plan(groups.collect(), End::All), "fifo");
+        assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+        (outcome.metrics["cpu_s"] * 1e9).round() as u64
+    };
+    // The kernel reads the clock after 56 % of a wake-up; from there on the time of an idle CPU is the task's.
+    let twice = vec![run_for(10_000), sleep_for(20_000), run_for(10_000)];
+    assert_eq!(wakes_ns(twice.clone(), vec![]), 20_000 + 2 * 440);
+    // Beside one that runs on a wake-up is all that one's time: of three here the first meets an idle CPU.
+    let hog = group("hog", 1, vec![run_for(50_000)]);
+    assert_eq!(wakes_ns(twice, vec![hog]), 70_000 + 440 + 2 * 1_000);
+}
+
 /// Three messages of 1 KiB are sent on CPU 0, then received on `reader`: what fetching them adds.
 fn fetch_ns(kind: QueueKind, reader: u32, change: &dyn Fn(&mut Costs)) -> u64 {
     let mut costs = no_costs();

@@ -59,8 +59,8 @@ fn golden_hashes() {
 }
 
 const GOLDEN: [&str; 4] = [
-    "3a0ab5c56ddc5433",
-    "e5f70d707627938e",
-    "3adc0c4d32ea1790",
-    "512402667f1bbb90",
+    "61edc0427950d7cd",
+    "88dac566341be4af",
+    "daef5f6b1f175a8c",
+    "16fdcad2c6d368b0",
 ];
