@@ -39,7 +39,7 @@ def text(words: Sequence[str], place: str, frames: str | None = None) -> str:
         "",
         "# Nobody simulates it: these stand for it where a file has to have tasks.",
         "[[task]]",
-        'name = "stand-in"',
+        'name = "stand_in"',
         'count = "copies"',
         'program = [{ stamp = true }, { run_us = 1 }, { log = "frame_time_us", since = "stamp" }]',
         "",
@@ -60,7 +60,7 @@ def _program(word: str) -> str:
     found = shutil.which(word)
     if found is None:
         raise InputError(f"{word}: no such program")
-    return str(Path(found).resolve())
+    return str(Path(found).absolute())
 
 
 def _as_caller() -> list[str]:

@@ -197,7 +197,7 @@ class Race:
     def _plan(self, number: int, block_s: float, left_s: float, most_blocks: int) -> None:
         count = min(number + max(0, int(left_s / max(block_s, 1e-3))), most_blocks)
         least = sequential.fewest_blocks(contest.LEVEL, self.state.tests)
-        self.say(f"a block takes {block_s:.1f} s: {count} blocks at most")
+        self.say(f"a block takes {block_s:.1f} s: there is time for about {count}")
         if count < least:
             minutes = math.ceil(2 * least * block_s / 60)
             self.say(f"no answer has less than {least} blocks; --minutes {minutes} has room for twice as many")

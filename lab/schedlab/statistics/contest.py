@@ -29,8 +29,8 @@ class Outcome(Enum):
     OPEN = "open"
     WINS = "wins"
     TRADES = "trades"  # better in one measure, worse in another
-    LOSES = "loses"  # worse in one, better in none
-    SAME = "same"  # in no measure better by what is worth a switch
+    LOSES = "loses"  # better in none by what is worth a switch, and as far as is known worse in one
+    SAME = "same"  # better in none by what is worth a switch
 
 
 @dataclass(frozen=True)
@@ -88,5 +88,5 @@ def outcome(standings: Sequence[Standing]) -> Outcome:
     if gains and all(one.better or one.not_worse for one in standings):
         return Outcome.WINS
     if all(one.not_better or one.worse for one in standings):
-        return Outcome.LOSES if losses else Outcome.SAME
+        return Outcome.LOSES if any(one.centre <= -one.worth for one in standings) else Outcome.SAME
     return Outcome.OPEN

@@ -18,6 +18,7 @@ shift at all looks together, where differences spread evenly to both sides of it
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -83,17 +84,20 @@ def centre(differences: np.ndarray) -> float:
     return float(np.median((differences[one] + differences[other]) / 2))
 
 
-def _kept(differences: np.ndarray, needed: float, evidence) -> tuple[float, float]:  # noqa: ANN001
+def _kept(
+    differences: np.ndarray, needed: float, evidence: Callable[[np.ndarray], np.ndarray]
+) -> tuple[float, float]:
     """The hull of the shifts that are not ruled out."""
     if not len(differences):
         return -math.inf, math.inf
     reach = float(np.ptp(differences)) + _MARGIN
     shifts = np.linspace(differences.min() - reach, differences.max() + reach, _SHIFTS)
     step = float(shifts[1] - shifts[0])
-    tried = np.concatenate([[-_FAR], shifts, [_FAR]])
+    # The middle is among them: of differences that are all the same nothing else is left.
+    tried = np.sort([-_FAR, *shifts, centre(differences), _FAR])
     kept = np.flatnonzero(evidence(differences - tried[:, None])[:, -1] < needed)
     if not len(kept):
-        # Differences that contradict each other: nothing is known.
+        # No shift explains such differences: nothing is known.
         return -math.inf, math.inf
     low = -math.inf if kept[0] == 0 else float(tried[kept[0]]) - step
     high = math.inf if kept[-1] == len(tried) - 1 else float(tried[kept[-1]]) + step
