@@ -77,7 +77,9 @@ def test_a_command_is_measured_where_and_as_it_was_called(tmp_path: Path) -> Non
 
 def test_the_tail_of_frame_times_counts(tmp_path: Path) -> None:
     write = f"printf '{HEAD}' >frames.csv; for i in $(seq 99); do echo 60,16.5,1; done >>frames.csv; "
-    done = here(tmp_path, "--frames", "frames.csv", "--blocks", "1", "--", "sh", "-c", write + "echo 9,40.5,1 >>frames.csv")
+    done = here(
+        tmp_path, "--frames", "frames.csv", "--blocks", "1", "--", "sh", "-c", write + "echo 9,40.5,1 >>frames.csv"
+    )
     assert done.returncode == 1, done.stderr
     records = [json.loads(path.read_text()) for path in (tmp_path / "out/cells").glob("*.json")]
     frames = [record["histograms"]["frame_time_us"] for record in records if record["status"] == "ok"]
@@ -108,7 +110,19 @@ def test_a_trial_without_frames_is_said_in_one_line(tmp_path: Path, script: str,
 def test_an_interrupt_ends_the_command_too(tmp_path: Path) -> None:
     if os.geteuid():
         pytest.skip("measuring on this machine needs root")
-    words = ["--on", "host", "--among", "default", "-o", "out", "--no-report", "--", "sh", "-c", "echo >>ran; sleep 0.3"]
+    words = [
+        "--on",
+        "host",
+        "--among",
+        "default",
+        "-o",
+        "out",
+        "--no-report",
+        "--",
+        "sh",
+        "-c",
+        "echo >>ran; sleep 0.3",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "lab")}
     child = subprocess.Popen(
         command(*words), cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 
+from schedlab import vm
 from schedlab.campaign.arms import parse
-from schedlab.choice import command, entrants, gains, keep, mixes
+from schedlab.catalogue import toml
+from schedlab.choice import entrants, gains, keep, mixes, own_command
+from schedlab.cli import choose_options
 from schedlab.cli.program import main
 from schedlab.errors import InputError
 
@@ -51,7 +54,10 @@ def test_the_faster_one_wins_and_the_race_stops(boots: list[int], capsys: pytest
 
 def test_the_same_command_says_it_again_without_running(boots: list[int], capsys: pytest.CaptureFixture) -> None:
     assert played("--blocks", "4") == 1
-    assert "not decided after 4 blocks (all blocks are done): bfs: elapsed time so far 8.8 % shorter" in capsys.readouterr().out
+    assert (
+        "not decided after 4 blocks (all blocks are done): bfs: elapsed time so far 8.8 % shorter"
+        in capsys.readouterr().out
+    )
     assert played() == 0
     first, many = capsys.readouterr().out, len(boots)
     assert many == answer()["blocks"]
@@ -172,6 +178,21 @@ def test_minutes_bound_the_whole(
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
+def test_a_guest_that_breaks_leaves_what_is_known(
+    checkout: Path, play_guests: Callable, fake_record: Callable, capsys: pytest.CaptureFixture
+) -> None:
+    def record(cell_id: str, cell: dict[str, Any]) -> dict[str, Any]:
+        if cell["seed"] == 3:
+            raise vm.GuestFailed("the guest panicked")
+        return fake_record(cell_id, cell)
+
+    play_guests(record)
+    assert played() == 1
+    streams = capsys.readouterr()
+    assert streams.out.startswith("not decided after 2 blocks: bfs: elapsed time so far")
+    assert "the guest panicked; it was at" in streams.err.splitlines()[-1]
+
+
 def test_json_is_the_answer_alone(boots: list[int], capsys: pytest.CaptureFixture) -> None:
     assert played("--json") == 0
     found = json.loads(capsys.readouterr().out)
@@ -198,7 +219,7 @@ def test_the_page_says_what_was_chosen(boots: list[int]) -> None:
         (["--among", "default,bsf"], "unknown scheduler 'bsf'"),
         (["--among", 'default,exec:"no-such-program -x"'], "no-such-program is not installed here"),
         (["--among", 'default,exec:""'], "expected a program"),
-        (["--among", 'default,exec:"x'], "expected exec:\"PROGRAM OPTION…\""),
+        (["--among", 'default,exec:"x'], 'expected exec:"PROGRAM OPTION…"'),
         (["--mix", "server", "--", "true"], "--mix server and a command after --: expected one of them"),
         (["--on", "sim", "--", "true"], "--on sim runs no command: record it with 'schedlab record'"),
         (["-m", "1,2", "--", "true"], "expected one machine"),
@@ -231,7 +252,12 @@ def test_a_kernel_without_sched_ext_is_status_3(lab: Callable) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("name", ["desktop", "build", "server"])
+def test_help_names_the_mixes_that_there_are() -> None:
+    assert [*toml.read(mixes.FILE)] == [*choose_options.MIXES]
+    assert choose_options.MIXES[0] == mixes.DEFAULT
+
+
+@pytest.mark.parametrize("name", choose_options.MIXES)
 def test_the_mixes_are_of_workloads_that_are_there(name: str) -> None:
     """With parameters and metrics that they have."""
     from schedlab.campaign.request import request
@@ -297,13 +323,13 @@ def test_a_command_is_written_as_it_is(tmp_path: Path, monkeypatch: pytest.Monke
     import tomllib
 
     monkeypatch.delenv("SUDO_USER", raising=False)
-    words = ["sh", "-c", 'echo "a\\b" \x7f \'ü\' $x', "--", ""]
-    data = tomllib.loads(command.text(words, "host", "logs/it's.csv"))
+    words = ["sh", "-c", "echo \"a\\b\" \x7f 'ü' $x", "--", ""]
+    data = tomllib.loads(own_command.text(words, "host", "logs/it's.csv"))
     assert shlex.split(data["command"]["run"]) == ["exec", *words]
     assert data["command"]["frames"] == "logs/it's.csv"
     assert data["metrics"]["promises"] == ["frame_time_us", "elapsed_s"]
     with pytest.raises(InputError, match="UTF-8"):
-        command.text(["sh", "\udcff"], "host")
+        own_command.text(["sh", "\udcff"], "host")
 
 
 def test_under_sudo_a_command_runs_as_who_called(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -311,7 +337,7 @@ def test_under_sudo_a_command_runs_as_who_called(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setenv("SUDO_USER", "nobody")
-    run = tomllib.loads(command.text(["true"], "host"))["command"]["run"]
+    run = tomllib.loads(own_command.text(["true"], "host"))["command"]["run"]
     assert "setpriv --reuid=65534" in run
     assert run.endswith("--init-groups -- true")
-    assert "setpriv" not in command.text(["true"], "vm")
+    assert "setpriv" not in own_command.text(["true"], "vm")

@@ -66,7 +66,7 @@ def test_bets_are_fair_whatever_the_sizes_are(sizes: list[float]) -> None:
 
 @pytest.mark.parametrize("name", NOISE)
 def test_at_most_one_run_in_twenty_names_a_false_winner(name: str) -> None:
-    """Two challengers, two measures, twenty looks: any claim of any of them at any look counts, also that one is worse."""
+    """Two challengers, two measures, twenty looks: any claim of any of them at any look, also that one is worse."""
     draws = np.random.default_rng([7, *name.encode()])
     found = differences(draws, NOISE[name])
     evidence = sequential.two_sided(found)
@@ -84,7 +84,9 @@ def test_looking_often_at_a_usual_test_would_name_too_many(name: str) -> None:
     found = differences(draws, NOISE[name], 2_000)[:, 0]
     counts = np.arange(1, BLOCKS + 1)
     mean = found.cumsum(axis=1) / counts
-    spread = np.sqrt(np.maximum((found**2).cumsum(axis=1) / counts - mean**2, 1e-30) * counts / np.maximum(counts - 1, 1))
+    spread = np.sqrt(
+        np.maximum((found**2).cumsum(axis=1) / counts - mean**2, 1e-30) * counts / np.maximum(counts - 1, 1)
+    )
     t = np.abs(mean) / spread * np.sqrt(counts)
     assert (t[:, 4:] > 2.2).any(axis=1).mean() > LEVEL
 
@@ -102,7 +104,9 @@ def test_a_claim_of_the_contest_has_evidence_enough() -> None:
     assert claims > 5
 
 
-def race(draws: np.random.Generator, effect: float, spread: float, blocks: int, measures: int = 1) -> tuple[Outcome, int]:
+def race(
+    draws: np.random.Generator, effect: float, spread: float, blocks: int, measures: int = 1
+) -> tuple[Outcome, int]:
     """The outcome of one challenger, whose first measure is better by the effect, and when."""
     own = draws.normal(0, spread * math.sqrt(2), (blocks, measures))
     own[:, 0] += effect

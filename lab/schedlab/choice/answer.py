@@ -86,7 +86,10 @@ def _sentence(
         return "stay", f"{incumbent} stays: nobody else is left"
     if losers:
         return "stay", f"{incumbent} stays: " + "; ".join(f"{label}: {told[label]}" for label in losers)
-    return "same", f"no difference worth switching for (< {number(worth_pct, 0 if worth_pct == int(worth_pct) else 1)} %)"
+    return (
+        "same",
+        f"no difference worth switching for (< {number(worth_pct, 0 if worth_pct == int(worth_pct) else 1)} %)",
+    )
 
 
 def _line(label: str, told: str, outcome: Outcome | None, state: State) -> str:

@@ -8,7 +8,6 @@ import shutil
 from schedlab.catalogue.schedulers import OPTIONS
 from schedlab.errors import InputError
 
-DEFAULT = "default,bfs"
 _EXEC = re.compile(r"""(?:^|(?<=,))\s*exec:("[^"]*"|'[^']*'|[^,"']*)\s*(?=,|$)""")
 
 

@@ -47,7 +47,9 @@ class Measure:
         """NaN where a part has no value, or none above zero."""
         found = []
         for part in self.parts:
-            values = [part.value(records[part.run]) if part.run in records else math.nan for records in (incumbent, other)]
+            values = [
+                part.value(records[part.run]) if part.run in records else math.nan for records in (incumbent, other)
+            ]
             if not all(math.isfinite(value) and value > 0 for value in values):
                 return math.nan
             found.append(part.sign * math.log(values[1] / values[0]))

@@ -43,7 +43,9 @@ def _all(file: Path) -> dict[str, Mix]:
 
 def _mix(name: str, table: Any, where: str) -> Mix:
     _keys(table, {"about": str, "run": list}, where)
-    return Mix(name, table["about"], [_run(run, f"{where}: run {number}") for number, run in enumerate(table["run"], 1)])
+    return Mix(
+        name, table["about"], [_run(run, f"{where}: run {number}") for number, run in enumerate(table["run"], 1)]
+    )
 
 
 def _run(table: Any, where: str) -> Run:

@@ -20,6 +20,7 @@ from schedlab.campaign.matrix import Block, Campaign, PlannedCell
 from schedlab.choice.gains import Key, Measure
 from schedlab.collect.records import EJECTED, OK, Record
 from schedlab.collect.store import Store
+from schedlab.errors import LabError
 from schedlab.places.place import Place, Say
 from schedlab.statistics import contest, sequential
 from schedlab.statistics.contest import Outcome, Standing
@@ -29,7 +30,7 @@ TIME = "the time is over"
 BLOCKS = "all blocks are done"
 INTERRUPTED = "interrupted"
 FAILED = "failed"
-# So many blocks one after the other without the incumbent's numbers, and it is no use.
+# So many blocks one after the other without the incumbent's numbers, and it is no use; in the beginning it is one.
 _MOST_LOST = 2
 
 
@@ -112,7 +113,7 @@ class Race:
                 slowest_s = max(slowest_s, took_s)
                 if state.ended:
                     break
-                if lost == _MOST_LOST:
+                if lost == (_MOST_LOST if state.blocks else 1):
                     state.ended, state.why = FAILED, self._why_lost(found)
                 elif Outcome.OPEN not in state.outcomes().values():
                     state.ended = DECIDED
@@ -120,6 +121,11 @@ class Race:
                     break
             else:
                 state.ended = BLOCKS
+        except LabError as error:
+            # What has run before counts. Where nothing has, it is an error as of any command.
+            if not state.begun:
+                raise
+            state.ended, state.why = FAILED, str(error)
         except TimeIsUp:
             state.ended = TIME
         except KeyboardInterrupt:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The command line. A command calls one stage after the other; no stage calls the next by itself.
 
-Imports: campaign, capture, catalogue, choice, collect, decisions, doctor, export, format, ledger, places, probes, report,
-sched_ext, search, statistics, studies, terminal, trace, vm.
+Imports: campaign, capture, catalogue, choice, collect, decisions, doctor, export, format, ledger, places, probes,
+report, sched_ext, search, statistics, studies, terminal, trace, vm.
 
 program           entry point: parses, runs one command, turns errors into one line and an exit status
 commands          the commands in their groups, and how --help looks

@@ -19,7 +19,7 @@ from schedlab.campaign.matrix import Block, Campaign
 from schedlab.campaign.request import Request, request
 from schedlab.campaign.where import PLACES
 from schedlab.catalogue import schedulers
-from schedlab.choice import answer, command, entrants, gains, keep, mixes, race
+from schedlab.choice import answer, entrants, gains, keep, mixes, own_command, race
 from schedlab.choice.answer import Answer
 from schedlab.choice.gains import Measure
 from schedlab.choice.race import Race, State
@@ -113,14 +113,14 @@ def _asked(options: argparse.Namespace) -> _Asked:
 
 def _of_command(options: argparse.Namespace) -> _Asked:
     """The workload's file lies with the results, which it is a part of."""
-    text = command.text(options.passed_on, options.on, options.frames)
+    text = own_command.text(options.passed_on, options.on, options.frames)
     directory = _directory(options, text)
     Store(directory).create()
-    file = directory / "workloads" / f"{command.NAME}.toml"
+    file = directory / "workloads" / f"{own_command.NAME}.toml"
     atomic.write_into(file, text)
     asked = _request(options, str(file), [], False)
-    metric = f"{command.FRAME_TIME}.p99" if options.frames else "elapsed_s"
-    part = gains.part((command.NAME, command.LOAD), metric)
+    metric = f"{own_command.FRAME_TIME}.p99" if options.frames else "elapsed_s"
+    part = gains.part((own_command.NAME, own_command.LOAD), metric)
     return _Asked(asked, gains.measures({metric: [part]}), directory)
 
 

@@ -84,9 +84,7 @@ def centre(differences: np.ndarray) -> float:
     return float(np.median((differences[one] + differences[other]) / 2))
 
 
-def _kept(
-    differences: np.ndarray, needed: float, evidence: Callable[[np.ndarray], np.ndarray]
-) -> tuple[float, float]:
+def _kept(differences: np.ndarray, needed: float, evidence: Callable[[np.ndarray], np.ndarray]) -> tuple[float, float]:
     """The hull of the shifts that are not ruled out."""
     if not len(differences):
         return -math.inf, math.inf
