@@ -15,7 +15,7 @@ from pathlib import Path
 from schedlab import atomic
 from schedlab.campaign import arms, cells, matrix
 from schedlab.campaign.arms import Arm
-from schedlab.campaign.matrix import Block, Campaign
+from schedlab.campaign.matrix import Campaign, PlannedCell
 from schedlab.campaign.request import Request, request
 from schedlab.campaign.where import PLACES
 from schedlab.catalogue import schedulers
@@ -48,6 +48,7 @@ def choose(options: argparse.Namespace) -> int:
     planned = matrix.campaign(asked.request, place.engine())
     restored = _kept_ready(planned, options.on)
     store.create()
+    whole = manifests.describe(planned, shlex.join(["schedlab", *sys.argv[1:]]))
     with store.locked(), restored:
         contest = Race(
             planned=planned,
@@ -58,12 +59,13 @@ def choose(options: argparse.Namespace) -> int:
             warms_up_again=options.on == "vm",
             jobs=options.jobs,
             say=_say,
-            after_block=lambda blocks: _note(planned, blocks, store),
+            # So that 'schedlab report' has what there is, whatever ends this.
+            after_block=lambda blocks: manifests.write(_begun(whole, blocks), store),
         )
         state = contest.run(options.minutes * 60, options.blocks or _MOST_BLOCKS)
     found = answer.answer(contest.incumbent, asked.measures, state, options.worth)
     if state.begun:
-        _write(planned, state, store, found, not options.no_report)
+        _write(whole, state, store, found, not options.no_report)
     _tell(found, state, planned.arms, asked, options)
     if state.ended == race.INTERRUPTED:
         return INTERRUPTED
@@ -173,44 +175,29 @@ def _kept_ready(planned: Campaign, on: str) -> AbstractContextManager[None]:
     return host.ready(planned, _say)
 
 
-def _begun(planned: Campaign, blocks: int) -> Campaign:
+def _begun(whole: manifests.Manifest, blocks: int) -> manifests.Manifest:
     """What has run of it."""
-    first = planned.request.seed_base
-    kept = []
-    for block in planned.blocks:
-        own = [
-            cell
-            for cell in block.cells
-            if cell.data["seed"] < first + blocks and cell.role in (cells.MEASURED, cells.CONTROL)
-        ]
-        if own:
-            kept.append(Block(block.machine, own, block.kernel))
-    return Campaign(replace(planned.request, repetitions=blocks), planned.arms, kept)
+    end = whole.data["seed_base"] + blocks
+    racing = (cells.MEASURED, cells.CONTROL)
+    return _only(whole, [cell for cell in whole.cells if cell.data["seed"] < end and cell.role in racing], blocks)
 
 
-def _described(planned: Campaign, blocks: int) -> manifests.Manifest:
-    return manifests.describe(_begun(planned, blocks), shlex.join(["schedlab", *sys.argv[1:]]))
+def _only(whole: manifests.Manifest, kept: list[PlannedCell], blocks: int) -> manifests.Manifest:
+    told = [{"id": cell.id, "label": cell.label, "role": cell.role, "cell": cell.data} for cell in kept]
+    return manifests.Manifest(whole.data | {"repetitions": blocks, "cells": told}, kept)
 
 
-def _note(planned: Campaign, blocks: int, store: Store) -> None:
-    """So that 'schedlab report' has what there is, whatever ends this."""
-    manifests.write(_described(planned, blocks), store)
-
-
-def _write(planned: Campaign, state: State, store: Store, found: Answer, with_report: bool) -> None:
+def _write(whole: manifests.Manifest, state: State, store: Store, found: Answer, with_report: bool) -> None:
     from schedlab.cli.outcome import Judged, write
 
-    described = _described(planned, state.begun)
-    missing = [cell for cell in described.cells if cell.label in state.left and not store.path(cell.id).exists()]
-    kept = [cell for cell in described.cells if cell not in missing]
-    described.data["cells"] = [
-        {"id": cell.id, "label": cell.label, "role": cell.role, "cell": cell.data} for cell in kept
-    ]
-    described.data["chosen"] = found.sentence
-    described = manifests.Manifest(described.data, kept)
-    manifests.write(described, store)
+    begun = _begun(whole, state.begun)
+    # Who has left the race has no cells from then on, and lacks none.
+    kept = [cell for cell in begun.cells if cell.label not in state.left or store.path(cell.id).exists()]
+    begun = _only(begun, kept, state.begun)
+    begun.data["chosen"] = found.sentence
+    manifests.write(begun, store)
     atomic.write_json_lines(store.directory / "answer.json", found.data)
-    write(described, store, with_report, Judged())
+    write(begun, store, with_report, Judged())
 
 
 def _tell(found: Answer, state: State, racing: Sequence[Arm], asked: _Asked, options: argparse.Namespace) -> None:
