@@ -204,7 +204,9 @@ class Race:
         count = min(number + max(0, int(left_s / max(block_s, 1e-3))), most_blocks)
         least = sequential.fewest_blocks(contest.LEVEL, self.state.tests)
         self.say(f"a block takes {block_s:.1f} s: there is time for about {count}")
-        if count < least:
+        if most_blocks < least:
+            self.say(f"no answer has less than {least} blocks, whatever the time")
+        elif count < least:
             minutes = math.ceil(2 * least * block_s / 60)
             self.say(f"no answer has less than {least} blocks; --minutes {minutes} has room for twice as many")
 
