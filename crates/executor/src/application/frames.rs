@@ -174,7 +174,7 @@ mod tests {
         fails(HEAD.as_bytes(), "100 frames or more");
         fails(rows(99, "60,16,1").as_bytes(), "got 99");
         fails("x\n".repeat(5_000).as_bytes(), "'frametime'");
-        fails(&[b'x'; 100_000], "line 1: expected a line of at most");
+        fails(&vec![b'x'; 100_000], "line 1: expected a line of at most");
         fails(&[0xff; 3_000], "'frametime'");
         for cell in ["", "x", "NaN", "inf", "-1", "0", "1e9", "\u{1b}[31m"] {
             fails(

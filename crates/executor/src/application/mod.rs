@@ -91,7 +91,9 @@ pub fn run(ready: &Ready, plan: &Plan, calibration: Calibration) -> Result<Outco
         Said::Measured(Measured { metrics, frames_ns }) => {
             if !frames_ns.is_empty() {
                 let mut frames = Histogram::default();
-                frames_ns.into_iter().for_each(|ns| frames.record(ns));
+                for ns in frames_ns {
+                    frames.record(ns);
+                }
                 histograms.insert(FRAME_TIME.to_string(), frames);
             }
             Ok(Outcome {
