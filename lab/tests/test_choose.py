@@ -5,19 +5,23 @@ import json
 import os
 import shlex
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from schedlab import vm
+from schedlab import atomic, vm
 from schedlab.campaign.arms import parse
+from schedlab.campaign.matrix import Campaign
 from schedlab.catalogue import toml
 from schedlab.choice import entrants, gains, keep, mixes, own_command
 from schedlab.cli import choose_options
 from schedlab.cli.program import main
+from schedlab.collect.store import Store
 from schedlab.errors import InputError
+from schedlab.places import host
 
 COMMAND = ["choose", "--on", "vm", "-o", "out", "--no-report", "--minutes", "5"]
 
@@ -160,6 +164,34 @@ def test_an_interrupt_says_what_is_known_so_far(
     assert "not decided after 3 blocks: bfs: elapsed time so far 8.8 % shorter" in streams.out
     assert "interrupted; what is known so far" in streams.err
     assert answer()["ended"] == "interrupted"
+
+
+def test_on_the_host_what_ran_before_is_put_back_once(
+    checkout: Path, fake_record: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the end of all blocks, also by Ctrl-C; only the first block warms up."""
+    told: list[str] = []
+
+    @contextmanager
+    def ready(*_: object) -> Iterator[None]:
+        told.append("stopped")
+        try:
+            yield
+        finally:
+            told.append("put back")
+
+    def run(campaign: Campaign, store: Store, *_: object) -> int:
+        told.append("-".join(sorted(cell.role for cell in campaign.cells)))
+        for cell in campaign.cells:
+            if cell.data["seed"] == 3:
+                raise KeyboardInterrupt
+            atomic.write(store.path(cell.id), json.dumps(fake_record(cell.id, cell.data)))
+        return 0
+
+    monkeypatch.setattr(host, "ready", ready)
+    monkeypatch.setattr(host, "run", run)
+    assert main(["choose", "--on", "host", "-o", "out", "--no-report", "--", "true"]) == 130
+    assert told == ["stopped", "measured-measured-warm-up", *["measured-measured"] * 2, "put back"]
 
 
 def test_minutes_bound_the_whole(
