@@ -32,6 +32,7 @@ def check(name: str, result: object, checkout: Path) -> None:
     [
         ("version", ["--version"]),
         ("help", ["--help"]),
+        ("help-choose", ["choose", "--help"]),
         ("help-compare", ["compare", "--help"]),
         ("help-report", ["report", "--help"]),
         ("help-record", ["record", "--help"]),

@@ -116,6 +116,15 @@ pub const METRICS: &[Metric] = &[
         meaning: "from when a frame was due until it was shown",
     },
     Metric {
+        name: "frame_time_us",
+        title: "frame time",
+        unit: "µs",
+        distribution: true,
+        better: Better::Lower,
+        origin: Origin::Logged,
+        meaning: "from one frame to the next; of a command, what it left in its file of frames",
+    },
+    Metric {
         name: "work_us",
         title: "work",
         unit: "µs",

@@ -15,6 +15,9 @@ use crate::scope::{Scope, Setting};
 
 const MEMORY_MIB: i64 = 3_072;
 
+/// The metric that `frames` gives its values.
+pub const FRAME_TIME: &str = "frame_time_us";
+
 /// The application at one load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
@@ -31,6 +34,10 @@ pub struct Command {
     pub stop: String,
     /// Nobody runs it, not root.
     pub unprivileged: bool,
+    /// It runs in the folder and the environment of whoever called, not in ones of its own.
+    pub here: bool,
+    /// A file of frame times that it leaves behind, or a folder in which it leaves one.
+    pub frames: Option<String>,
     /// The groups of the model that it stands for; where it names some, the others run beside it.
     pub replaces: Vec<String>,
     /// Metrics and the patterns whose first group has their value in what `run` prints.
@@ -111,6 +118,9 @@ pub fn command(
         let name = promise.text()?;
         let measured = match metric(name).map(|metric| metric.origin) {
             Some(Origin::Measured) => true,
+            Some(Origin::Logged) if name == FRAME_TIME && table.optional("frames").is_some() => {
+                true
+            }
             Some(Origin::Logged) => !replaces.is_empty(),
             _ => metrics.contains_key(name),
         };
@@ -130,6 +140,8 @@ pub fn command(
         unprivileged: table
             .optional("unprivileged")
             .map_or(Ok(false), Node::bool)?,
+        here: table.optional("here").map_or(Ok(false), Node::bool)?,
+        frames: frames(&table)?,
         replaces,
         metrics,
         environment,
@@ -189,6 +201,15 @@ fn memory_mib(table: &Table) -> Result<u32> {
     let node = table.optional("memory_mib");
     let mib = node.map_or(Ok(MEMORY_MIB), |node| node.integer(512..=1 << 20))?;
     Ok(mib as u32)
+}
+
+fn frames(table: &Table) -> Result<Option<String>> {
+    let Some(node) = table.optional("frames") else {
+        return Ok(None);
+    };
+    let path = node.text()?;
+    ensure!(!path.is_empty(), node.expected("the path of a file"));
+    Ok(Some(path.to_string()))
 }
 
 fn texts(table: &Table, key: &str) -> Result<Vec<String>> {

@@ -579,8 +579,8 @@ const METRICS: Messages = &[
         "\"elapsed_s\"]",
         "\"done\"]",
         "43: metrics.promises[2]: unknown metric done, expected one of elapsed_s, throughput_per_s, \
-         wakeup_latency_us, probe_latency_us, round_trip_us, lateness_us, work_us, turnaround_us, cpu_s, \
-         cpu_usage_pct, switches_voluntary, switches_involuntary, dropped_frames, frames_shown, frames_not_shown",
+         wakeup_latency_us, probe_latency_us, round_trip_us, lateness_us, frame_time_us, work_us, turnaround_us, \
+         cpu_s, cpu_usage_pct, switches_voluntary, switches_involuntary, dropped_frames, frames_shown, frames_not_shown",
     ),
     (
         "\"elapsed_s\"]",

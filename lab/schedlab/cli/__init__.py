@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The command line. A command calls one stage after the other; no stage calls the next by itself.
 
-Imports: campaign, capture, catalogue, collect, decisions, doctor, export, format, ledger, places, probes, report,
-sched_ext, search, statistics, studies, terminal, trace, vm.
+Imports: campaign, capture, catalogue, choice, collect, decisions, doctor, export, format, ledger, places, probes,
+report, sched_ext, search, statistics, studies, terminal, trace, vm.
 
 program           entry point: parses, runs one command, turns errors into one line and an exit status
 commands          the commands in their groups, and how --help looks
+choose_options    options of choose
 measure_options   options of compare, run, study, report, trace, decisions
 agree_options     options of agree
 workload_options  options of record, snapshot, calibrate
 machine_options   options of check, explain, compatibility, list, doctor, vm, load, status, unload
+choose            choose: candidates race until a sequential test is sure
 compare           compare, run: a campaign from the request to its files
 outcome           the end of these, and report: from records to files and a summary
 conditions        the conditions of --fail-on, judged, for the terminal and as JUnit's test cases

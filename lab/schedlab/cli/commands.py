@@ -17,6 +17,7 @@ _COLUMN = 26
 
 COMMANDS = {
     "measure": {
+        "choose": "find the scheduler that is best for this machine and this work",
         "compare": "compare schedulers",
         "run": "compare schedulers as a campaign file says",
         "study": "run a published study again and lay its claims beside ours",

@@ -46,22 +46,7 @@ class Judged:
 def finish(
     manifest: Manifest, store: Store, as_json_only: bool, with_report: bool, judged: Judged, status: int = 0
 ) -> int:
-    found, bad = store.load(cell.id for cell in manifest.cells)
-    for cell_id, error in bad.items():
-        _say(f"{store.path(cell_id)}: corrupt record ({error}): left out; compare runs it again")
-    if judged.baseline:
-        manifest, saved = baseline.read(judged.baseline, manifest)
-        found = saved | found
-    summary = summarise(manifest, found, judged.negligible_pct, measured_error.measured())
-    files = [
-        partial(results.write, manifest, found, store),
-        partial(summary_tables.write_groups, summary, store),
-        partial(summary_tables.write_comparisons, summary, store),
-    ]
-    if with_report:
-        files.insert(0, partial(_report, summary, found, store))
-    if not all(parallel.each(files)):
-        _say("no Parquet files were written, because DuckDB is not installed; the CSV files hold the same")
+    summary, found = write(manifest, store, with_report, judged)
     if as_json_only:
         print(json.dumps(as_json(summary), ensure_ascii=False, indent=1))
     else:
@@ -78,6 +63,27 @@ def finish(
     if judged.junit:
         conditions.write_junit(judged.junit, without)
     return CHECK_FAILED if conditions.crossed or without or status else 0
+
+
+def write(manifest: Manifest, store: Store, with_report: bool, judged: Judged) -> tuple[Summary, dict[str, Record]]:
+    """The summary of the records that are there, as files."""
+    found, bad = store.load(cell.id for cell in manifest.cells)
+    for cell_id, error in bad.items():
+        _say(f"{store.path(cell_id)}: corrupt record ({error}): left out; compare runs it again")
+    if judged.baseline:
+        manifest, saved = baseline.read(judged.baseline, manifest)
+        found = saved | found
+    summary = summarise(manifest, found, judged.negligible_pct, measured_error.measured())
+    files = [
+        partial(results.write, manifest, found, store),
+        partial(summary_tables.write_groups, summary, store),
+        partial(summary_tables.write_comparisons, summary, store),
+    ]
+    if with_report:
+        files.insert(0, partial(_report, summary, found, store))
+    if not all(parallel.each(files)):
+        _say("no Parquet files were written, because DuckDB is not installed; the CSV files hold the same")
+    return summary, found
 
 
 def _report(summary: Summary, found: dict[str, Record], store: Store) -> bool:

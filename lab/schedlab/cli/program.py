@@ -9,7 +9,7 @@ import sys
 from types import FrameType
 
 from schedlab import __version__
-from schedlab.cli import agree_options, machine_options, measure_options, workload_options
+from schedlab.cli import agree_options, choose_options, machine_options, measure_options, workload_options
 from schedlab.cli.commands import COMMANDS, Parser, groups
 from schedlab.errors import INTERRUPTED, LabError
 
@@ -20,6 +20,7 @@ Which CPU scheduler is best for this machine and this work, and how sure are we?
 
 _EPILOG = """\
 examples:
+  sudo schedlab choose -- make -j4                which scheduler is best here for this
   schedlab compare bfs,cfs                        in the simulator, four workloads
   schedlab compare bfs,bfs:rules=424 -w latt      two variants of one scheduler
   schedlab compare bfs,cfs --on vm --tier exact   on a real kernel in a virtual machine
@@ -33,7 +34,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = Parser(prog="schedlab", description=_DESCRIPTION, epilog=_EPILOG, usage="schedlab COMMAND [options]")
     parser.add_argument("--version", action="version", version=f"schedlab {__version__}", help="print the version")
     commands = parser.add_subparsers(metavar="COMMAND", dest="name", required=True, parser_class=Parser)
-    for options in (measure_options, agree_options, workload_options, machine_options):
+    for options in (choose_options, measure_options, agree_options, workload_options, machine_options):
         options.add_all(commands)
     return parser
 
@@ -68,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _split(arguments: list[str]) -> tuple[list[str], argparse.Namespace]:
     """What follows '--' is for the scheduler that is loaded, or the program to run; argparse would look into it."""
-    if arguments[:1] not in (["load"], ["record"], ["snapshot"], ["vm"]) or "--" not in arguments:
+    if arguments[:1] not in (["choose"], ["load"], ["record"], ["snapshot"], ["vm"]) or "--" not in arguments:
         return arguments, argparse.Namespace(passed_on=[])
     at = arguments.index("--")
     return arguments[:at], argparse.Namespace(passed_on=arguments[at + 1 :])

@@ -47,6 +47,7 @@ def render(
     body = [
         element("h1", title),
         element("p", _subtitle(summary), class_="lead"),
+        _chosen(summary),
         _verdicts(summary),
         _overview(summary),
         element("p", " ".join(certainty(summary)), class_="note"),
@@ -78,6 +79,18 @@ def _subtitle(summary: Summary) -> str:
     names = [w["name"] for w in data["workloads"]]
     machines = [m["name"] for m in data["machines"]]
     return f"{_enumerate(names)} on {_enumerate(machines)}, {data['repetitions']} repetitions of every cell."
+
+
+def _chosen(summary: Summary) -> Markup:
+    """What a race came to, of which the page shows the runs."""
+    sentence = summary.manifest.data.get("chosen")
+    if not sentence:
+        return Markup("")
+    note = (
+        " This was tested after every block, which the intervals below do not know of: they are those of a comparison "
+        "whose number of runs was fixed beforehand."
+    )
+    return element("p", element("b", sentence), note)
 
 
 def _raw(summary: Summary, found: dict[str, Record], whole: bool) -> Markup:

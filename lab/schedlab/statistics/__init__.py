@@ -14,6 +14,8 @@ design                how repetitions are paired, and the power they have
 effect                Hedges g
 oneway                independent groups: analysis of variance and all pairs
 blocks                randomised blocks: paired t, two-way analysis of variance
+sequential            evidence that may be looked at after every block
+contest               an incumbent, challengers and measures: what is known, and when to stop
 multiple_comparisons  Tukey's and Dunnett's methods
 stability             noise floor of the A/A control, and drift
 negligible            how small a difference is none

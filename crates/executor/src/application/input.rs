@@ -93,7 +93,11 @@ fn fill(input: &Input, new: &Path) -> Result<()> {
     }
     let mut environment = input.environment.clone();
     environment.insert("beside".into(), beside.display().to_string());
-    let mut child = script::start(&input.make, &new.join("files"), &log, &environment, false)?;
+    let surroundings = script::Surroundings::Own {
+        folder: &new.join("files"),
+        unprivileged: false,
+    };
+    let mut child = script::start(&input.make, &log, &environment, surroundings)?;
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;

@@ -14,7 +14,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use regex_lite::Regex;
 use workload::command::Command;
 
-use super::{Said, Task, descendants, script};
+use super::frames::Frames;
+use super::script::Surroundings;
+use super::{Measured, Said, Task, descendants, script};
 
 pub const SUBCOMMAND: &str = "keep-application";
 
@@ -115,13 +117,16 @@ impl<'a> Stage<'a> {
         })
     }
 
-    fn measure(&self, may_go: &mpsc::Receiver<()>) -> Result<BTreeMap<String, f64>> {
+    fn measure(&self, may_go: &mpsc::Receiver<()>) -> Result<Measured> {
         self.script("setup", &self.command.setup, LIMIT)?;
         say(&Said::Ready)?;
         may_go.recv().map_err(|_| anyhow!("interrupted"))?;
+        let frames = self.command.frames.as_ref();
+        let frames = frames.map(|path| Frames::before(&self.folder().join(path)));
         let before_s = descendants::cpu_s();
         let usage = self.script("run", &self.command.run, LIMIT)?;
         let after_s = descendants::cpu_s();
+        let frames_ns = frames.map_or_else(|| Ok(Vec::new()), |frames| frames.after())?;
         let mut metrics = self.printed()?;
         let mut put = |name: &str, value: f64| metrics.insert(name.to_string(), value);
         let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
@@ -135,7 +140,7 @@ impl<'a> Stage<'a> {
             put("switches_voluntary", usage.own.ru_nvcsw as f64);
             put("switches_involuntary", usage.own.ru_nivcsw as f64);
         }
-        Ok(metrics)
+        Ok(Measured { metrics, frames_ns })
     }
 
     /// What `run` printed, by the patterns; the last match counts.
@@ -158,6 +163,15 @@ impl<'a> Stage<'a> {
         Ok(metrics)
     }
 
+    /// Where scripts work.
+    fn folder(&self) -> &Path {
+        if self.command.here {
+            Path::new("")
+        } else {
+            &self.work
+        }
+    }
+
     fn log(&self, what: &str) -> PathBuf {
         self.logs.join(format!("{what}.log"))
     }
@@ -166,8 +180,15 @@ impl<'a> Stage<'a> {
         let log = self.log(what);
         let stopping = what == "stop";
         let start = Instant::now();
-        let unprivileged = self.command.unprivileged;
-        let child = script::start(text, &self.work, &log, &self.environment, unprivileged)?;
+        let surroundings = if self.command.here {
+            Surroundings::Callers
+        } else {
+            Surroundings::Own {
+                folder: &self.work,
+                unprivileged: self.command.unprivileged,
+            }
+        };
+        let child = script::start(text, &log, &self.environment, surroundings)?;
         let process = child.id();
         if !stopping {
             RUNNING.store(process, SeqCst);

@@ -3,6 +3,7 @@
 //! that outlives nothing and lets nothing outlive it.
 
 mod descendants;
+mod frames;
 pub mod input;
 mod keeper;
 mod script;
@@ -16,8 +17,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command as Process, Stdio};
 
 use anyhow::{Context, Result, anyhow, bail};
+use cell::Histogram;
 use serde::{Deserialize, Serialize};
-use workload::command::Command;
+use workload::command::{Command, FRAME_TIME};
 
 use workload::plan::{Inst, Plan};
 
@@ -44,8 +46,16 @@ struct Task {
 #[derive(Serialize, Deserialize)]
 enum Said {
     Ready,
-    Measured(BTreeMap<String, f64>),
+    Measured(Measured),
     Failed(String),
+}
+
+/// What one run came to.
+#[derive(Serialize, Deserialize)]
+struct Measured {
+    metrics: BTreeMap<String, f64>,
+    /// Of every frame, where the command leaves a file of them.
+    frames_ns: Vec<u64>,
 }
 
 /// Looks for the tools and makes the input, if it is not there yet.
@@ -66,7 +76,7 @@ pub fn run(ready: &Ready, plan: &Plan, calibration: Calibration) -> Result<Outco
         said => return Err(unexpected(said)),
     }
     keeper.tell("go")?;
-    let histograms = match beside(ready.command, plan) {
+    let mut histograms = match beside(ready.command, plan) {
         None => BTreeMap::new(),
         Some(plan) => {
             let mut outcome = tasks::run(&plan, &ExecOptions::new(calibration))?;
@@ -78,11 +88,20 @@ pub fn run(ready: &Ready, plan: &Plan, calibration: Calibration) -> Result<Outco
         }
     };
     match keeper.hear()? {
-        Said::Measured(metrics) => Ok(Outcome {
-            metrics,
-            histograms,
-            runner: tasks::RunnerCost::default(),
-        }),
+        Said::Measured(Measured { metrics, frames_ns }) => {
+            if !frames_ns.is_empty() {
+                let mut frames = Histogram::default();
+                for ns in frames_ns {
+                    frames.record(ns);
+                }
+                histograms.insert(FRAME_TIME.to_string(), frames);
+            }
+            Ok(Outcome {
+                metrics,
+                histograms,
+                runner: tasks::RunnerCost::default(),
+            })
+        }
         said => Err(unexpected(said)),
     }
 }

@@ -13,33 +13,51 @@ use anyhow::{Context, Result, anyhow};
 const NOBODY: u32 = 65_534;
 const LAST_LINES: usize = 5;
 
-/// Starts it in `folder`, with both outputs in `log`. It stops at the first command that fails.
+/// What a script finds around it.
+#[derive(Clone, Copy)]
+pub enum Surroundings<'a> {
+    /// A folder and an environment of the run's own, and perhaps nobody's rights.
+    Own {
+        folder: &'a Path,
+        unprivileged: bool,
+    },
+    /// Those of whoever called.
+    Callers,
+}
+
+/// Starts it with both outputs in `log`. It stops at the first command that fails.
 pub fn start(
     text: &str,
-    folder: &Path,
     log: &Path,
     environment: &BTreeMap<String, String>,
-    unprivileged: bool,
+    surroundings: Surroundings,
 ) -> Result<Child> {
     let output = File::create(log).with_context(|| log.display().to_string())?;
     let path = std::env::var("PATH").unwrap_or_default();
     let mut command = Command::new("sh");
+    command.args(["-euc", text]);
+    if let Surroundings::Own {
+        folder,
+        unprivileged,
+    } = surroundings
+    {
+        command
+            .current_dir(folder)
+            .env_clear()
+            .env("PATH", format!("{path}:/usr/local/sbin:/usr/sbin:/sbin"))
+            .env("HOME", folder)
+            .env("TMPDIR", folder)
+            .env("LC_ALL", "C")
+            .envs(environment);
+        if unprivileged && is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+    }
     command
-        .args(["-euc", text])
-        .current_dir(folder)
-        .env_clear()
-        .env("PATH", format!("{path}:/usr/local/sbin:/usr/sbin:/sbin"))
-        .env("HOME", folder)
-        .env("TMPDIR", folder)
-        .env("LC_ALL", "C")
-        .envs(environment)
         .stdin(Stdio::null())
         .stdout(output.try_clone()?)
         .stderr(output)
         .process_group(0);
-    if unprivileged && is_root() {
-        command.uid(NOBODY).gid(NOBODY);
-    }
     // SAFETY: one system call without memory.
     unsafe {
         command.pre_exec(|| {
