@@ -87,7 +87,7 @@ def _chosen(summary: Summary) -> Markup:
     if not sentence:
         return Markup("")
     note = (
-        " This was tested after every block, which the intervals below do not know of: they are those of a comparison "
+        ". This was tested after every block, which the intervals below do not know of: they are those of a comparison "
         "whose number of runs was fixed beforehand."
     )
     return element("p", element("b", sentence), note)
