@@ -161,9 +161,9 @@ static __always_inline void insert_sticky(struct task_struct *p, struct bfs_task
 }
 
 /* Account for what the task ran since it was last looked at; returns when it stopped, 0 if it has not run. */
-static __always_inline u64 settle(const struct task_struct *p, struct bfs_task *t)
+static __always_inline u64 settle(const struct task_struct *p, struct bfs_task *t, bool blocked)
 {
-	return t->ran ? bfs_settle(&cfg, t, p->se.sum_exec_runtime) : 0;
+	return t->ran ? bfs_settle(&cfg, t, p->se.sum_exec_runtime, blocked) : 0;
 }
 
 /*
@@ -178,7 +178,7 @@ static __always_inline void arrive(struct task_struct *p, struct bfs_task *t, u6
 
 	leave_sticky(p, t);
 	t->descheduled = ran && !woken;
-	stopped_ns = settle(p, t);
+	stopped_ns = settle(p, t, woken);
 	if (ran && woken)
 		bfs_wake(t, stopped_ns, now_ns);
 	t->seq = next_arrival(now_ns);
@@ -433,7 +433,7 @@ void BPF_STRUCT_OPS(bfs_running, struct task_struct *p)
 		return;
 	leave_sticky(p, t);
 	/* It may have been interrupted by a higher class, or changed while it ran. */
-	settle(p, t);
+	settle(p, t, false);
 	bfs_start(t, now, p->se.sum_exec_runtime);
 	c->key = t->key;
 	c->deadline = t->deadline;
@@ -570,12 +570,12 @@ void BPF_STRUCT_OPS(bfs_exit_task, struct task_struct *p, struct scx_exit_task_a
 
 	if (!t || !t->first_slice || !(p->flags & PF_EXITING))
 		return;
-	settle(p, t);
+	settle(p, t, true);
 	bpf_rcu_read_lock();
 	from = p->real_parent ? task_of(p->real_parent) : NULL;
 	if (from) {
 		if (from->ran && !scx_bpf_task_running(p->real_parent))
-			settle(p->real_parent, from);
+			settle(p->real_parent, from, true);
 		bfs_give_back(&cfg, from, t);
 	}
 	bpf_rcu_read_unlock();

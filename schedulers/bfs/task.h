@@ -119,15 +119,20 @@ static __always_inline bool bfs_deschedule(const struct bfs_config *cfg, struct 
  * The same for a task that stopped some time ago: what it has left is not looked
  * at before it is asked for again. It stopped as long after it was switched
  * in as it ran since; returns when that was. The kernel does not count what
- * interrupts took from it.
+ * interrupts took from it. `blocked`: it left the CPU by a schedule of its own,
+ * which charges also where no time went by (rule 1.3.4).
  */
-static __always_inline u64 bfs_settle(const struct bfs_config *cfg, struct bfs_task *t, u64 ran_ns)
+static __always_inline u64 bfs_settle(const struct bfs_config *cfg, struct bfs_task *t, u64 ran_ns,
+				      bool blocked)
 {
 	u64 stopped_ns = t->origin_ns + ran_ns;
 
 	if (before64(stopped_ns, t->since_ns))
 		stopped_ns = t->since_ns;
-	bfs_catch_up(cfg, t, stopped_ns);
+	else if (blocked)
+		bfs_charge(cfg, t, stopped_ns);
+	else
+		bfs_catch_up(cfg, t, stopped_ns);
 	bfs_renew(cfg, t, stopped_ns);
 	t->ran = false;
 	return stopped_ns;

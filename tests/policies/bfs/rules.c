@@ -82,7 +82,7 @@ static void one_life(u32 rules)
 			ran_ns += slept_from - now;
 			now = slept_from + draw() % NSEC_PER_SEC;
 			bfs_deschedule(&cfg, &before, slept_from);
-			CHECK(bfs_settle(&cfg, &t, ran_ns) == slept_from && !t.ran);
+			CHECK(bfs_settle(&cfg, &t, ran_ns, true) == slept_from && !t.ran);
 			CHECK(t.deadline == before.deadline && t.slice_ns == before.slice_ns);
 			bfs_wake(&t, slept_from, now);
 			CHECK(t.slept_ns == before.slept_ns + now - slept_from);
@@ -349,11 +349,19 @@ static void interrupted(u32 rules)
 	bfs_start(&t, now, ran_ns);
 	bfs_charge(&cfg, &t, tick);
 	before = t;
-	CHECK(bfs_settle(&cfg, &t, ran_ns + 800 * NSEC_PER_USEC) == tick);
+	CHECK(bfs_settle(&cfg, &t, ran_ns + 800 * NSEC_PER_USEC, true) == tick);
 	CHECK(t.slice_ns == before.slice_ns && t.deadline == before.deadline && !t.ran);
 	t = before;
-	CHECK(bfs_settle(&cfg, &t, ran_ns + 1300 * NSEC_PER_USEC) == tick + 300 * NSEC_PER_USEC);
+	CHECK(bfs_settle(&cfg, &t, ran_ns + 1300 * NSEC_PER_USEC, true) ==
+	      tick + 300 * NSEC_PER_USEC);
 	CHECK(t.slice_ns == before.slice_ns - 300 * (s64)NSEC_PER_USEC);
+	/* To block at the moment of the tick is a schedule; to be queued anew is none, and its own is charged already. */
+	t = before;
+	CHECK(bfs_settle(&cfg, &t, ran_ns + NSEC_PER_MSEC, true) == tick);
+	CHECK(t.slice_ns == before.slice_ns - bfs_elapsed(&cfg, 0));
+	t = before;
+	CHECK(bfs_settle(&cfg, &t, ran_ns + NSEC_PER_MSEC, false) == tick);
+	CHECK(t.slice_ns == before.slice_ns);
 }
 
 /* rule 1.3.14: one ISO hog on one CPU is stopped above 70 % and let go below nine tenths of that. */
