@@ -39,6 +39,16 @@ def test_equals_take_turns_of_rr(rules: str, tmp_path: Path) -> None:
     assert schedule.turns(36) == [(name, 6 * i, 6 * i + 6) for i, name in enumerate("abcabc")]
 
 
+@pytest.mark.parametrize("rules", IN_JIFFIES)
+def test_rr_goes_by_the_cpus_online_at_load(rules: str, tmp_path: Path) -> None:
+    """Rule 1.2.2: four of eight are, so that rr is 18 ms and not 24. CPU 4 comes too late to count."""
+    tasks = hog("a", cpus=[0]) + hog("b", cpus=[0])
+    hotplug = ["--offline", "4,5,6,7", "--hotplug", "5ms:+4"]
+    machine = free_machine(tmp_path, cores=8)
+    schedule = simulate(tmp_path, f"bfs:rules={rules}", tasks, 0.04, machine, *hotplug, strict=False)
+    assert schedule.turns(36) == [("a", 0, 18), ("b", 18, 36)]
+
+
 @pytest.mark.parametrize("rules", PUBLISHED)
 def test_what_is_left_of_a_slice_survives_a_sleep(rules: str, tmp_path: Path) -> None:
     """Rules 1.3.3, 1.3.4 and 1.3.6: of its first slice the sleeper has used 2 ms when it wakes at 10.5, before the hog.
@@ -261,13 +271,17 @@ def test_iso_is_refractory_above_its_share(rules: str, tmp_path: Path) -> None:
     """Rule 1.3.14: each tick of ISO adds 100 to the account; it is above 70 from 71 P on, with P = 5 HZ + 1 = 501.
 
     From then on it is NORMAL, behind the other, which has waited since the start. Its slices of 50 ms do not end there.
+    A CPU that is offline at load does not count (rule 1.2.5).
     """
     tasks = hog("iso", policy="batch") + hog("normal")
-    schedule = run(tmp_path, f"{rules}+iso_policy=batch+rr_interval_us=50000", tasks, 5000, hz=100)
     stopped = 10 * math.ceil(71 * 501 / 100)
-    iso, normal = schedule.turns(5000)[:2]
-    assert iso == ("iso", 0, stopped)
-    assert normal[:2] == ("normal", stopped)
+    scheduler = f"bfs:rules={rules}+iso_policy=batch+rr_interval_us=50000"
+    for cores, offline in ((1, []), (2, ["--offline", "1"])):
+        machine = free_machine(tmp_path, cores=cores, hz=100)
+        schedule = simulate(tmp_path, scheduler, tasks, 5, machine, *offline, strict=False)
+        iso, normal = schedule.turns(5000)[:2]
+        assert iso == ("iso", 0, stopped)
+        assert normal[:2] == ("normal", stopped)
 
 
 @pytest.mark.parametrize("rules", PUBLISHED)
