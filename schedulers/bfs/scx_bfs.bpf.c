@@ -140,12 +140,13 @@ static __always_inline void insert_plain(struct task_struct *p, struct bfs_task 
 
 /*
  * rules 1.3.3 and 1.5.10: a task that is descheduled while others wait sticks to
- * its CPU, until another task does. None sticks to a CPU that goes (rule 1.3.15).
+ * its CPU, until another task does. None sticks to a CPU that goes (rule 1.3.15),
+ * or to one that the kernel moved it to while it ran (rule 1.3.13).
  */
 static __always_inline void insert_sticky(struct task_struct *p, struct bfs_task *t, u32 cpu,
 					  u64 enq_flags)
 {
-	if (bfs_cpu(cpu)->offline && !is_pinned(p)) {
+	if ((bfs_cpu(cpu)->offline || cpu != t->ran_on) && !is_pinned(p)) {
 		insert_plain(p, t, cpu, enq_flags);
 		return;
 	}
@@ -424,13 +425,15 @@ void BPF_STRUCT_OPS(bfs_running, struct task_struct *p)
 {
 	struct bfs_task *t = task_of(p);
 	u64 now = scx_bpf_now();
-	struct bfs_cpu *c = bfs_cpu(scx_bpf_task_cpu(p));
+	u32 cpu = scx_bpf_task_cpu(p);
+	struct bfs_cpu *c = bfs_cpu(cpu);
 
 	finish_insert();
 	c->since_ns = now;
 	c->waiting_key = BFS_EMPTY;
 	if (!t)
 		return;
+	t->ran_on = cpu;
 	leave_sticky(p, t);
 	/* It may have been interrupted by a higher class, or changed while it ran. */
 	settle(p, t, false);

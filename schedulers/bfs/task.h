@@ -13,6 +13,7 @@ struct bfs_task {
 	u64 slept_ns;  /* asleep since the last refill (modern) */
 	u64 key;	 /* the key it is, or was last, queued or running with */
 	u64 seq;	 /* its place in the order of all enqueues */
+	u32 ran_on;  /* the CPU that it was last switched in on */
 	u32 sticky_on;  /* 1 + the CPU that it sticks to (rule 1.5.10); 0: none */
 	u32 policy;  /* as of when it was last read */
 	u8 u;   /* nice + 20 */

@@ -347,6 +347,18 @@ def test_a_task_loses_its_mark_to_the_next_that_sticks(tmp_path: Path) -> None:
     assert schedule.turns(12, 1) == [("b", 0, 6), ("a", 6, 12)]
 
 
+def test_who_is_moved_while_it_runs_sticks_nowhere(tmp_path: Path) -> None:
+    """Rules 1.3.13 and 1.5.10, 424: at 3.5 a, which may use the other two CPUs from then on, has to leave its own.
+
+    c is renewed to 47 at 6, at the end of its slice, and a, with 41, is not left for b's CPU, whose slice ends at 8.
+    """
+    a = task("a", "{ run_us = 3500 }", "{ affinity = [1, 2] }", FOR_EVER)
+    b = task("b", "{ sleep_ms = 2 }", FOR_EVER, cpus=[1])
+    schedule = run(tmp_path, "424", a + b + hog("c", cpus=[2]), cores=3)
+    assert schedule.turns(40)[0] == ("a", 0, 3.5)
+    assert schedule.turns(9, 2) == [("c", 0, 6), ("a", 6, 9)]
+
+
 @pytest.mark.parametrize(
     ("last", "busy", "allowed", "cpu"),
     [
