@@ -181,6 +181,17 @@ def test_a_parent_beside_an_idle_cpu_goes_on(rules: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("rules", PUBLISHED)
+def test_a_parent_steps_back_beside_a_cpu_that_went(rules: str, tmp_path: Path) -> None:
+    """Rule 1.3.7: a CPU that the policy was told is gone is not idle, though the kernel still waits for a task there."""
+    kept = task("kept", "{ migrate_disable = [{ sleep_ms = 90 }] }", SLEEPS, cpus=[1])
+    tasks = task("parent", "{ run_us = 3500 }", '{ fork = "child" }', FOR_EVER) + child("child", FOR_EVER) + kept
+    machine = free_machine(tmp_path, cores=2)
+    schedule = simulate(tmp_path, f"bfs:rules={rules}", tasks, 0.04, machine, "--hotplug", "1ms:-1", strict=False)
+    assert schedule.turns(40)[0] == ("parent", 0, 3.5)
+    assert schedule.turns_of("child")[0].start == 3.5
+
+
+@pytest.mark.parametrize("rules", PUBLISHED)
 def test_for_a_thread_nobody_steps_back(rules: str, tmp_path: Path) -> None:
     """Rule 1.3.7: its parent is its process's, so that it waits for the end of the half slice that is left, at 4."""
     parent = task("parent", "{ run_us = 2500 }", '{ fork = "child" }', FOR_EVER)
