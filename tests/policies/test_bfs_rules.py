@@ -478,6 +478,19 @@ def test_overdue_tasks_run_in_the_order_of_arrival(rules: str, tmp_path: Path) -
     assert rest_of(schedule, 0, 100)[:2] == expected
 
 
+@pytest.mark.parametrize("rules", IN_JIFFIES)
+def test_who_runs_is_behind_all_that_arrive_with_it(rules: str, tmp_path: Path) -> None:
+    """Rules 1.3.3, 1.5.1 and 1.5.3: at 61.3, when p is overdue, x wakes, and y right after it, which preempts p.
+
+    p, which is queued last, has 39. y has 35, so that it is overdue as well, and before p; x has 239.
+    """
+    p = task("p", "{ sleep_us = 60300 }", FOR_EVER)
+    x = task("x", "{ sleep_us = 61300 }", FOR_EVER, nice=19)
+    y = task("y", "{ sleep_ms = 1 }", "{ until_us = 61_300 }", "{ run_ms = 1 }", SLEEPS, nice=-1)
+    schedule = run(tmp_path, rules, p + x + y, 70)
+    assert schedule.turns(62.3, after_ms=60) == [("p", 60.3, 61.3), ("y", 61.3, 62.3)]
+
+
 @pytest.mark.parametrize(("asleep_ms", "begins_ms"), [(5, 84), (80.2, 84), (90.3, 90.4)])
 def test_311_counts_another_node_as_one_step(asleep_ms: float, begins_ms: float, tmp_path: Path) -> None:
     """Rules 1.4.2, 1.4.7, 1.5.3 and 1.5.9: two nodes of one domain, rr = 12 ms, D = T(u) = 78 ms.
