@@ -66,6 +66,14 @@ static __always_inline u64 next_arrival(u64 now_ns)
 	return seq;
 }
 
+/* rule 0.9: the nice level, from 0 for the best. */
+static __always_inline u32 nice_of(const struct task_struct *p)
+{
+	u32 u = p->static_prio - MAX_RT_PRIO;
+
+	return u < BFS_NICES ? u : BFS_NICES - 1;
+}
+
 /* rules 1.3.1 and 1.3.12: policy and level are taken as they are at each enqueue. */
 static __always_inline void read_policy(const struct task_struct *p, struct bfs_task *t)
 {
@@ -485,22 +493,28 @@ bool BPF_STRUCT_OPS(bfs_yield_cpu, struct task_struct *from, struct task_struct 
 	return false;
 }
 
+/* rule 1.3.11: a change of nice while it was real-time moves no deadline. The kernel calls ops.set_weight next. */
+void BPF_STRUCT_OPS(bfs_enable, struct task_struct *p)
+{
+	struct bfs_task *t = task_of(p);
+
+	if (t)
+		t->u = nice_of(p);
+}
+
 /* rules 0.9, 1.3.11 and 1.3.12; the kernel itself queues a queued task anew. 232 reschedules for any change. */
 void BPF_STRUCT_OPS(bfs_set_weight, struct task_struct *p, u32 weight)
 {
 	struct bfs_task *t = task_of(p);
 	bool same_policy;
-	u32 level, u;
 	s32 change;
+	u32 level;
 
 	if (!t)
 		return;
-	u = p->static_prio - MAX_RT_PRIO;
-	if (u >= BFS_NICES)
-		u = BFS_NICES - 1;
 	level = t->level;
 	same_policy = t->policy == p->policy;
-	change = bfs_renice(&cfg, t, u);
+	change = bfs_renice(&cfg, t, nice_of(p));
 	set_key(p, t, scx_bpf_now());
 	t->worsened = change > 0 && same_policy;
 	if (scx_bpf_task_running(p) && (rules == BFS_232 || change > 0 || t->level > level))
@@ -544,11 +558,10 @@ s32 BPF_STRUCT_OPS(bfs_init_task, struct task_struct *p, struct scx_init_task_ar
 	struct bfs_task *t = bpf_task_storage_get(&tasks, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	u64 now = scx_bpf_now();
 	struct bfs_task *from;
-	u32 u = p->static_prio - MAX_RT_PRIO;
 
 	if (!t)
 		return -ENOMEM;
-	t->u = u < BFS_NICES ? u : BFS_NICE0;
+	t->u = nice_of(p);
 	t->since_ns = now;
 	read_policy(p, t);
 	bfs_refill(&cfg, t, now);
@@ -643,6 +656,6 @@ SCX_OPS_DEFINE(bfs_ops, .select_cpu = (void *)bfs_select_cpu, .enqueue = (void *
 	       .tick = (void *)bfs_tick, .yield = (void *)bfs_yield_cpu,
 	       .set_weight = (void *)bfs_set_weight, .cpu_online = (void *)bfs_cpu_online,
 	       .cpu_offline = (void *)bfs_cpu_offline, .init_task = (void *)bfs_init_task,
-	       .exit_task = (void *)bfs_exit_task, .disable = (void *)bfs_disable,
+	       .exit_task = (void *)bfs_exit_task, .enable = (void *)bfs_enable, .disable = (void *)bfs_disable,
 	       .cpu_release = (void *)bfs_cpu_release, .init = (void *)bfs_init,
 	       .flags = SCX_OPS_ENQ_EXITING, .name = "bfs");

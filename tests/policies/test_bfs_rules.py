@@ -249,6 +249,15 @@ def test_a_worse_nice_level_reschedules(rules: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rules", PUBLISHED)
+def test_a_nice_level_of_a_real_time_task_moves_no_deadline(rules: str, tmp_path: Path) -> None:
+    """Rule 1.3.11: a has its first deadline still when it is of SCHED_OTHER again, before b's 66; renewed, it has 245."""
+    changes = ['{ policy = "fifo:1" }', "{ nice = 19 }", '{ policy = "other" }']
+    a = task("a", "{ run_us = 1300 }", *changes, FOR_EVER)
+    schedule = run(tmp_path, rules, a + hog("b", nice=5), 50)
+    assert schedule.turns(50) == [("a", 0, 6), ("b", 6, 50)]
+
+
+@pytest.mark.parametrize("rules", PUBLISHED)
 @pytest.mark.parametrize("change", ['{ policy = "batch" }', "{ nice = -1 }"])
 def test_232_reschedules_at_any_change(change: str, rules: str, tmp_path: Path) -> None:
     """Rules 1.3.11 and 1.3.12: b, of BATCH, waits with an earlier deadline, as it may not preempt.
