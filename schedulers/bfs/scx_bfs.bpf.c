@@ -457,11 +457,9 @@ void BPF_STRUCT_OPS(bfs_tick, struct task_struct *p)
 	struct bfs_task *t = task_of(p);
 	u64 now = scx_bpf_now();
 	struct bfs_cpu *c = bfs_cpu(scx_bpf_task_cpu(p));
-	bool same_jiffy = now / cfg.jiffy_ns == c->last_tick_ns / cfg.jiffy_ns;
 
 	finish_insert();
-	/* A tick of the kernel that the emulated one does not have. */
-	if (!t || (!MODERN && same_jiffy))
+	if (!t || (!MODERN && !bfs_tick_counts(&cfg, tick_hz, c->last_tick_ns, now)))
 		return;
 	c->last_tick_ns = now;
 	if (iso_policy) {
@@ -656,6 +654,6 @@ SCX_OPS_DEFINE(bfs_ops, .select_cpu = (void *)bfs_select_cpu, .enqueue = (void *
 	       .tick = (void *)bfs_tick, .yield = (void *)bfs_yield_cpu,
 	       .set_weight = (void *)bfs_set_weight, .cpu_online = (void *)bfs_cpu_online,
 	       .cpu_offline = (void *)bfs_cpu_offline, .init_task = (void *)bfs_init_task,
-	       .exit_task = (void *)bfs_exit_task, .enable = (void *)bfs_enable, .disable = (void *)bfs_disable,
-	       .cpu_release = (void *)bfs_cpu_release, .init = (void *)bfs_init,
-	       .flags = SCX_OPS_ENQ_EXITING, .name = "bfs");
+	       .exit_task = (void *)bfs_exit_task, .enable = (void *)bfs_enable,
+	       .disable = (void *)bfs_disable, .cpu_release = (void *)bfs_cpu_release,
+	       .init = (void *)bfs_init, .flags = SCX_OPS_ENQ_EXITING, .name = "bfs");

@@ -140,6 +140,18 @@ static __always_inline u64 bfs_settle(const struct bfs_config *cfg, struct bfs_t
 }
 
 /*
+ * Rule 1.3.5 is about the ticks of the emulated kernel. Where it has fewer than
+ * this one, which has `kernel_hz` a second, the first in each of its jiffies is
+ * one of them; else each is, also where one comes late and the next in time.
+ */
+static __always_inline bool bfs_tick_counts(const struct bfs_config *cfg, u32 kernel_hz,
+					    u64 last_tick_ns, u64 now_ns)
+{
+	return cfg->jiffy_ns <= NSEC_PER_SEC / kernel_hz ||
+	       now_ns / cfg->jiffy_ns != last_tick_ns / cfg->jiffy_ns;
+}
+
+/*
  * rule 1.3.5: is the slice over at this tick? `dither`: the task was switched
  * in within half a jiffy after the CPU's tick before.
  */

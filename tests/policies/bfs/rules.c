@@ -27,6 +27,8 @@ static void constants(void)
 	      cfg.offset[30] == 101);
 	CHECK(cfg.offset[39] == 239 && cfg.rr_ns == 6 * NSEC_PER_MSEC);
 	CHECK(bfs_far(&cfg, 20) == 39);
+	bfs_configure(&cfg, BFS_311, 0, 1, 250, 70);
+	CHECK(cfg.offset[20] == 9); /* of 9.825 jiffies */
 	bfs_configure(&cfg, BFS_311, 0, 2, 1000, 70);
 	CHECK(cfg.offset[20] == 78);
 	bfs_configure(&cfg, BFS_311, 0, 4, 1000, 70);
@@ -179,6 +181,21 @@ static void charges(void)
 	bfs_configure(&cfg, BFS_232, 0, 1, 250, 70);
 	bfs_refill(&cfg, &t, NSEC_PER_SEC);
 	CHECK(t.deadline == bfs_clock(&cfg, NSEC_PER_SEC) + cfg.offset[20] + cfg.offset[39]);
+}
+
+/* rule 1.3.5: every tick of a kernel with as many as the emulated one counts, whenever it comes; of one with more the first in each jiffy. */
+static void ticks(u32 rules)
+{
+	static const u64 at_ns[] = { 3999500, 8000500, 11999500 };
+
+	bfs_configure(&cfg, rules, 0, 1, 250, 70);
+	for (u32 i = 1; i < ARRAY_SIZE(at_ns); i++)
+		CHECK(bfs_tick_counts(&cfg, 250, at_ns[i - 1], at_ns[i]));
+	for (u64 ms = 1; ms <= 40; ms++) {
+		u64 now = ms * NSEC_PER_MSEC;
+
+		CHECK(bfs_tick_counts(&cfg, 1000, now - NSEC_PER_MSEC, now) == (ms % 4 == 0));
+	}
 }
 
 /* Hogs on one CPU, ended when their slice is: who ran how many slices. */
@@ -396,6 +413,7 @@ int main(int argc, char **argv)
 			one_life(rules);
 		}
 		turns(rules);
+		ticks(rules);
 		interrupted(rules);
 		iso_share(rules);
 	}
