@@ -65,9 +65,11 @@ def test_dither_ends_a_slice_that_began_just_after_a_tick(tmp_path: Path) -> Non
     """Rule 1.3.5, 424: what is left at the sixth tick, 0.29 ms, is less than half a jiffy, and more than 100 us."""
     schedule = run(tmp_path, "424", hog("a") + hog("b"))
     assert schedule.turns(12) == [("a", 0, 6), ("b", 6, 12)]
-    # Not where the switch was later than half a jiffy after the tick: at 7 b has 0.19 ms left.
-    schedule = run(tmp_path, "424", task("a", "{ run_us = 900 }", SLEEPS) + hog("b") + hog("c"))
-    assert schedule.turns(8) == [("a", 0, 0.9), ("b", 0.9, 8)]
+    # Not where the switch was later than half a jiffy after the tick: at 7 b has 0.19 ms left, with rr = 5.87 ms 0.47 at 6.
+    for rr_us, us, last in ((6000, 900, 8), (5600, 600, 7)):
+        tasks = task("a", f"{{ run_us = {us} }}", SLEEPS) + hog("b") + hog("c")
+        schedule = run(tmp_path, f"424+rr_interval_us={rr_us}", tasks)
+        assert schedule.turns(last) == [("a", 0, us / 1000), ("b", us / 1000, last)]
 
 
 def test_dither_is_renewed_where_the_task_is_kept(tmp_path: Path) -> None:

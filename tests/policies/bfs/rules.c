@@ -402,6 +402,68 @@ static void iso_share(u32 rules)
 	CHECK(ran > ticks * 39 / 100 && ran < ticks * 42 / 100);
 }
 
+/* rule 1.3.14, as it is written, for HZ = 100 and n CPUs. */
+struct written_iso {
+	u64 account;
+	bool refractory;
+};
+
+static void written_iso_tick(u32 rules, u64 n, u64 iso_cpu, struct written_iso *w, bool iso_runs)
+{
+	u64 p = 5 * 100 * n + 1;
+
+	if (iso_runs && !w->refractory) {
+		if (w->account <= (rules < BFS_424 ? 100 * p - 100 : 128 * p - 128))
+			w->account += 100;
+	} else if (rules == BFS_232) {
+		w->account = w->account * (p - 1) / p;
+	} else {
+		w->account -= min_u64(w->account, w->account / p + 1);
+	}
+	if (w->account / p > iso_cpu)
+		w->refractory = true;
+	else if (w->account / p < (rules < BFS_424 ? iso_cpu * 90 / 100 : iso_cpu * 115 / 128))
+		w->refractory = false;
+}
+
+static void iso_ticks(u32 rules)
+{
+	static const u32 limits[] = { 0, 39, 70, 100 };
+
+	for (u32 i = 0; i < ARRAY_SIZE(limits); i++) {
+		struct written_iso written = {};
+		struct bfs_iso_state iso = {};
+		bool was_refractory = false;
+
+		bfs_configure(&cfg, rules, 0, 2, 100, limits[i]);
+		for (u32 tick = 0; tick < 100000; tick++) {
+			/* First without a pause, to the most that the account can have. */
+			bool runs = tick < 3000 || below(100) < 90;
+
+			bfs_iso_tick(&cfg, &iso, runs);
+			written_iso_tick(rules, 2, limits[i], &written, runs);
+			CHECK(iso.ticks == written.account &&
+			      iso.refractory == written.refractory);
+			was_refractory |= iso.refractory;
+		}
+		/* All of the machine is 100, and only from 4xx on the account goes beyond. */
+		CHECK(was_refractory == (limits[i] < 100 || rules >= BFS_424));
+	}
+}
+
+/* rule 1.3.7: from 200 of its "us" on a parent's slice is halved. */
+static void forks(void)
+{
+	struct bfs_task parent = { .u = BFS_NICE0, .slice_ns = 200 * 1024 - 1 }, child = parent;
+
+	bfs_configure(&cfg, BFS_424, 0, 1, 1000, 70);
+	CHECK(bfs_fork(&cfg, &parent, &child, NSEC_PER_SEC));
+	CHECK(parent.slice_ns == 0 && child.slice_ns == (s64)cfg.rr_ns);
+	parent.slice_ns = 200 * 1024;
+	CHECK(!bfs_fork(&cfg, &parent, &child, NSEC_PER_SEC));
+	CHECK(parent.slice_ns == 100 * 1024 && child.slice_ns == 100 * 1024);
+}
+
 int main(int argc, char **argv)
 {
 	test_seed = argc > 2 ? strtoul(argv[2], NULL, 0) : 1;
@@ -416,7 +478,9 @@ int main(int argc, char **argv)
 		ticks(rules);
 		interrupted(rules);
 		iso_share(rules);
+		iso_ticks(rules);
 	}
+	forks();
 	shares();
 	sleep_counts();
 	levels();
