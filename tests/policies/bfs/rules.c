@@ -442,8 +442,7 @@ static void iso_ticks(u32 rules)
 
 			bfs_iso_tick(&cfg, &iso, runs);
 			written_iso_tick(rules, 2, limits[i], &written, runs);
-			CHECK(iso.ticks == written.account &&
-			      iso.refractory == written.refractory);
+			CHECK(iso.ticks == written.account && iso.refractory == written.refractory);
 			was_refractory |= iso.refractory;
 		}
 		/* All of the machine is 100, and only from 4xx on the account goes beyond. */
