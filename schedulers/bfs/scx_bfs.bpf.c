@@ -186,6 +186,7 @@ static __always_inline void arrive(struct task_struct *p, struct bfs_task *t, u6
 	u64 stopped_ns;
 
 	leave_sticky(p, t);
+	t->changed = false;
 	t->descheduled = ran && !woken;
 	stopped_ns = settle(p, t, woken);
 	if (ran && woken)
@@ -342,15 +343,21 @@ static __always_inline void set_dither(struct bfs_cpu *c, u64 now)
 	c->dither = now - c->last_tick_ns <= cfg.jiffy_ns / 2;
 }
 
+/* rule 1.1.4 */
+static __always_inline void publish(struct bfs_cpu *c, const struct bfs_task *t)
+{
+	c->key = t->key;
+	c->deadline = t->deadline;
+	c->level = t->level;
+}
+
 /* ops.running() is not called for a task that goes on (rule 0.3). */
 static __always_inline void keep_prev(struct task_struct *prev, struct bfs_task *t,
 				      struct bfs_cpu *c, u32 cpu, u64 now)
 {
 	STAT_INC(kept);
 	set_dither(c, now);
-	c->key = t->key;
-	c->level = t->level;
-	c->deadline = t->deadline;
+	publish(c, t);
 	scx_bpf_task_set_slice(prev, kernel_slice(t));
 	if (c->sticky)
 		unstick(cpu);
@@ -437,18 +444,22 @@ void BPF_STRUCT_OPS(bfs_running, struct task_struct *p)
 	struct bfs_cpu *c = bfs_cpu(cpu);
 
 	finish_insert();
+	/* rules 1.3.11 to 1.3.13: the published values are renewed, and nothing else. */
+	if (t && t->changed) {
+		t->changed = false;
+		publish(c, t);
+		return;
+	}
 	c->since_ns = now;
 	c->waiting_key = BFS_EMPTY;
 	if (!t)
 		return;
 	t->ran_on = cpu;
 	leave_sticky(p, t);
-	/* It may have been interrupted by a higher class, or changed while it ran. */
+	/* It may have been interrupted by a higher class. */
 	settle(p, t, false);
 	bfs_start(t, now, p->se.sum_exec_runtime);
-	c->key = t->key;
-	c->deadline = t->deadline;
-	c->level = t->level;
+	publish(c, t);
 	set_dither(c, now);
 }
 
@@ -491,13 +502,34 @@ bool BPF_STRUCT_OPS(bfs_yield_cpu, struct task_struct *from, struct task_struct 
 	return false;
 }
 
-/* rule 1.3.11: a change of nice while it was real-time moves no deadline. The kernel calls ops.set_weight next. */
+/*
+ * rule 1.3.11: a change of nice while it was real-time moves no deadline. The
+ * kernel calls ops.set_weight next.
+ */
 void BPF_STRUCT_OPS(bfs_enable, struct task_struct *p)
 {
 	struct bfs_task *t = task_of(p);
 
+	if (!t)
+		return;
+	t->u = nice_of(p);
+	if (scx_bpf_task_running(p))
+		settle(p, t, false);
+}
+
+/* The kernel is about to take what runs off its CPU and to put it back. */
+static __always_inline void note_change(const struct task_struct *p, struct bfs_task *t)
+{
+	t->changed = t->ran && scx_bpf_task_running(p);
+}
+
+/* rule 1.3.13 */
+void BPF_STRUCT_OPS(bfs_set_cpumask, struct task_struct *p, const struct cpumask *cpus)
+{
+	struct bfs_task *t = task_of(p);
+
 	if (t)
-		t->u = nice_of(p);
+		note_change(p, t);
 }
 
 /* rules 0.9, 1.3.11 and 1.3.12; the kernel itself queues a queued task anew. 232 reschedules for any change. */
@@ -510,6 +542,7 @@ void BPF_STRUCT_OPS(bfs_set_weight, struct task_struct *p, u32 weight)
 
 	if (!t)
 		return;
+	note_change(p, t);
 	level = t->level;
 	same_policy = t->policy == p->policy;
 	change = bfs_renice(&cfg, t, nice_of(p));
@@ -652,8 +685,9 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(bfs_init)
 SCX_OPS_DEFINE(bfs_ops, .select_cpu = (void *)bfs_select_cpu, .enqueue = (void *)bfs_enqueue,
 	       .dispatch = (void *)bfs_dispatch, .running = (void *)bfs_running,
 	       .tick = (void *)bfs_tick, .yield = (void *)bfs_yield_cpu,
-	       .set_weight = (void *)bfs_set_weight, .cpu_online = (void *)bfs_cpu_online,
-	       .cpu_offline = (void *)bfs_cpu_offline, .init_task = (void *)bfs_init_task,
-	       .exit_task = (void *)bfs_exit_task, .enable = (void *)bfs_enable,
-	       .disable = (void *)bfs_disable, .cpu_release = (void *)bfs_cpu_release,
-	       .init = (void *)bfs_init, .flags = SCX_OPS_ENQ_EXITING, .name = "bfs");
+	       .set_weight = (void *)bfs_set_weight, .set_cpumask = (void *)bfs_set_cpumask,
+	       .cpu_online = (void *)bfs_cpu_online, .cpu_offline = (void *)bfs_cpu_offline,
+	       .init_task = (void *)bfs_init_task, .exit_task = (void *)bfs_exit_task,
+	       .enable = (void *)bfs_enable, .disable = (void *)bfs_disable,
+	       .cpu_release = (void *)bfs_cpu_release, .init = (void *)bfs_init,
+	       .flags = SCX_OPS_ENQ_EXITING, .name = "bfs");

@@ -27,7 +27,8 @@ struct bfs_task {
 	bool ran;  /* since its last enqueue, which bfs_settle() is to account for */
 	bool descheduled; /* it was switched away from while runnable */
 	bool renewed;  /* since it was last switched in */
-	bool worsened;  /* its nice level fell since its last enqueue */
+	bool changed; /* while it runs: the kernel takes it off the CPU and back, which is no schedule */
+	bool worsened; /* its nice level fell since its last enqueue */
 };
 
 /*

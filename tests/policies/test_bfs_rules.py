@@ -259,6 +259,24 @@ def test_a_nice_level_of_a_real_time_task_moves_no_deadline(rules: str, tmp_path
     assert schedule.turns(50) == [("a", 0, 6), ("b", 6, 50)]
 
 
+def test_a_change_of_who_runs_renews_nothing(tmp_path: Path) -> None:
+    """Rules 1.3.2 and 1.3.11, 311: a has 5.5 ms left when it wakes at 0.9, and 0.4 at the tick at 6.
+
+    At 6.7 it gets nice -2. At the tick at 7 it is used up and renewed, to 7 + 32, which is behind b's 39.
+    """
+    a = task("a", "{ sleep_us = 900 }", "{ run_us = 5800 }", "{ nice = -2 }", FOR_EVER, nice=-1)
+    schedule = run(tmp_path, "311", a + hog("b"))
+    assert schedule.turns(13) == [("b", 0, 0.9), ("a", 0.9, 7), ("b", 7, 13)]
+
+
+@pytest.mark.parametrize("change", ["{ nice = -1 }", '{ policy = "batch" }', "{ affinity = [0] }"])
+def test_424_renews_no_batch_task_that_is_changed(change: str, tmp_path: Path) -> None:
+    """Rules 1.3.3 and 1.3.13: a change at 3.3 is no switch, so that a's slice ends at 6 and b is next."""
+    a = task("a", "{ run_us = 3300 }", change, FOR_EVER, policy="batch")
+    schedule = run(tmp_path, "424", a + hog("other", cpus=[1]) + hog("b", cpus=[0]), cores=2)
+    assert schedule.turns(12) == [("a", 0, 6), ("b", 6, 12)]
+
+
 @pytest.mark.parametrize("rules", PUBLISHED)
 @pytest.mark.parametrize("change", ['{ policy = "batch" }', "{ nice = -1 }"])
 def test_232_reschedules_at_any_change(change: str, rules: str, tmp_path: Path) -> None:
@@ -552,7 +570,7 @@ def test_who_waits_on_a_cpu_that_goes_runs_elsewhere(cpus: list[int], tmp_path: 
     scheduler = "bfs:rules=424+rr_interval_us=50000"
     machine = free_machine(tmp_path, cores=2)
     schedule = simulate(tmp_path, scheduler, tasks, 0.12, machine, "--hotplug", "10ms:-1", strict=False)
-    assert schedule.turns(55, 1) == [("b", 0, 3), ("stays", 3, 55)]
+    assert schedule.turns(56, 1) == [("b", 0, 3), ("stays", 3, 56)]
     assert schedule.turns(120) == [("a", 0, 104), ("b", 104, 120)]
 
 
