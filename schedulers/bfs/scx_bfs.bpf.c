@@ -444,7 +444,7 @@ void BPF_STRUCT_OPS(bfs_running, struct task_struct *p)
 	struct bfs_cpu *c = bfs_cpu(cpu);
 
 	finish_insert();
-	/* rules 1.3.11 to 1.3.13: the published values are renewed, and nothing else. */
+	/* rules 1.3.11, 1.3.12 and 1.3.13: the published values are renewed, and nothing else. */
 	if (t && t->changed) {
 		t->changed = false;
 		publish(c, t);

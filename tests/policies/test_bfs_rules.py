@@ -65,7 +65,7 @@ def test_dither_ends_a_slice_that_began_just_after_a_tick(tmp_path: Path) -> Non
     """Rule 1.3.5, 424: what is left at the sixth tick, 0.29 ms, is less than half a jiffy, and more than 100 us."""
     schedule = run(tmp_path, "424", hog("a") + hog("b"))
     assert schedule.turns(12) == [("a", 0, 6), ("b", 6, 12)]
-    # Not where the switch was later than half a jiffy after the tick: at 7 b has 0.19 ms left, with rr = 5.87 ms 0.47 at 6.
+    # Not where the switch was more than half a jiffy after the tick: b has 0.19 ms left at 7, with rr = 5.87 ms 0.47 at 6.
     for rr_us, us, last in ((6000, 900, 8), (5600, 600, 7)):
         tasks = task("a", f"{{ run_us = {us} }}", SLEEPS) + hog("b") + hog("c")
         schedule = run(tmp_path, f"424+rr_interval_us={rr_us}", tasks)
@@ -184,7 +184,7 @@ def test_a_parent_beside_an_idle_cpu_goes_on(rules: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("rules", PUBLISHED)
 def test_a_parent_steps_back_beside_a_cpu_that_went(rules: str, tmp_path: Path) -> None:
-    """Rule 1.3.7: a CPU that the policy was told is gone is not idle, though the kernel still waits for a task there."""
+    """Rule 1.3.7: a CPU that the policy was told is gone is not idle, though the kernel waits for a task there."""
     kept = task("kept", "{ migrate_disable = [{ sleep_ms = 90 }] }", SLEEPS, cpus=[1])
     tasks = task("parent", "{ run_us = 3500 }", '{ fork = "child" }', FOR_EVER) + child("child", FOR_EVER) + kept
     machine = free_machine(tmp_path, cores=2)
@@ -252,7 +252,7 @@ def test_a_worse_nice_level_reschedules(rules: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rules", PUBLISHED)
 def test_a_nice_level_of_a_real_time_task_moves_no_deadline(rules: str, tmp_path: Path) -> None:
-    """Rule 1.3.11: a has its first deadline still when it is of SCHED_OTHER again, before b's 66; renewed, it has 245."""
+    """Rule 1.3.11: a still has its first deadline when it is of SCHED_OTHER again, before b's 66; renewed, 245."""
     changes = ['{ policy = "fifo:1" }', "{ nice = 19 }", '{ policy = "other" }']
     a = task("a", "{ run_us = 1300 }", *changes, FOR_EVER)
     schedule = run(tmp_path, rules, a + hog("b", nice=5), 50)
