@@ -65,7 +65,7 @@ def test_dither_ends_a_slice_that_began_just_after_a_tick(tmp_path: Path) -> Non
     """Rule 1.3.5, 424: what is left at the sixth tick, 0.29 ms, is less than half a jiffy, and more than 100 us."""
     schedule = run(tmp_path, "424", hog("a") + hog("b"))
     assert schedule.turns(12) == [("a", 0, 6), ("b", 6, 12)]
-    # Not where the switch was half a jiffy and more after the tick: b has 0.19 ms left at 7, or 0.47 at 6 with rr = 5.9.
+    # Not where the switch was later than half a jiffy after the tick: b has 0.19 ms left at 7, or 0.47 at 6.
     for rr_us, us, last in ((6000, 900, 8), (5600, 600, 7)):
         tasks = task("a", f"{{ run_us = {us} }}", SLEEPS) + hog("b") + hog("c")
         schedule = run(tmp_path, f"424+rr_interval_us={rr_us}", tasks)
