@@ -649,15 +649,16 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(bfs_init)
 	u32 domains = group_domains();
 	u32 hz = emulated_hz && emulated_hz < tick_hz ? emulated_hz : tick_hz;
 	const struct cpumask *online = scx_bpf_get_online_cpumask();
-	u32 cpus = 0, i = 0;
 	s32 err = 0;
+	u32 i = 0;
 
+	/* rule 1.2.2: n is the CPUs online, now and for good. */
+	bfs_configure(&cfg, rules, rr_interval_us, bpf_cpumask_weight(online), hz, iso_cpu_pct);
 	for_range(i, 0, nr_cpus)
 	{
 		struct bfs_cpu *c = bfs_cpu(i);
 
 		c->offline = !bpf_cpumask_test_cpu(i, online);
-		cpus += !c->offline;
 		c->level = BFS_IDLE_CPU;
 		c->key = c->waiting_key = BFS_EMPTY;
 		c->own.bound = BFS_EMPTY;
@@ -668,8 +669,6 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(bfs_init)
 	scx_bpf_put_cpumask(online);
 	if (err)
 		return err;
-	/* rule 1.2.2: n is the CPUs online, now and for good. */
-	bfs_configure(&cfg, rules, rr_interval_us, cpus, hz, iso_cpu_pct);
 	for_range(i, 0, nr_shared_queues())
 	{
 		/* One domain: one group a level. */
