@@ -120,10 +120,12 @@ static __always_inline void bfs_pick_level(const struct bfs_config *cfg, u32 lev
 	u64 now = bfs_clock(cfg, now_ns);
 	u32 domain = 0, u = 0;
 
+	/* At the tail (rule 1.3.3): behind all arrivals, whose numbers may be ahead of the time. */
 	if (prev && prev->level == level) {
 		bool overdue = bfs_is_overdue(cfg, prev->deadline, now);
 
-		bfs_offer(choice, BFS_PREV, 0, overdue, overdue ? now_ns : prev->deadline, ~0ULL);
+		bfs_offer(choice, BFS_PREV, 0, overdue, overdue ? BFS_EMPTY : prev->deadline,
+			  ~0ULL);
 	}
 	for_range(domain, 0, domains)
 	{

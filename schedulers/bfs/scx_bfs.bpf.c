@@ -66,6 +66,14 @@ static __always_inline u64 next_arrival(u64 now_ns)
 	return seq;
 }
 
+/* rule 0.9: the nice level, from 0 for the best. */
+static __always_inline u32 nice_of(const struct task_struct *p)
+{
+	u32 u = p->static_prio - MAX_RT_PRIO;
+
+	return u < BFS_NICES ? u : BFS_NICES - 1;
+}
+
 /* rules 1.3.1 and 1.3.12: policy and level are taken as they are at each enqueue. */
 static __always_inline void read_policy(const struct task_struct *p, struct bfs_task *t)
 {
@@ -140,12 +148,13 @@ static __always_inline void insert_plain(struct task_struct *p, struct bfs_task 
 
 /*
  * rules 1.3.3 and 1.5.10: a task that is descheduled while others wait sticks to
- * its CPU, until another task does. None sticks to a CPU that goes (rule 1.3.15).
+ * its CPU, until another task does. None sticks to a CPU that goes (rule 1.3.15),
+ * or to one that the kernel moved it to while it ran (rule 1.3.13).
  */
 static __always_inline void insert_sticky(struct task_struct *p, struct bfs_task *t, u32 cpu,
 					  u64 enq_flags)
 {
-	if (bfs_cpu(cpu)->offline && !is_pinned(p)) {
+	if ((bfs_cpu(cpu)->offline || cpu != t->ran_on) && !is_pinned(p)) {
 		insert_plain(p, t, cpu, enq_flags);
 		return;
 	}
@@ -161,9 +170,9 @@ static __always_inline void insert_sticky(struct task_struct *p, struct bfs_task
 }
 
 /* Account for what the task ran since it was last looked at; returns when it stopped, 0 if it has not run. */
-static __always_inline u64 settle(const struct task_struct *p, struct bfs_task *t)
+static __always_inline u64 settle(const struct task_struct *p, struct bfs_task *t, bool blocked)
 {
-	return t->ran ? bfs_settle(&cfg, t, p->se.sum_exec_runtime) : 0;
+	return t->ran ? bfs_settle(&cfg, t, p->se.sum_exec_runtime, blocked) : 0;
 }
 
 /*
@@ -177,8 +186,9 @@ static __always_inline void arrive(struct task_struct *p, struct bfs_task *t, u6
 	u64 stopped_ns;
 
 	leave_sticky(p, t);
+	t->changed = false;
 	t->descheduled = ran && !woken;
-	stopped_ns = settle(p, t);
+	stopped_ns = settle(p, t, woken);
 	if (ran && woken)
 		bfs_wake(t, stopped_ns, now_ns);
 	t->seq = next_arrival(now_ns);
@@ -333,15 +343,21 @@ static __always_inline void set_dither(struct bfs_cpu *c, u64 now)
 	c->dither = now - c->last_tick_ns <= cfg.jiffy_ns / 2;
 }
 
+/* rule 1.1.4 */
+static __always_inline void publish(struct bfs_cpu *c, const struct bfs_task *t)
+{
+	c->key = t->key;
+	c->deadline = t->deadline;
+	c->level = t->level;
+}
+
 /* ops.running() is not called for a task that goes on (rule 0.3). */
 static __always_inline void keep_prev(struct task_struct *prev, struct bfs_task *t,
 				      struct bfs_cpu *c, u32 cpu, u64 now)
 {
 	STAT_INC(kept);
 	set_dither(c, now);
-	c->key = t->key;
-	c->level = t->level;
-	c->deadline = t->deadline;
+	publish(c, t);
 	scx_bpf_task_set_slice(prev, kernel_slice(t));
 	if (c->sticky)
 		unstick(cpu);
@@ -424,20 +440,26 @@ void BPF_STRUCT_OPS(bfs_running, struct task_struct *p)
 {
 	struct bfs_task *t = task_of(p);
 	u64 now = scx_bpf_now();
-	struct bfs_cpu *c = bfs_cpu(scx_bpf_task_cpu(p));
+	u32 cpu = scx_bpf_task_cpu(p);
+	struct bfs_cpu *c = bfs_cpu(cpu);
 
 	finish_insert();
+	/* rules 1.3.11, 1.3.12 and 1.3.13: the published values are renewed, and nothing else. */
+	if (t && t->changed) {
+		t->changed = false;
+		publish(c, t);
+		return;
+	}
 	c->since_ns = now;
 	c->waiting_key = BFS_EMPTY;
 	if (!t)
 		return;
+	t->ran_on = cpu;
 	leave_sticky(p, t);
-	/* It may have been interrupted by a higher class, or changed while it ran. */
-	settle(p, t);
+	/* It may have been interrupted by a higher class. */
+	settle(p, t, false);
 	bfs_start(t, now, p->se.sum_exec_runtime);
-	c->key = t->key;
-	c->deadline = t->deadline;
-	c->level = t->level;
+	publish(c, t);
 	set_dither(c, now);
 }
 
@@ -446,11 +468,9 @@ void BPF_STRUCT_OPS(bfs_tick, struct task_struct *p)
 	struct bfs_task *t = task_of(p);
 	u64 now = scx_bpf_now();
 	struct bfs_cpu *c = bfs_cpu(scx_bpf_task_cpu(p));
-	bool same_jiffy = now / cfg.jiffy_ns == c->last_tick_ns / cfg.jiffy_ns;
 
 	finish_insert();
-	/* A tick of the kernel that the emulated one does not have. */
-	if (!t || (!MODERN && same_jiffy))
+	if (!t || (!MODERN && !bfs_tick_counts(&cfg, tick_hz, c->last_tick_ns, now)))
 		return;
 	c->last_tick_ns = now;
 	if (iso_policy) {
@@ -482,22 +502,50 @@ bool BPF_STRUCT_OPS(bfs_yield_cpu, struct task_struct *from, struct task_struct 
 	return false;
 }
 
+/*
+ * rule 1.3.11: a change of nice while it was real-time moves no deadline. The
+ * kernel calls ops.set_weight next.
+ */
+void BPF_STRUCT_OPS(bfs_enable, struct task_struct *p)
+{
+	struct bfs_task *t = task_of(p);
+
+	if (!t)
+		return;
+	t->u = nice_of(p);
+	if (scx_bpf_task_running(p))
+		settle(p, t, false);
+}
+
+/* The kernel is about to take what runs off its CPU and to put it back. */
+static __always_inline void note_change(const struct task_struct *p, struct bfs_task *t)
+{
+	t->changed = t->ran && scx_bpf_task_running(p);
+}
+
+/* rule 1.3.13 */
+void BPF_STRUCT_OPS(bfs_set_cpumask, struct task_struct *p, const struct cpumask *cpus)
+{
+	struct bfs_task *t = task_of(p);
+
+	if (t)
+		note_change(p, t);
+}
+
 /* rules 0.9, 1.3.11 and 1.3.12; the kernel itself queues a queued task anew. 232 reschedules for any change. */
 void BPF_STRUCT_OPS(bfs_set_weight, struct task_struct *p, u32 weight)
 {
 	struct bfs_task *t = task_of(p);
 	bool same_policy;
-	u32 level, u;
 	s32 change;
+	u32 level;
 
 	if (!t)
 		return;
-	u = p->static_prio - MAX_RT_PRIO;
-	if (u >= BFS_NICES)
-		u = BFS_NICES - 1;
+	note_change(p, t);
 	level = t->level;
 	same_policy = t->policy == p->policy;
-	change = bfs_renice(&cfg, t, u);
+	change = bfs_renice(&cfg, t, nice_of(p));
 	set_key(p, t, scx_bpf_now());
 	t->worsened = change > 0 && same_policy;
 	if (scx_bpf_task_running(p) && (rules == BFS_232 || change > 0 || t->level > level))
@@ -541,11 +589,10 @@ s32 BPF_STRUCT_OPS(bfs_init_task, struct task_struct *p, struct scx_init_task_ar
 	struct bfs_task *t = bpf_task_storage_get(&tasks, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	u64 now = scx_bpf_now();
 	struct bfs_task *from;
-	u32 u = p->static_prio - MAX_RT_PRIO;
 
 	if (!t)
 		return -ENOMEM;
-	t->u = u < BFS_NICES ? u : BFS_NICE0;
+	t->u = nice_of(p);
 	t->since_ns = now;
 	read_policy(p, t);
 	bfs_refill(&cfg, t, now);
@@ -570,12 +617,12 @@ void BPF_STRUCT_OPS(bfs_exit_task, struct task_struct *p, struct scx_exit_task_a
 
 	if (!t || !t->first_slice || !(p->flags & PF_EXITING))
 		return;
-	settle(p, t);
+	settle(p, t, true);
 	bpf_rcu_read_lock();
 	from = p->real_parent ? task_of(p->real_parent) : NULL;
 	if (from) {
 		if (from->ran && !scx_bpf_task_running(p->real_parent))
-			settle(p->real_parent, from);
+			settle(p->real_parent, from, true);
 		bfs_give_back(&cfg, from, t);
 	}
 	bpf_rcu_read_unlock();
@@ -605,7 +652,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(bfs_init)
 	s32 err = 0;
 	u32 i = 0;
 
-	bfs_configure(&cfg, rules, rr_interval_us, nr_cpus, hz, iso_cpu_pct);
+	/* rule 1.2.2: n is the CPUs online, now and for good. */
+	bfs_configure(&cfg, rules, rr_interval_us, bpf_cpumask_weight(online), hz, iso_cpu_pct);
 	for_range(i, 0, nr_cpus)
 	{
 		struct bfs_cpu *c = bfs_cpu(i);
@@ -636,8 +684,9 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(bfs_init)
 SCX_OPS_DEFINE(bfs_ops, .select_cpu = (void *)bfs_select_cpu, .enqueue = (void *)bfs_enqueue,
 	       .dispatch = (void *)bfs_dispatch, .running = (void *)bfs_running,
 	       .tick = (void *)bfs_tick, .yield = (void *)bfs_yield_cpu,
-	       .set_weight = (void *)bfs_set_weight, .cpu_online = (void *)bfs_cpu_online,
-	       .cpu_offline = (void *)bfs_cpu_offline, .init_task = (void *)bfs_init_task,
-	       .exit_task = (void *)bfs_exit_task, .disable = (void *)bfs_disable,
+	       .set_weight = (void *)bfs_set_weight, .set_cpumask = (void *)bfs_set_cpumask,
+	       .cpu_online = (void *)bfs_cpu_online, .cpu_offline = (void *)bfs_cpu_offline,
+	       .init_task = (void *)bfs_init_task, .exit_task = (void *)bfs_exit_task,
+	       .enable = (void *)bfs_enable, .disable = (void *)bfs_disable,
 	       .cpu_release = (void *)bfs_cpu_release, .init = (void *)bfs_init,
 	       .flags = SCX_OPS_ENQ_EXITING, .name = "bfs");

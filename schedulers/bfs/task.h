@@ -13,6 +13,7 @@ struct bfs_task {
 	u64 slept_ns;  /* asleep since the last refill (modern) */
 	u64 key;	 /* the key it is, or was last, queued or running with */
 	u64 seq;	 /* its place in the order of all enqueues */
+	u32 ran_on;  /* the CPU that it was last switched in on */
 	u32 sticky_on;  /* 1 + the CPU that it sticks to (rule 1.5.10); 0: none */
 	u32 policy;  /* as of when it was last read */
 	u8 u;   /* nice + 20 */
@@ -26,7 +27,8 @@ struct bfs_task {
 	bool ran;  /* since its last enqueue, which bfs_settle() is to account for */
 	bool descheduled; /* it was switched away from while runnable */
 	bool renewed;  /* since it was last switched in */
-	bool worsened;  /* its nice level fell since its last enqueue */
+	bool changed; /* while it runs: the kernel takes it off the CPU and back, which is no schedule */
+	bool worsened; /* its nice level fell since its last enqueue */
 };
 
 /*
@@ -119,18 +121,35 @@ static __always_inline bool bfs_deschedule(const struct bfs_config *cfg, struct 
  * The same for a task that stopped some time ago: what it has left is not looked
  * at before it is asked for again. It stopped as long after it was switched
  * in as it ran since; returns when that was. The kernel does not count what
- * interrupts took from it.
+ * interrupts took from it. `blocked`: it left the CPU by a schedule of its own,
+ * which charges also where no time went by (rule 1.3.4).
  */
-static __always_inline u64 bfs_settle(const struct bfs_config *cfg, struct bfs_task *t, u64 ran_ns)
+static __always_inline u64 bfs_settle(const struct bfs_config *cfg, struct bfs_task *t, u64 ran_ns,
+				      bool blocked)
 {
 	u64 stopped_ns = t->origin_ns + ran_ns;
 
 	if (before64(stopped_ns, t->since_ns))
 		stopped_ns = t->since_ns;
-	bfs_catch_up(cfg, t, stopped_ns);
+	else if (blocked)
+		bfs_charge(cfg, t, stopped_ns);
+	else
+		bfs_catch_up(cfg, t, stopped_ns);
 	bfs_renew(cfg, t, stopped_ns);
 	t->ran = false;
 	return stopped_ns;
+}
+
+/*
+ * Rule 1.3.5 is about the ticks of the emulated kernel. Where it has fewer than
+ * this one, which has `kernel_hz` a second, the first in each of its jiffies is
+ * one of them; else each is, also where one comes late and the next in time.
+ */
+static __always_inline bool bfs_tick_counts(const struct bfs_config *cfg, u32 kernel_hz,
+					    u64 last_tick_ns, u64 now_ns)
+{
+	return cfg->jiffy_ns <= NSEC_PER_SEC / kernel_hz ||
+	       now_ns / cfg->jiffy_ns != last_tick_ns / cfg->jiffy_ns;
 }
 
 /*

@@ -100,15 +100,9 @@ static __always_inline void enqueue_published(struct task_struct *p, struct bfs_
 		kick_idle(p);
 		return;
 	}
-	if (parent_steps_back(p, t)) {
-		const struct cpumask *idle = scx_bpf_get_idle_cpumask();
-		bool any = bpf_cpumask_intersects(idle, p->cpus_ptr);
-
-		scx_bpf_put_idle_cpumask(idle);
-		if (!any) {
-			kick_cpu(bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);
-			return;
-		}
+	if (parent_steps_back(p, t) && best_idle(p, last, ~0u) < 0) {
+		kick_cpu(bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);
+		return;
 	}
 	/* rule 1.3.11: a worse nice level gives no right to preempt (232: it does) */
 	if (t->worsened && rules != BFS_232) {

@@ -68,6 +68,10 @@ impl Options {
             let script: Vec<String> = self.hotplug.iter().map(ToString::to_string).collect();
             let _ = write!(line, " --hotplug {}", script.join(","));
         }
+        if !self.offline.is_empty() {
+            let cpus: Vec<String> = self.offline.iter().map(ToString::to_string).collect();
+            let _ = write!(line, " --offline {}", cpus.join(","));
+        }
         line
     }
 }

@@ -164,7 +164,7 @@ fn shards_are_idempotent_and_do_not_depend_on_jobs() {
 #[test]
 fn bad_input_is_one_line_and_2() {
     let dir = tempfile::tempdir().unwrap();
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 9] = [
         (
             &["cell", "--workload", "nosuch"],
             "nosuch: not found in workloads/ here or above; a path may be given",
@@ -188,6 +188,10 @@ fn bad_input_is_one_line_and_2() {
         (
             &["cell", "--workload", "latt", "--hotplug", "x"],
             "--hotplug: \"x\": expected TIMEms:-CPU, TIMEms:+CPU or TIMEms:~CPU",
+        ),
+        (
+            &["cell", "--workload", "latt", "--offline", "1,4"],
+            "--offline: expected a CPU from 1 to 3, found 4",
         ),
         (
             &["object", "schedulers/bfs", "bfs.bpf.o", "-I", "nowhere"],

@@ -27,6 +27,8 @@ static void constants(void)
 	      cfg.offset[30] == 101);
 	CHECK(cfg.offset[39] == 239 && cfg.rr_ns == 6 * NSEC_PER_MSEC);
 	CHECK(bfs_far(&cfg, 20) == 39);
+	bfs_configure(&cfg, BFS_311, 0, 1, 250, 70);
+	CHECK(cfg.offset[20] == 9); /* of 9.825 jiffies */
 	bfs_configure(&cfg, BFS_311, 0, 2, 1000, 70);
 	CHECK(cfg.offset[20] == 78);
 	bfs_configure(&cfg, BFS_311, 0, 4, 1000, 70);
@@ -82,7 +84,7 @@ static void one_life(u32 rules)
 			ran_ns += slept_from - now;
 			now = slept_from + draw() % NSEC_PER_SEC;
 			bfs_deschedule(&cfg, &before, slept_from);
-			CHECK(bfs_settle(&cfg, &t, ran_ns) == slept_from && !t.ran);
+			CHECK(bfs_settle(&cfg, &t, ran_ns, true) == slept_from && !t.ran);
 			CHECK(t.deadline == before.deadline && t.slice_ns == before.slice_ns);
 			bfs_wake(&t, slept_from, now);
 			CHECK(t.slept_ns == before.slept_ns + now - slept_from);
@@ -179,6 +181,21 @@ static void charges(void)
 	bfs_configure(&cfg, BFS_232, 0, 1, 250, 70);
 	bfs_refill(&cfg, &t, NSEC_PER_SEC);
 	CHECK(t.deadline == bfs_clock(&cfg, NSEC_PER_SEC) + cfg.offset[20] + cfg.offset[39]);
+}
+
+/* rule 1.3.5: every tick of a kernel with as many as the emulated one counts, whenever it comes; of one with more the first in each jiffy. */
+static void ticks(u32 rules)
+{
+	static const u64 at_ns[] = { 3999500, 8000500, 11999500 };
+
+	bfs_configure(&cfg, rules, 0, 1, 250, 70);
+	for (u32 i = 1; i < ARRAY_SIZE(at_ns); i++)
+		CHECK(bfs_tick_counts(&cfg, 250, at_ns[i - 1], at_ns[i]));
+	for (u64 ms = 1; ms <= 40; ms++) {
+		u64 now = ms * NSEC_PER_MSEC;
+
+		CHECK(bfs_tick_counts(&cfg, 1000, now - NSEC_PER_MSEC, now) == (ms % 4 == 0));
+	}
 }
 
 /* Hogs on one CPU, ended when their slice is: who ran how many slices. */
@@ -349,11 +366,19 @@ static void interrupted(u32 rules)
 	bfs_start(&t, now, ran_ns);
 	bfs_charge(&cfg, &t, tick);
 	before = t;
-	CHECK(bfs_settle(&cfg, &t, ran_ns + 800 * NSEC_PER_USEC) == tick);
+	CHECK(bfs_settle(&cfg, &t, ran_ns + 800 * NSEC_PER_USEC, true) == tick);
 	CHECK(t.slice_ns == before.slice_ns && t.deadline == before.deadline && !t.ran);
 	t = before;
-	CHECK(bfs_settle(&cfg, &t, ran_ns + 1300 * NSEC_PER_USEC) == tick + 300 * NSEC_PER_USEC);
+	CHECK(bfs_settle(&cfg, &t, ran_ns + 1300 * NSEC_PER_USEC, true) ==
+	      tick + 300 * NSEC_PER_USEC);
 	CHECK(t.slice_ns == before.slice_ns - 300 * (s64)NSEC_PER_USEC);
+	/* To block at the moment of the tick is a schedule; to be queued anew is none, and its own is charged already. */
+	t = before;
+	CHECK(bfs_settle(&cfg, &t, ran_ns + NSEC_PER_MSEC, true) == tick);
+	CHECK(t.slice_ns == before.slice_ns - bfs_elapsed(&cfg, 0));
+	t = before;
+	CHECK(bfs_settle(&cfg, &t, ran_ns + NSEC_PER_MSEC, false) == tick);
+	CHECK(t.slice_ns == before.slice_ns);
 }
 
 /* rule 1.3.14: one ISO hog on one CPU is stopped above 70 % and let go below nine tenths of that. */
@@ -377,6 +402,67 @@ static void iso_share(u32 rules)
 	CHECK(ran > ticks * 39 / 100 && ran < ticks * 42 / 100);
 }
 
+/* rule 1.3.14, as it is written, for HZ = 100 and n CPUs. */
+struct written_iso {
+	u64 account;
+	bool refractory;
+};
+
+static void written_iso_tick(u32 rules, u64 n, u64 iso_cpu, struct written_iso *w, bool iso_runs)
+{
+	u64 p = 5 * 100 * n + 1;
+
+	if (iso_runs && !w->refractory) {
+		if (w->account <= (rules < BFS_424 ? 100 * p - 100 : 128 * p - 128))
+			w->account += 100;
+	} else if (rules == BFS_232) {
+		w->account = w->account * (p - 1) / p;
+	} else {
+		w->account -= min_u64(w->account, w->account / p + 1);
+	}
+	if (w->account / p > iso_cpu)
+		w->refractory = true;
+	else if (w->account / p < (rules < BFS_424 ? iso_cpu * 90 / 100 : iso_cpu * 115 / 128))
+		w->refractory = false;
+}
+
+static void iso_ticks(u32 rules)
+{
+	static const u32 limits[] = { 0, 39, 70, 100 };
+
+	for (u32 i = 0; i < ARRAY_SIZE(limits); i++) {
+		struct written_iso written = {};
+		struct bfs_iso_state iso = {};
+		bool was_refractory = false;
+
+		bfs_configure(&cfg, rules, 0, 2, 100, limits[i]);
+		for (u32 tick = 0; tick < 100000; tick++) {
+			/* First without a pause, to the most that the account can have. */
+			bool runs = tick < 3000 || below(100) < 90;
+
+			bfs_iso_tick(&cfg, &iso, runs);
+			written_iso_tick(rules, 2, limits[i], &written, runs);
+			CHECK(iso.ticks == written.account && iso.refractory == written.refractory);
+			was_refractory |= iso.refractory;
+		}
+		/* All of the machine is 100, and only from 4xx on the account goes beyond. */
+		CHECK(was_refractory == (limits[i] < 100 || rules >= BFS_424));
+	}
+}
+
+/* rule 1.3.7: from 200 of its "us" on a parent's slice is halved. */
+static void forks(void)
+{
+	struct bfs_task parent = { .u = BFS_NICE0, .slice_ns = 200 * 1024 - 1 }, child = parent;
+
+	bfs_configure(&cfg, BFS_424, 0, 1, 1000, 70);
+	CHECK(bfs_fork(&cfg, &parent, &child, NSEC_PER_SEC));
+	CHECK(parent.slice_ns == 0 && child.slice_ns == (s64)cfg.rr_ns);
+	parent.slice_ns = 200 * 1024;
+	CHECK(!bfs_fork(&cfg, &parent, &child, NSEC_PER_SEC));
+	CHECK(parent.slice_ns == 100 * 1024 && child.slice_ns == 100 * 1024);
+}
+
 int main(int argc, char **argv)
 {
 	test_seed = argc > 2 ? strtoul(argv[2], NULL, 0) : 1;
@@ -388,9 +474,12 @@ int main(int argc, char **argv)
 			one_life(rules);
 		}
 		turns(rules);
+		ticks(rules);
 		interrupted(rules);
 		iso_share(rules);
+		iso_ticks(rules);
 	}
+	forks();
 	shares();
 	sleep_counts();
 	levels();

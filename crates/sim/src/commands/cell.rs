@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use cell::{Arm, Cell, DEFAULT, Digests, Status, assignments};
 use clap::Args;
 use kernel::{Execution, Options, Release, RtGuard};
@@ -43,6 +43,9 @@ pub struct CellArgs {
     /// CPUs that go and come: 100ms:-3,250ms:+3; 90ms:~3 makes one inactive first
     #[arg(long, value_name = "SCRIPT")]
     hotplug: Option<String>,
+    /// CPUs that are offline when the scheduler is loaded: 2,3
+    #[arg(long, value_name = "CPUS", value_delimiter = ',')]
+    offline: Vec<u32>,
     #[arg(long, value_name = "GUARD", help = format!(
         "What keeps ordinary tasks alive beside real-time ones, instead of what the machine's kernel does: {}",
         RtGuard::names()
@@ -113,6 +116,15 @@ pub fn run(args: &CellArgs) -> Result<u8> {
     if let Some(script) = &args.hotplug {
         options.hotplug = kernel::hotplug::parse(script, machine.cpus())?;
     }
+    let cpus = machine.cpus() as u32;
+    for cpu in &args.offline {
+        ensure!(
+            (1..cpus).contains(cpu),
+            "--offline: expected a CPU from 1 to {}, found {cpu}",
+            cpus - 1
+        );
+    }
+    options.offline.clone_from(&args.offline);
     if let Some(path) = &args.trace {
         let file = File::create(path).with_context(|| path.display().to_string())?;
         options.trace = Some(Box::new(BufWriter::with_capacity(1 << 20, file)));
