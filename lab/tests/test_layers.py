@@ -20,7 +20,7 @@ cli
 doctor
 report  terminal
 studies
-search
+bisection  search
 export  format
 ledger
 statistics

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The command line. A command calls one stage after the other; no stage calls the next by itself.
 
-Imports: campaign, capture, catalogue, collect, decisions, doctor, export, format, ledger, places, probes, report,
-sched_ext, search, statistics, studies, terminal, trace, vm.
+Imports: bisection, campaign, capture, catalogue, collect, decisions, doctor, export, format, ledger, places, probes,
+report, sched_ext, search, statistics, studies, terminal, trace, vm.
 
 program           entry point: parses, runs one command, turns errors into one line and an exit status
 commands          the commands in their groups, and how --help looks
 measure_options   options of compare, run, study, report, trace, decisions
+bisect_options    options of bisect
 agree_options     options of agree
 workload_options  options of record, snapshot, calibrate
 machine_options   options of check, explain, compatibility, list, doctor, vm, load, status, unload
 compare           compare, run: a campaign from the request to its files
 outcome           the end of these, and report: from records to files and a summary
+bisect            bisect: the kernel or commit at which a number became worse
 conditions        the conditions of --fail-on, judged, for the terminal and as JUnit's test cases
 compatibility     compatibility: other people's schedulers, simulated and on a real kernel
 agree             agree: many cells simulated and on a real kernel, number beside number
