@@ -24,6 +24,7 @@ agree_search      agree --search: random cases in which the two worlds disagree
 study             study: published studies again, their claims beside ours
 trace             trace: what runs when in a cell as a file
 traced_runs       the traced runs whose schedules a comparison's page shows
+profiled_runs     the runs whose instructions are counted by kernel function
 decisions         decisions: a cell simulated and in a real kernel, and what differs first
 record            record: a program's scheduling as a workload
 calibrate         calibrate: a workload's real tasks as a profile
