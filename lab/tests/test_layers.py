@@ -20,7 +20,7 @@ cli
 doctor
 report  terminal
 studies
-choice  search
+bisection  choice  search
 export  format
 ledger
 statistics

@@ -34,6 +34,8 @@ def check(name: str, result: object, checkout: Path) -> None:
         ("help", ["--help"]),
         ("help-choose", ["choose", "--help"]),
         ("help-compare", ["compare", "--help"]),
+        ("help-bisect", ["bisect", "--help"]),
+        ("bisect-nothing", ["bisect", "-w", "latt"]),
         ("help-report", ["report", "--help"]),
         ("help-record", ["record", "--help"]),
         ("help-snapshot", ["snapshot", "--help"]),

@@ -18,7 +18,7 @@ def run(folder: Path, scheduler: str, tasks: str, duration_ms: int, **machine: i
 
 
 def test_mlfq_preempts_no_equal_on_another_cpu(tmp_path: Path) -> None:
-    """Rule 6.2.6: the sleeper waits from 10.1 ms for the end of a quantum, 31 ticks after 1 ms, of the hog of its level."""
+    """Rule 6.2.6: it waits from 10.1 ms for the end of a quantum, 31 ticks after 1 ms, of the hog of its level."""
     on_0 = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
     sleeper = task("sleeper", *on_0, "{ sleep_ms = 10 }", "{ run_ms = 1 }", SLEEPS)
     hogs = [task(f"hog{at}", "{ sleep_ms = 1 }", FOR_EVER, nice=(-10, 0)[at], cpus=[at]) for at in range(2)]

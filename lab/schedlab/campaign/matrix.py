@@ -89,14 +89,16 @@ def campaign(request: Request, engine: Path) -> Campaign:
 
 
 def only(planned: Campaign, pairs: Collection[tuple[str, str]]) -> Campaign:
-    """Of a campaign on one machine the measured cells of these labels and workloads, in one block: a single boot.
+    """Of a campaign on one machine and kernel the measured cells of these labels and workloads, in one block: a single
+    boot.
 
     What a real kernel measures besides is left out, but for the first, which warms up.
     """
     wanted = [cell for cell in planned.measured() if (cell.label, cell.data["workload"]) in pairs]
     warm_up = [cell for cell in planned.cells if cell.role == cells.WARM_UP][:1]
     (machine,) = planned.request.machines
-    return Campaign(planned.request, planned.arms, [Block(machine, warm_up + wanted)])
+    (kernel,) = {block.kernel for block in planned.blocks}
+    return Campaign(planned.request, planned.arms, [Block(machine, warm_up + wanted, kernel)])
 
 
 def with_control(chosen: list[Arm]) -> list[Arm]:

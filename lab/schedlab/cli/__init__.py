@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The command line. A command calls one stage after the other; no stage calls the next by itself.
 
-Imports: campaign, capture, catalogue, choice, collect, decisions, doctor, export, format, ledger, places, probes,
-report, sched_ext, search, statistics, studies, terminal, trace, vm.
+Imports: bisection, campaign, capture, catalogue, choice, collect, decisions, doctor, export, format, ledger, places,
+probes, report, sched_ext, search, statistics, studies, terminal, trace, vm.
 
 program           entry point: parses, runs one command, turns errors into one line and an exit status
 commands          the commands in their groups, and how --help looks
 choose_options    options of choose
 measure_options   options of compare, run, study, report, trace, decisions
+bisect_options    options of bisect
 agree_options     options of agree
 workload_options  options of record, snapshot, calibrate
 machine_options   options of check, explain, compatibility, list, doctor, vm, load, status, unload
 choose            choose: candidates race until a sequential test is sure
 compare           compare, run: a campaign from the request to its files
 outcome           the end of these, and report: from records to files and a summary
+bisect            bisect: the kernel or commit at which a number became worse
 conditions        the conditions of --fail-on, judged, for the terminal and as JUnit's test cases
 compatibility     compatibility: other people's schedulers, simulated and on a real kernel
 agree             agree: many cells simulated and on a real kernel, number beside number
@@ -24,6 +26,7 @@ agree_search      agree --search: random cases in which the two worlds disagree
 study             study: published studies again, their claims beside ours
 trace             trace: what runs when in a cell as a file
 traced_runs       the traced runs whose schedules a comparison's page shows
+profiled_runs     the runs whose instructions are counted by kernel function
 decisions         decisions: a cell simulated and in a real kernel, and what differs first
 record            record: a program's scheduling as a workload
 calibrate         calibrate: a workload's real tasks as a profile

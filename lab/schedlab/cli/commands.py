@@ -20,6 +20,7 @@ COMMANDS = {
         "choose": "find the scheduler that is best for this machine and this work",
         "compare": "compare schedulers",
         "run": "compare schedulers as a campaign file says",
+        "bisect": "find the kernel or the commit of a policy at which a number became worse",
         "study": "run a published study again and lay its claims beside ours",
         "report": "make tables and report again from the records in a directory",
         "decisions": "the first decision in which the simulator and a real kernel differ",

@@ -62,6 +62,10 @@ def _carry_out(asked: Request, options: argparse.Namespace) -> int:
     directory = Path(options.output) if options.output else default_directory(asked)
     if options.no_traced_runs and PLACES[asked.place].simulated:
         raise InputError("--no-traced-runs: only a real kernel's pictures need runs of their own (--on vm, host)")
+    if options.profile:
+        from schedlab.cli import profiled_runs
+
+        profiled_runs.check(asked)
     if options.baseline:
         baseline.check(Path(options.baseline), asked.record_place)
     if options.junit:
@@ -73,9 +77,13 @@ def _carry_out(asked: Request, options: argparse.Namespace) -> int:
         from schedlab.cli import traced_runs
         from schedlab.cli.outcome import Judged, finish
 
+        def say(text: str) -> None:
+            console.print(text, markup=False, highlight=False)
+
         if not (options.no_traced_runs or options.no_report):
-            planned = campaign(asked, place_of(asked).engine())
-            traced_runs.take(planned, store, lambda text: console.print(text, markup=False, highlight=False))
+            traced_runs.take(campaign(asked, place_of(asked).engine()), store, say)
+        if options.profile:
+            profiled_runs.take(campaign(asked, place_of(asked).engine()), store, say)
         return finish(manifest, store, options.json, not options.no_report, Judged.of(options), status)
 
 

@@ -28,6 +28,8 @@ results in DIR:
   .parquet (percentiles, intervals), manifest.json, cells/ (a record per run)
   of a real kernel traces/, too: some cells run once more, traced, and none of these runs
   is measured; the report shows their schedules (docs/report.md)
+  with --profile functions/ and functions.csv, too: instructions by kernel function
+  (docs/kernels.md)
 
 The same command again resumes: a cell that has a record is not run a second time.
 With -n 20 after -n 10, only the ten new repetitions run."""
@@ -139,6 +141,12 @@ def _results(parser: argparse.ArgumentParser, where: argparse._ActionsContainer)
         "--no-traced-runs",
         action="store_true",
         help="of a real kernel no pictures of schedules in it, for which some cells run once more, traced",
+    )
+    out.add_argument(
+        "--profile",
+        action="store_true",
+        help="in the exact tier also the kernel's functions that grew or shrank most: a cell of each kind runs once "
+        "more, in a guest that counts its instructions by function",
     )
 
 

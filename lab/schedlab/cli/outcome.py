@@ -4,7 +4,7 @@
 import argparse
 import json
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -17,13 +17,14 @@ from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import Record
 from schedlab.collect.store import Store
 from schedlab.errors import CHECK_FAILED
-from schedlab.export import results, summary_tables
+from schedlab.export import function_rows, results, summary_tables
 from schedlab.export.plain import as_json
 from schedlab.ledger import measured_error
+from schedlab.statistics import functions
 from schedlab.statistics.negligible import NEGLIGIBLE_PCT
 from schedlab.statistics.summary import Summary, summarise, without_value
 from schedlab.statistics.threshold import Threshold
-from schedlab.terminal import legend, table
+from schedlab.terminal import function_lines, legend, table
 
 _SHOWN_TROUBLES = 5
 
@@ -52,6 +53,7 @@ def finish(
     else:
         console = Console(highlight=False)
         table.show(summary, console)
+        function_lines.show(summary, console)
         legend.show(summary, console)
         names = "report.html, " * with_report + "results.csv, comparisons.csv, …"
         print(f"results: {store.directory}/ ({names})")
@@ -74,11 +76,14 @@ def write(manifest: Manifest, store: Store, with_report: bool, judged: Judged) -
         manifest, saved = baseline.read(judged.baseline, manifest)
         found = saved | found
     summary = summarise(manifest, found, judged.negligible_pct, measured_error.measured())
+    summary = replace(summary, functions=functions.tables(manifest, store.directory))
     files = [
         partial(results.write, manifest, found, store),
         partial(summary_tables.write_groups, summary, store),
         partial(summary_tables.write_comparisons, summary, store),
     ]
+    if summary.functions:
+        files.append(partial(function_rows.write, summary.functions, store))
     if with_report:
         files.insert(0, partial(_report, summary, found, store))
     if not all(parallel.each(files)):

@@ -9,7 +9,14 @@ import sys
 from types import FrameType
 
 from schedlab import __version__
-from schedlab.cli import agree_options, choose_options, machine_options, measure_options, workload_options
+from schedlab.cli import (
+    agree_options,
+    bisect_options,
+    choose_options,
+    machine_options,
+    measure_options,
+    workload_options,
+)
 from schedlab.cli.commands import COMMANDS, Parser, groups
 from schedlab.errors import INTERRUPTED, LabError
 
@@ -34,7 +41,14 @@ def build_parser() -> argparse.ArgumentParser:
     parser = Parser(prog="schedlab", description=_DESCRIPTION, epilog=_EPILOG, usage="schedlab COMMAND [options]")
     parser.add_argument("--version", action="version", version=f"schedlab {__version__}", help="print the version")
     commands = parser.add_subparsers(metavar="COMMAND", dest="name", required=True, parser_class=Parser)
-    for options in (choose_options, measure_options, agree_options, workload_options, machine_options):
+    for options in (
+        choose_options,
+        measure_options,
+        bisect_options,
+        agree_options,
+        workload_options,
+        machine_options,
+    ):
         options.add_all(commands)
     return parser
 

@@ -4,6 +4,7 @@
 import math
 from typing import Any
 
+from schedlab.export import function_rows
 from schedlab.statistics.comparison import Comparison
 from schedlab.statistics.estimates import Change
 from schedlab.statistics.oneway import Omnibus
@@ -25,6 +26,7 @@ def as_json(summary: Summary) -> dict[str, Any]:
         "results": [_row(row) for row in summary.rows],
         "troubles": [vars(trouble) for trouble in summary.troubles],
         "drifts_pct": summary.drifts_pct,
+        **({"functions": [function_rows.as_json(table) for table in summary.functions]} if summary.functions else {}),
     }
 
 

@@ -4,5 +4,6 @@
 Imports: statistics.
 
 numbers    a readable unit, and no more digits than were measured
+function_words  what a table of functions says
 sentences  what is said in words about a result
 """

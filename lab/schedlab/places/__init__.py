@@ -12,6 +12,7 @@ runner        drives a runner, which prints a line per finished cell
 applications  the programs and inputs that real applications need in a guest
 traced        a workload's real tasks, and the guest that has what they need, under tracing
 pictured      cells traced, for pictures of their schedules (pictured.sh)
+profiled      cells whose instructions are counted by function (profiled.sh)
 set_up        what a scheduler's own program sets up, for a snapshot of it
 trial         whether a real kernel takes a policy and keeps it under stress (stress.sh)
 """

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.format.sentences import machine_name
-from schedlab.report import charts, oneway_plots, schedule_picture
+from schedlab.report import charts, function_tables, oneway_plots, schedule_picture
 from schedlab.report.html import Markup, element, join
 from schedlab.report.palette import legend
 from schedlab.report.tables import by_measure, caption, numbers
@@ -50,6 +50,7 @@ def _machine(
     figures = [charts.draw(caption(part), part, labels, load_name) for part in shown]
     parts.append(element("div", *figures, class_="charts"))
     parts.append(element("div", *[numbers(part, labels, load_name) for part in shown], class_="tables"))
+    parts.append(function_tables.section(summary, rows[0].workload, machine))
     plots = [oneway_plots.draw(part, labels, load_name) for part in shown] if with_plots else []
     parts.append(
         _folded("Every run: one-way plots and quantiles", [*plots, oneway_plots.quantile_tables(summary, rows)])

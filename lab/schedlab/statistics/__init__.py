@@ -24,6 +24,7 @@ verdict               better, worse or neither, and Holm's adjustment
 comparison            all that is said about a pair of schedulers
 rows                  a line of any table, and how a group's samples become its rows
 agreement             the same cells in the simulator and on a real kernel
+functions             where a cell's instructions went, beside the reference
 summary               all rows of a campaign, and the verdict over all loads
 threshold             a difference that a script does not accept, as it is written
 crossings             the changes that cross a threshold

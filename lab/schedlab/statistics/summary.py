@@ -16,6 +16,7 @@ from schedlab.collect.manifest import Manifest
 from schedlab.collect.records import EJECTED, FAILED, OK, VOID, Record
 from schedlab.statistics import design
 from schedlab.statistics.estimates import Change, changes
+from schedlab.statistics.functions import FunctionTable
 from schedlab.statistics.model_error import ModelError
 from schedlab.statistics.negligible import NEGLIGIBLE_PCT
 from schedlab.statistics.rows import Row, rows_of
@@ -60,6 +61,7 @@ class Summary:
     tested_others: int = 0  # the same of all other metrics and statistics
     noise: Noise | None = None  # of the A/A control, over the headlines
     negligible_pct: float = NEGLIGIBLE_PCT
+    functions: list[FunctionTable] = field(default_factory=list)  # of cells whose instructions were counted
 
     @property
     def reference(self) -> str:

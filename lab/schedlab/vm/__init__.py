@@ -5,6 +5,9 @@ result = run(["sh", "-c", "cat /sys/kernel/sched_ext/state"], tier="exact", cpus
 
 Imports: none.
 
+counted      every instruction of a stretch of an exact guest
+debugger     a guest that stops at an instruction
+symbols      what is where in a kernel
 command      prepares a guest, and runs one command or a shell in it; whether KVM works
 machine      boots a guest and streams what it prints
 tiers        exact, virtual, emulated: QEMU's arguments and the kernel's command line

@@ -57,16 +57,24 @@ def resolve(spec: str = SERIES, *, refresh: bool = False) -> Kernel:
     return known
 
 
+def check(spec: str, option: str = "--kernel") -> None:
+    """Raises InputError for what can be no kernel, without a look at any archive."""
+    if not own_kernels.is_path(spec):
+        _name(spec, option)
+    elif not Path(spec).exists():
+        raise InputError(f"{option} {spec}: no such kernel; expected {EXPECTED}")
+
+
 def is_kept(spec: str = SERIES) -> bool:
     """Whether the cache has this kernel, so that no network is needed."""
     return own_kernels.is_path(spec) or _known(_name(spec)) is not None
 
 
-def _name(spec: str) -> str:
+def _name(spec: str, option: str = "--kernel") -> str:
     """A package is its release."""
     name = next((spec.removeprefix(prefix) for prefix in candidates.PACKAGES if spec.startswith(prefix)), spec)
     if not _NAME.fullmatch(name):
-        raise InputError(f"--kernel {spec}: expected {EXPECTED}")
+        raise InputError(f"{option} {spec}: expected {EXPECTED}")
     return name
 
 
