@@ -414,6 +414,9 @@ s32 BPF_STRUCT_OPS(cfs_init_task, struct task_struct *p, struct scx_init_task_ar
 	t->is_new = args->fork;
 	pt = parent_ctx(args, parent);
 	if (pt) {
+		/* rule 2.2.1: the parent runs, and its vruntime is that of this moment. */
+		if (parent->pid == rq_of(pt->cpu)->curr_pid)
+			charge(rq_of(pt->cpu), pt, scx_bpf_now());
 		t->cpu = pt->cpu;
 		t->vr = pt->vr;
 	}

@@ -99,6 +99,23 @@ def test_fork(rules: str, turns: list, tmp_path: Path) -> None:
     assert run(tmp_path, rules, tasks).turns(turns[-1][2]) == turns
 
 
+@pytest.mark.parametrize(
+    ("rules", "forks_us", "turns"),
+    [
+        ("2.6.32", 2500, [("parent", 0, 3), ("other", 3, 7), ("child", 7, 9)]),
+        ("3.6", 3500, [("parent", 0, 4), ("other", 4, 10), ("child", 10, 13)]),
+    ],
+)
+def test_a_child_is_not_before_its_parent(rules: str, forks_us: int, turns: list, tmp_path: Path) -> None:
+    """Rules 2.1.7 and 2.2.1: the child starts at the 2.5 or 3.5 that the parent has at the fork, half a ms past a tick.
+
+    A vslice would be less: a third of 5 or 6. The other is at 2 or 3 after its slice, and so is picked again.
+    """
+    parent = task("parent", f"{{ run_us = {forks_us} }}", '{ fork = "child" }', FOR_EVER)
+    schedule = run(tmp_path, rules, parent + child("child", FOR_EVER) + hog("other"))
+    assert schedule.turns(turns[-1][2]) == turns
+
+
 @pytest.mark.parametrize(("rules", "more_ms"), [("2.6.31", 10.1), ("2.6.32", 2.1), ("3.6", 3.1)])
 def test_yield(rules: str, more_ms: float, tmp_path: Path) -> None:
     """Rules 2.2.4 and 2.2.6: at its second yield a has 0.3 ms less than b. In 3.6 b is fair enough, and next."""
