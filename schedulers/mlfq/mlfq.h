@@ -97,12 +97,6 @@ static inline void mlfq_wake(const struct mlfq_config *cfg, struct mlfq_task *t,
 		t->level = lifted;
 }
 
-static inline void mlfq_sleep(struct mlfq_task *t)
-{
-	t->asleep = true;
-	queue_leave(&t->place);
-}
-
 /* rules 6.2.2 and 6.2.7, quantum end: one level down, to the base at most; at the tail. A task that was lifted from starving goes back to the base at once. */
 static inline void mlfq_expire(const struct mlfq_config *cfg, struct mlfq_task *t)
 {
@@ -112,6 +106,15 @@ static inline void mlfq_expire(const struct mlfq_config *cfg, struct mlfq_task *
 		t->level--;
 	t->starved = false;
 	t->place.left_ns = mlfq_quantum(cfg, t);
+	queue_leave(&t->place);
+}
+
+/* A wait begins. rule 6.2.2: a quantum that ran out between two ticks is used up first, so that it takes no lift of rule 6.2.3. */
+static inline void mlfq_sleep(const struct mlfq_config *cfg, struct mlfq_task *t)
+{
+	t->asleep = true;
+	if (!t->place.left_ns)
+		mlfq_expire(cfg, t);
 	queue_leave(&t->place);
 }
 

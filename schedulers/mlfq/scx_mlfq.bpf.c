@@ -144,8 +144,11 @@ void BPF_STRUCT_OPS(mlfq_quiescent, struct task_struct *p, u64 deq_flags)
 {
 	struct mlfq_task *t = ctx_of(p);
 
-	if (t && deq_flags & SCX_DEQ_SLEEP)
-		mlfq_sleep(t);
+	if (!t || !(deq_flags & SCX_DEQ_SLEEP))
+		return;
+	if (!t->place.left_ns)
+		STAT_INC(expirations);
+	mlfq_sleep(&cfg, t);
 }
 
 /* rule 6.2.6: to the tail of its level, with the rest of its quantum. */

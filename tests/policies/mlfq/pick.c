@@ -153,6 +153,22 @@ static void run(u64 ns)
 	pick(true);
 }
 
+/* It blocks so long after a tick; a quantum that ran out meanwhile is used. */
+static void sleeps(u32 t, u64 ns)
+{
+	now += ns;
+	queue_charge(&task[t].place, ns);
+	ref[t].used_ns += ns;
+	mlfq_sleep(&cfg, &task[t]);
+	if (ref[t].used_ns >= ref_quantum(t)) {
+		ref[t].level = ref[t].starved || ref[t].level == ref[t].base ? ref[t].base
+									      : ref[t].level - 1;
+		ref[t].starved = false;
+		ref[t].used_ns = 0;
+	}
+	invariants(t);
+}
+
 /* The scan: windows lifts who waits too long, textbook lifts all; each keeps its place in time. */
 static void scan(void)
 {
@@ -222,7 +238,7 @@ static void event(void)
 	case 2:
 		if (running < 0)
 			return;
-		mlfq_sleep(&task[running]);
+		sleeps(running, draw() % (2 * TICK_NS));
 		ref[running].awake = false;
 		running = -1;
 		pick(false);
