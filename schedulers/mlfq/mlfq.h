@@ -78,6 +78,12 @@ static inline u64 mlfq_period(const struct mlfq_config *cfg, u64 now_ns)
 	return now_ns / (cfg->period_ns ? cfg->period_ns : NSEC_PER_SEC);
 }
 
+/* Nanoseconds until the next scan or boost: all are at multiples of the period, so that tasks that run and tasks that wait are boosted together. */
+static inline u64 mlfq_to_period_end(const struct mlfq_config *cfg, u64 now_ns)
+{
+	return cfg->period_ns - now_ns % (cfg->period_ns ? cfg->period_ns : NSEC_PER_SEC);
+}
+
 /* rule 6.2.7, a new task: windows at its base, textbook at the top. */
 static inline void mlfq_start(const struct mlfq_config *cfg, struct mlfq_task *t, u64 now_ns)
 {

@@ -209,7 +209,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(mlfq_init)
 	cfg.period_ns = period_ms * NSEC_PER_MSEC;
 	cfg.starved_ns = starved_ms * NSEC_PER_MSEC;
 	cfg.long_quanta = long_quanta;
-	return err ? err : timer_start(cfg.period_ns);
+	return err ? err : timer_start(mlfq_to_period_end(&cfg, scx_bpf_now()));
 }
 
 SCX_OPS_DEFINE(mlfq_ops, .select_cpu = (void *)mlfq_select_cpu, .enqueue = (void *)mlfq_enqueue,
