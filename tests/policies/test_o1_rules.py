@@ -203,6 +203,17 @@ def test_a_cpu_that_goes_idle_pulls(newidle: str, tmp_path: Path) -> None:
     assert schedule.turns(90, 1)[-1] == ("waits" if newidle == "rules" else "idle", 30.5, 90)
 
 
+@pytest.mark.parametrize("scheduler", ["o1", "sd:rules=rsdl", "sd:rules=sd"])
+def test_active_tasks_are_pulled_from_among_many(scheduler: str, tmp_path: Path) -> None:
+    """Rules 4.10.2 and 4.10.3: 130 wake at 20.5, none of them expired. The idle CPU balances every 1 to 4 ms."""
+    begins = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    tasks = task("many", *begins, "{ until_us = 20_500 }", FOR_EVER, count=130)
+    schedule = simulate(tmp_path, scheduler, tasks, 0.06, free_machine(tmp_path, cores=2), strict=False)
+    pulled = [turn for turn in schedule.turns(60, 1) if turn.name == "many"]
+    assert pulled
+    assert 20.5 < pulled[0].start <= 20.5 + 4 + 1
+
+
 @pytest.mark.parametrize("waker_on", [0, 1])
 @pytest.mark.parametrize(("hogs", "goes"), [(1, False), (2, True), (3, True)])
 @pytest.mark.parametrize("scheduler", ["o1", "sd"])
