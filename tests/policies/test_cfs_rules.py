@@ -161,6 +161,24 @@ def test_who_looks_for_an_idle_cpu(rules: str, tmp_path: Path) -> None:
     assert (schedule.turns_of("sleeper", after_ms=50)[0].start == 100.5) or not idle_taken
 
 
+@pytest.mark.parametrize(
+    ("hotplug", "busy", "cpu"),
+    [("1ms:-3", [], 2), ("1ms:-2", [], 3), ("5000ms:-3", [], 2), ("5000ms:-3", [3], None), ("1ms:-3", [2], None)],
+)
+def test_who_looks_for_a_core_whose_cpus_are_all_idle(
+    hotplug: str, busy: list[int], cpu: int | None, tmp_path: Path
+) -> None:
+    """Rule 2.2.10.2: hogs run on both threads of the first core. Of the second core only the CPUs online count."""
+    there = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    tasks = '[[semaphore]]\nname = "it"\n' + task("sleeper", *there, '{ wait = "it" }', "{ run_ms = 1 }", SLEEPS)
+    tasks += task("waker", "{ run_us = 100_500 }", '{ post = "it" }', FOR_EVER, cpus=[1])
+    tasks += "".join(hog(f"hog{at}", cpus=[at]) for at in [0, *busy])
+    scheduler, machine = "cfs:rules=3.6+periodic=off+newidle=off", free_machine(tmp_path, cores=2, threads=2)
+    schedule = simulate(tmp_path, scheduler, tasks, 0.2, machine, "--hotplug", hotplug, strict=False)
+    at_once = {at for at in range(4) for turn in schedule.turns(200, at) if turn[:2] == ("sleeper", 100.5)}
+    assert at_once - {0, 1} == ({cpu} if cpu else set())
+
+
 @pytest.mark.parametrize("rules", LATENCY)
 def test_who_pulls_on_going_idle(rules: str, tmp_path: Path) -> None:
     """Rules 2.2.9 and 2.2.11.6: between CPUs of one cache 2.6.31 does not pull; the others take who waits, at once."""
