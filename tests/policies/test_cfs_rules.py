@@ -134,11 +134,30 @@ def test_yield(rules: str, more_ms: float, tmp_path: Path) -> None:
     assert (turn.end == again + more_ms) == (rules == "3.6")
 
 
+@pytest.mark.parametrize("nice", [-1, 1])
 @pytest.mark.parametrize("rules", LATENCY)
-def test_a_worse_nice_level_reschedules(rules: str, tmp_path: Path) -> None:
-    """Rule 2.2.7."""
-    changes = task("a", "{ run_us = 1300 }", "{ nice = 1 }", FOR_EVER)
+def test_a_new_nice_level_of_the_running_task_reschedules(rules: str, nice: int, tmp_path: Path) -> None:
+    """Rule 2.2.7: whether it is better or worse; the other one, which has had nothing, is the leftmost."""
+    changes = task("a", "{ run_us = 1300 }", f"{{ nice = {nice} }}", FOR_EVER)
     assert run(tmp_path, rules, changes + hog("b")).turns(1.3) == [("a", 0, 1.3)]
+
+
+@pytest.mark.parametrize("rules", LATENCY)
+def test_a_better_nice_level_of_a_waiting_task_reschedules(rules: str, tmp_path: Path) -> None:
+    """Rules 2.2.4 and 2.2.7: b is the leftmost, and needs no lead of a granularity. In 2.6.31 a is the last buddy."""
+    changes = task("a", "{ run_us = 300 }", '{ nice = -1, of = "b" }', FOR_EVER)
+    assert run(tmp_path, rules, changes + hog("b"), tunables="+buddies=off").turns(0.3) == [("a", 0, 0.3)]
+
+
+@pytest.mark.parametrize(
+    ("rules", "changes_us", "ends"), [("2.6.31", 6500, 12), ("2.6.32", 1500, 3), ("3.6", 1500, 4)]
+)
+def test_a_worse_nice_level_of_a_waiting_task_changes_nothing_at_once(
+    rules: str, changes_us: int, ends: int, tmp_path: Path
+) -> None:
+    """Rules 2.1.4 and 2.2.7: b is ahead by more than a granularity, and waits until a has had 1024 / 1844 of latency."""
+    changes = task("a", f"{{ run_us = {changes_us} }}", '{ nice = 1, of = "b" }', FOR_EVER)
+    assert run(tmp_path, rules, changes + hog("b")).turns(ends) == [("a", 0, ends)]
 
 
 @pytest.mark.parametrize("rules", ["2.6.31", "3.6"])
