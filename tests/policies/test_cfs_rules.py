@@ -280,6 +280,22 @@ def test_who_is_woken_goes_where_load_is_less(hogs: int, cpu: int, rules: str, t
     assert woken[0].start == 600.5
 
 
+@pytest.mark.parametrize(("nice", "goes"), [(0, False), (-1, True)])
+@pytest.mark.parametrize("beside", ["threads", "cores", "llcs", "sockets"])
+def test_who_is_woken_goes_where_load_is_clearly_less(beside: str, nice: int, goes: bool, tmp_path: Path) -> None:
+    """Rule 2.2.8.3: 105 or 112 % of the waker's 1,024 are less than the hog's 1,277 at nice -1, and more than 1,024.
+
+    With the task, of 1,024 as well, they would be more than either: wake_affine is not enough.
+    """
+    on_0 = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    tasks = '[[semaphore]]\nname = "it"\n' + task("sleeper", *on_0, '{ wait = "it" }', "{ run_ms = 1 }", SLEEPS)
+    tasks += task("waker", "{ run_us = 600_500 }", '{ post = "it" }', FOR_EVER, cpus=[1])
+    tasks += hog("hog", cpus=[0], nice=nice)
+    schedule = run(tmp_path, "2.6.31", tasks, 700, "+periodic=off+newidle=off", **{"cores": 1, beside: 2})
+    ran = [cpu for cpu in (0, 1) for turn in schedule.turns(700, cpu, after_ms=600) if turn.name == "sleeper"]
+    assert ran == [int(goes)]
+
+
 @pytest.mark.parametrize(("asleep_us", "pulls"), [(200, False), (2000, True)])
 def test_a_cpu_that_is_idle_for_moments_does_not_pull(asleep_us: int, pulls: bool, tmp_path: Path) -> None:
     """Rule 2.2.11.6: in 3.6 not where it has been idle for less than 0.5 ms lately, whoever waits on the other CPU."""
@@ -288,6 +304,19 @@ def test_a_cpu_that_is_idle_for_moments_does_not_pull(asleep_us: int, pulls: boo
     schedule = run(tmp_path, "3.6", short + task("a", *on_0) + task("b", *on_0), 112, cores=2)
     elsewhere = {turn.name for turn in schedule.turns(112, 1, after_ms=100)}
     assert bool(elsewhere & {"a", "b"}) == pulls
+
+
+@pytest.mark.parametrize("policy", ["other", "idle"])
+@pytest.mark.parametrize("rules", ["2.6.32", "3.6"])
+def test_whose_cache_is_hot_stays(rules: str, policy: str, tmp_path: Path) -> None:
+    """Rules 2.2.11.4 and 2.2.11.6: at 30.3, when CPU 1 goes idle, it has waited for 0.2 ms. SCHED_IDLE may go in 3.6."""
+    there = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    tasks = task("waits", *there, FOR_EVER, policy=policy) + task("runs", "{ until_us = 30_100 }", FOR_EVER, cpus=[0])
+    tasks += task("ends", "{ run_us = 30_300 }", SLEEPS, cpus=[1])
+    schedule = run(tmp_path, rules, tasks, 40, tunables="+periodic=off", cores=2)
+    assert schedule.turns_of("runs")[0].start == 30.1
+    goes = (rules, policy) == ("3.6", "idle")
+    assert schedule.turns(40, 1)[-1] == ("waits" if goes else "idle", 30.3, 40)
 
 
 @pytest.mark.parametrize("rules", LATENCY)

@@ -87,8 +87,10 @@ static struct row row_of(u32 level)
 	case SD_SMT:
 		return (struct row){ 1, 2, 64, 110, 0, 0, 0, old, 0, 0, true, !old, false };
 	case SD_MC:
-		if (era <= LB_2_6_31)
-			return (struct row){ 1, 4, 64, 125, 1, 2, 1, 2, 1, 1, old, !old, false };
+		if (old)
+			return (struct row){ 1, 4, 64, 125, 1, 2, 1, 2, 1, 1, true, false, false };
+		if (era == LB_2_6_31)
+			return (struct row){ 1, 4, 64, 125, 1, 2, 0, 0, 1, 1, false, true, false };
 		return (struct row){ 1, 4, 64, 125, 1, 2, 0, 0, 0, 0, true, true, era == LB_2_6_32 };
 	case SD_CPU:
 		if (era <= LB_2_6_31)
@@ -480,7 +482,7 @@ static void test_woken(void)
 	pct = 100 + (row_of(level).pct - 100) / 2;
 	affine = level < SD_NODE || era == LB_2_6_31;
 	affine = affine || (era == LB_2_6_32 && level == SD_NODE);
-	passive = era == LB_2_6_31 ? level > SD_SMT : era == LB_2_6_22 && level == SD_NODE;
+	passive = era == LB_2_6_31 || (era == LB_2_6_22 && level == SD_NODE);
 	here = load_of(this, wake_idx, true);
 	there = load_of(prev, wake_idx, false);
 	target = load_of(prev, wake_idx, true);
