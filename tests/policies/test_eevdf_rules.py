@@ -337,6 +337,19 @@ def test_a_delayed_sleeper_wakes_where_it_is(tmp_path: Path) -> None:
     assert turns == [("sleeper", 2, 2.6), ("hog", 2.6, 4), ("sleeper", 4, 5)]
 
 
+@pytest.mark.parametrize(("rules", "starts"), [("6.12", 3), ("7.2", 2.5)])
+def test_a_sleeper_that_would_be_picked_is_taken_out_at_a_wakeup(rules: str, starts: float, tmp_path: Path) -> None:
+    """Rules 3.8 and 3.9: at 2.5 the sleeper, v = 0.9 and d = 3, is before both others where V is 1.3. 6.12 leaves it.
+
+    Without it V is 1.5. So the hog, v = 1.7, is not eligible, and who wakes preempts it, by its shorter slice.
+    """
+    sleeper = task("sleeper", "{ run_us = 900 }", SLEEPS, slice_us=3000)
+    others = task("hog", "{ until_us = 100 }", FOR_EVER, slice_us=20000)
+    others += task("wakes", "{ until_us = 2500 }", FOR_EVER, slice_us=5000)
+    turns = run(tmp_path, rules, sleeper + others).turns(starts)
+    assert turns == [("sleeper", 0, 0.9), ("hog", 0.9, starts)]
+
+
 @pytest.mark.parametrize(("nice", "cpu"), [(None, 1), (0, 0), (1, 1)])
 def test_a_child_begins_on_the_idlest_cpu(nice: int | None, cpu: int, tmp_path: Path) -> None:
     """Rule 3.11.4: an idle one, or one with a load that is less by more than 17 %: 820 of nice 1 beside 1,024."""
