@@ -236,6 +236,19 @@ def test_who_is_woken_goes_where_load_is_less(
     assert ran == {waker_on if goes else other}
 
 
+@pytest.mark.parametrize(("hogs", "cpu"), [([0, 13, 13, 18], 0), ([0, 4], 1)])
+def test_who_is_woken_goes_by_half_of_imbalance_pct(hogs: list[int], cpu: int, tmp_path: Path) -> None:
+    """Rules 4.10.1, 4.10.2 and 4.10.4: two of 128 are more than 112 % of 128 + 44 + 44 + 12, and less of 128 + 102."""
+    there = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    sleeper = task("sleeper", *there, '{ wait = "it" }', "{ run_ms = 1 }", SLEEPS)
+    waker = task("waker", "{ run_us = 600_500 }", '{ post = "it" }', FOR_EVER, cpus=[1])
+    tasks = '[[semaphore]]\nname = "it"\n' + sleeper + waker
+    tasks += "".join(hog(f"hog{at}", cpus=[0], nice=nice) for at, nice in enumerate(hogs))
+    schedule = run(tmp_path, tasks, 1500, tunables="periodic=off+newidle=off", cores=2)
+    ran = {at for at in (0, 1) for turn in schedule.turns(1500, at, after_ms=600) if turn.name == "sleeper"}
+    assert ran == {cpu}
+
+
 @pytest.mark.parametrize("sibling", ["idle", "busy"])
 def test_a_woken_task_looks_for_an_idle_thread_only(sibling: str, tmp_path: Path) -> None:
     """Rule 4.10.5: two cores of two threads. The other thread of its core takes it; the other core, idle, does not.
