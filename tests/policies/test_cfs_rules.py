@@ -149,13 +149,11 @@ def test_a_better_nice_level_of_a_waiting_task_reschedules(rules: str, tmp_path:
     assert run(tmp_path, rules, changes + hog("b"), tunables="+buddies=off").turns(0.3) == [("a", 0, 0.3)]
 
 
-@pytest.mark.parametrize(
-    ("rules", "changes_us", "ends"), [("2.6.31", 6500, 12), ("2.6.32", 1500, 3), ("3.6", 1500, 4)]
-)
+@pytest.mark.parametrize(("rules", "changes_us", "ends"), [("2.6.31", 6500, 12), ("2.6.32", 1500, 3), ("3.6", 1500, 4)])
 def test_a_worse_nice_level_of_a_waiting_task_changes_nothing_at_once(
     rules: str, changes_us: int, ends: int, tmp_path: Path
 ) -> None:
-    """Rules 2.1.4 and 2.2.7: b is ahead by more than a granularity, and waits until a has had 1024 / 1844 of latency."""
+    """Rules 2.1.4 and 2.2.7: b is ahead by over a granularity, and waits until a has had 1024 / 1844 of latency."""
     changes = task("a", f"{{ run_us = {changes_us} }}", '{ nice = 1, of = "b" }', FOR_EVER)
     assert run(tmp_path, rules, changes + hog("b")).turns(ends) == [("a", 0, ends)]
 
@@ -263,15 +261,13 @@ def test_a_child_begins_on_the_idle_thread_of_the_idlest_core(rules: str, tmp_pa
 
 
 def runs_on(folder: Path, rules: str, hogs: list[int], **machine: int) -> list[int]:
-    """Where a task runs that is woken from CPU 1, by a task of its weight, and ran last on CPU 0, beside these levels."""
+    """Where a task runs that CPU 1 wakes, by a task of its weight, and that ran last on CPU 0, beside these levels."""
     on_0 = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
     tasks = '[[semaphore]]\nname = "it"\n' + task("sleeper", *on_0, '{ wait = "it" }', "{ run_ms = 1 }", SLEEPS)
     tasks += task("waker", "{ run_us = 600_500 }", '{ post = "it" }', FOR_EVER, cpus=[1])
     tasks += "".join(hog(f"hog{at}", cpus=[0], nice=nice) for at, nice in enumerate(hogs))
     schedule = run(folder, rules, tasks, 700, "+periodic=off+newidle=off", **machine)
-    return sorted(
-        {cpu for cpu in (0, 1) for turn in schedule.turns(700, cpu, after_ms=600) if turn.name == "sleeper"}
-    )
+    return sorted({cpu for cpu in (0, 1) for turn in schedule.turns(700, cpu, after_ms=600) if turn.name == "sleeper"})
 
 
 @pytest.mark.parametrize("rules", ["2.6.32", "3.6"])
@@ -294,9 +290,7 @@ def test_who_is_woken_goes_to_the_other_thread_if_load_is_clearly_less(
 
 @pytest.mark.parametrize("beside", ["cores", "llcs", "sockets"])
 @pytest.mark.parametrize(("hogs", "cpu"), [([10], 0), ([9], 1)])
-def test_who_is_woken_goes_where_load_is_clearly_less(
-    hogs: list[int], cpu: int, beside: str, tmp_path: Path
-) -> None:
+def test_who_is_woken_goes_where_load_is_clearly_less(hogs: list[int], cpu: int, beside: str, tmp_path: Path) -> None:
     """Rules 2.2.8.1 and 2.2.8.3: 112 % of the waker's 1,024 are more than 1,024 + 110, and less than 1,024 + 137.
 
     With the task, of 1,024 as well, they would be more than either: wake_affine is not enough.
@@ -317,7 +311,7 @@ def test_a_cpu_that_is_idle_for_moments_does_not_pull(asleep_us: int, pulls: boo
 @pytest.mark.parametrize("policy", ["other", "idle"])
 @pytest.mark.parametrize("rules", ["2.6.32", "3.6"])
 def test_whose_cache_is_hot_stays(rules: str, policy: str, tmp_path: Path) -> None:
-    """Rules 2.2.11.4 and 2.2.11.6: at 30.3, when CPU 1 goes idle, it has waited for 0.2 ms. SCHED_IDLE may go in 3.6."""
+    """Rules 2.2.11.4 and 2.2.11.6: at 30.3, when CPU 1 goes idle, it waits for 0.2 ms. SCHED_IDLE may go in 3.6."""
     there = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
     tasks = task("waits", *there, FOR_EVER, policy=policy) + task("runs", "{ until_us = 30_100 }", FOR_EVER, cpus=[0])
     tasks += task("ends", "{ run_us = 30_300 }", SLEEPS, cpus=[1])

@@ -162,7 +162,7 @@ static void sleeps(u32 t, u64 ns)
 	mlfq_sleep(&cfg, &task[t]);
 	if (ref[t].used_ns >= ref_quantum(t)) {
 		ref[t].level = ref[t].starved || ref[t].level == ref[t].base ? ref[t].base
-									      : ref[t].level - 1;
+									     : ref[t].level - 1;
 		ref[t].starved = false;
 		ref[t].used_ns = 0;
 	}

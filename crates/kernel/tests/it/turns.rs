@@ -112,7 +112,9 @@ fn an_interrupt_to_an_idle_cpu_waits_for_that_cpus_turn() {
         plan.semaphores.push((1, 0));
         let text = trace(machine, plan);
         let runs = switches(&text, 1);
-        let last = runs.iter().rposition(|(_, name)| name.starts_with("sleeps"));
+        let last = runs
+            .iter()
+            .rposition(|(_, name)| name.starts_with("sleeps"));
         // Its first switch has the clock of the wake-up: its end tells when it came to run.
         let (at_ns, _) = &runs[last.unwrap() + 1];
         (at_ns - 10_500_000) / 1_000
