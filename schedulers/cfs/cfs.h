@@ -219,11 +219,13 @@ static inline bool cfs_preempts(const struct cfs_params *prm, const struct cfs_e
 	return ahead > (s64)gran;
 }
 
-/* rule 2.2.11.4: a task that has just run, or that is to be picked next, is cache-hot; SCHED_IDLE never is. */
+/* rule 2.2.11.4: a task that has just run, or that is to be picked next, is cache-hot; in 3.6 SCHED_IDLE never is. */
 static inline bool cfs_cache_hot(const struct cfs_params *prm, u64 since_ran_ns, bool buddy,
 				 u32 policy)
 {
-	return policy != CFS_IDLE_POLICY && (buddy || since_ran_ns < prm->migration_cost_ns);
+	if (prm->era == CFS_3_6 && policy == CFS_IDLE_POLICY)
+		return false;
+	return buddy || since_ran_ns < prm->migration_cost_ns;
 }
 
 /* rule 2.2.4: pids with a claim to be picked out of order; 0 is none. */

@@ -66,7 +66,7 @@ struct task_ctx {
 	u64 avg_overlap, avg_wakeup; /* 2.6.31 and .32 (rules 2.2.3 and 2.2.8.2) */
 	u64 waker_base; /* sum_exec_ns at the last wakeup issued; 0: none since waking */
 	u64 woken_exec_ns;
-	bool reniced, worsened;
+	bool improved, worsened; /* by a new nice level, until it is queued or runs */
 };
 
 #define PULL_TURNS 1

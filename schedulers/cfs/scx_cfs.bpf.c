@@ -176,9 +176,11 @@ void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
 		swap_with_parent(rq, t, cpu);
 	scx_bpf_dsq_insert_vtime(p, cpu, SLICE_BACKSTOP_NS, t->vr, enq_flags);
 	count_as_left(rq, t->vr);
-	if (arrives || t->reniced)
+	if (arrives)
 		check_preempt(cpu, p, t);
-	t->reniced = false;
+	else if (t->improved) /* rule 2.2.7: a pick decides, without a lead that is needed. */
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	t->improved = t->worsened = false;
 	kick_for_last(cpu, arrives, enq_flags);
 }
 
@@ -301,10 +303,10 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
 	rq->idle_since_ns = 0;
 	set_current(rq, p, t, scx_bpf_now());
 	refresh_left(cpu);
-	/* rule 2.2.7: reniced for the worse while running. */
-	if (t->worsened)
+	/* rule 2.2.7: reniced while running. */
+	if (t->improved || t->worsened)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-	t->reniced = t->worsened = false;
+	t->improved = t->worsened = false;
 }
 
 /* rule 2.2.2. */
@@ -396,7 +398,7 @@ void BPF_STRUCT_OPS(cfs_set_weight, struct task_struct *p, u32 weight)
 	if (!t)
 		return;
 	now = cfs_weight(p->static_prio, p->policy);
-	t->reniced = now != t->weight;
+	t->improved = now > t->weight;
 	t->worsened = now < t->weight;
 	set_weight(t, now);
 }
@@ -414,6 +416,9 @@ s32 BPF_STRUCT_OPS(cfs_init_task, struct task_struct *p, struct scx_init_task_ar
 	t->is_new = args->fork;
 	pt = parent_ctx(args, parent);
 	if (pt) {
+		/* rule 2.2.1: the parent runs, and its vruntime is that of this moment. */
+		if (parent->pid == rq_of(pt->cpu)->curr_pid)
+			charge(rq_of(pt->cpu), pt, scx_bpf_now());
 		t->cpu = pt->cpu;
 		t->vr = pt->vr;
 	}

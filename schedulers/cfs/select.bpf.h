@@ -68,6 +68,9 @@ static __always_inline s32 idle_group(const struct task_struct *p, u32 cpu, u32 
 			all = true;
 			candidate = -1;
 		}
+		/* The kernel's domains hold CPUs that are online. */
+		if (!rq_of(at)->online)
+			continue;
 		if (!cpu_is_idle(at, idle))
 			all = false;
 		if (candidate < 0 && allowed(p, at))

@@ -84,6 +84,7 @@ struct eevdf_wake {
 	u64 least_slice_ns; /* of those that wait, p included */
 	u64 best_d, next_d; /* of the others in the queue */
 	bool has_best;  /* an eligible one waits */
+	bool best_sleeps; /* ... or sleeps, delayed (rule 3.8) */
 	bool has_next;  /* there is a next buddy */
 	bool next_eligible;
 	bool fork, sync;
@@ -93,6 +94,7 @@ struct eevdf_wake {
 struct eevdf_verdict {
 	bool preempt;
 	bool next; /* p becomes the next buddy */
+	bool sleeper; /* nothing yet: the pick chose the best, which sleeps. It is to be taken out, and p to be asked about again */
 };
 
 /* Would a fresh pick take p? */
@@ -109,6 +111,22 @@ static inline bool eevdf_picks_wakee(const struct eevdf_sums *s, const struct ee
 	if (!eevdf_eligible(s, p->v) || (w->has_best && !eevdf_before(p->d, w->best_d)))
 		return false;
 	return !(curr_ok && eevdf_before(curr->d, p->d));
+}
+
+/* rule 3.8 in 7.2: would that pick take the best of the others first? */
+static inline bool eevdf_picks_best(const struct eevdf_sums *s, const struct eevdf_entity *curr,
+				    const struct eevdf_entity *p, const struct eevdf_wake *w,
+				    bool p_is_next, bool protect)
+{
+	bool curr_ok = eevdf_eligible(s, curr->v);
+
+	if (p_is_next ? eevdf_eligible(s, p->v) : w->has_next && w->next_eligible)
+		return false;
+	if (!w->has_best || (curr_ok && protect && eevdf_protected(curr)))
+		return false;
+	if (eevdf_eligible(s, p->v) && eevdf_before(p->d, w->best_d))
+		return false;
+	return !(curr_ok && eevdf_before(curr->d, w->best_d));
 }
 
 /* rule 3.9 in 6.12: a shorter slice cancels the protection if p has a claim at all. */
@@ -141,6 +159,9 @@ static inline struct eevdf_verdict eevdf_wakeup_7_2(const struct eevdf_params *p
 			return verdict;
 		}
 	}
+	verdict.sleeper = w->best_sleeps && eevdf_picks_best(s, curr, p, w, verdict.next, !brief);
+	if (verdict.sleeper)
+		return verdict;
 	verdict.preempt = eevdf_picks_wakee(s, curr, p, w, verdict.next, !brief);
 	if (verdict.preempt && brief)
 		curr->vprot = eevdf_protected(curr) ? curr->v : curr->vprot;

@@ -69,7 +69,8 @@ static __always_inline s32 stats_end(struct domain_stats *s, u32 this, u32 level
 {
 	u32 pct = domain_at(level)->imbalance_pct;
 
-	if (level == SD_MC)
+	/* rule 3.11.3: a CPU that goes idle has no time for this. */
+	if (level == SD_MC && idle != CPU_NEWLY_IDLE)
 		scan_limit[cpu_index(first_of(this, level))] =
 			eevdf_scan_limit(s->util, len_of(this, level), pct);
 	eevdf_lb_end(&s->lb, idle, pct);

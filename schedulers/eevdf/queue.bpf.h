@@ -198,6 +198,8 @@ static __always_inline bool undelay(struct rq *rq, struct task_struct *p, struct
 		return false;
 	if (t->cpu != cpu) {
 		t->e.vlag = eevdf_lag(&prm, rq_of(t->cpu)->sums.v0, &t->e);
+		if (t->e.vlag > 0)
+			t->e.vlag = 0;
 		leave_note(rq_of(t->cpu), t->e.v, t->e.weight);
 		return false;
 	}

@@ -37,7 +37,7 @@ static __always_inline void check_preempt(u32 cpu, struct rq *rq, struct task_st
 {
 	struct task_struct *waker = bpf_get_current_task_btf();
 	bool by_task = waker && waker->pid && bpf_in_task();
-	struct eevdf_verdict verdict;
+	struct eevdf_verdict verdict = {};
 	struct eevdf_wake w = {
 		.curr_policy = rq->curr_policy,
 		.p_policy = p->policy,
@@ -48,22 +48,31 @@ static __always_inline void check_preempt(u32 cpu, struct rq *rq, struct task_st
 		.sync = selected ? t->sync : by_task && waker->mm,
 		.selected = selected,
 	};
+	s32 i;
 
 	if (!rq->curr_pid)
 		return;
-	w.next_eligible = w.has_next && eevdf_eligible(&rq->sums, rq->next_v);
-	w.least_slice_ns = min_u64(least_slice(cpu, rq, t->e.slice_ns), t->e.slice_ns);
-	rq->best_pid = 0;
-	/* Tasks besides these two wait. */
-	if (rq->nr > 2)
-		look_for_best(cpu, rq);
-	if (delayed_first(rq) >= 0) {
-		rq->best_d = delayed_at(rq, rq->best_delayed)->d;
-		rq->best_pid = -1;
+	/* rule 3.8: a delayed sleeper that would be picked is taken out, which moves V, and the pick is repeated. */
+	for_range(i, 0, NR_DELAYED + 1)
+	{
+		w.least_slice_ns = min_u64(least_slice(cpu, rq, t->e.slice_ns), t->e.slice_ns);
+		w.next_eligible = w.has_next && eevdf_eligible(&rq->sums, rq->next_v);
+		rq->best_pid = 0;
+		/* Tasks besides these two wait. */
+		if (rq->nr > 2)
+			look_for_best(cpu, rq);
+		w.best_sleeps = delayed_first(rq) >= 0;
+		if (w.best_sleeps) {
+			rq->best_d = delayed_at(rq, rq->best_delayed)->d;
+			rq->best_pid = -1;
+		}
+		w.has_best = rq->best_pid != 0;
+		w.best_d = rq->best_d;
+		verdict = eevdf_wakeup(&prm, &rq->sums, &rq->curr, &t->e, &w);
+		if (!verdict.sleeper)
+			break;
+		drop_delayed(rq, rq->best_delayed);
 	}
-	w.has_best = rq->best_pid != 0;
-	w.best_d = rq->best_d;
-	verdict = eevdf_wakeup(&prm, &rq->sums, &rq->curr, &t->e, &w);
 	if (verdict.next) {
 		rq->next_pid = p->pid;
 		rq->next_v = t->e.v;

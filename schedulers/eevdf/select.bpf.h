@@ -84,19 +84,29 @@ static __noinline s32 search_idle(struct task_struct *p, u32 target, u32 prev,
 		scx_bpf_put_idle_cpumask(cores);
 		if (found >= 0)
 			return found;
-		if (in_span(target, SD_MC, prev)) {
-			at = cpu_sibling[cpu_index(prev)];
-			if (at != prev && cpu_is_idle(at, idle) && allowed(p, at))
-				return at;
+		/* The other threads of prev, one after another until it is prev again. */
+		at = prev;
+		for_range(i, 1, in_span(target, SD_MC, prev) ? len_of(prev, SD_SMT) : 1)
+		{
+			at = cpu_sibling[cpu_index(at)];
+			if (cpu_is_idle(at, idle) && allowed(p, at)) {
+				found = at;
+				break;
+			}
 		}
+		if (found >= 0)
+			return found;
 	}
 	left = scan_limit[cpu_index(first)];
 	for_range(i, 0, len)
 	{
-		if ((u32)i >= left)
-			break;
 		at = span_cpu(first, len, from, i);
-		if (cpu_is_idle(at, idle) && allowed(p, at)) {
+		if (!allowed(p, at))
+			continue;
+		if (!left)
+			break;
+		left--;
+		if (cpu_is_idle(at, idle)) {
 			found = at;
 			break;
 		}

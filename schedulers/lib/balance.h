@@ -42,8 +42,9 @@ static const struct sched_domain lb_domains[LB_ERA_ROWS][SD_LEVEL_ROWS] = {
 		[SD_NODE] = { 8, 32, 32, 125, 2, 3, 2, 0, 1, 1, SD_FORK | SD_WAKE_BALANCE },
 	},
 	[LB_2_6_31] = {
-		[SD_SMT] = { 1, 2, 64, 110, 0, 0, 0, 0, 0, 0, SD_ALL_WAYS | SD_SHARE_POWER },
-		[SD_MC] = { 1, 4, 64, 125, 1, 2, 1, 2, 1, 1,
+		[SD_SMT] = { 1, 2, 64, 110, 0, 0, 0, 0, 0, 0,
+			      SD_ALL_WAYS | SD_WAKE_BALANCE | SD_SHARE_POWER },
+		[SD_MC] = { 1, 4, 64, 125, 1, 2, 0, 0, 1, 1,
 			     SD_FORK | SD_AFFINE | SD_WAKE_BALANCE | SD_SHARE_CACHE },
 		[SD_CPU] = { 1, 4, 64, 125, 1, 2, 1, 2, 1, 1,
 			      SD_FORK | SD_AFFINE | SD_WAKE_BALANCE },

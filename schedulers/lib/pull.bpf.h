@@ -88,7 +88,7 @@ static __always_inline u64 stats_queue(const struct domain_stats *s, u32 cpu)
 	return lb_queue_counts(weight_of(rq), nr_of(rq), s->imbalance) ? weight_of(rq) : 0;
 }
 
-/* One turn over the other queue. */
+/* One turn over the other queue. Only tasks of this turn count as looked at: however many others wait before them. */
 static __always_inline void walk_and_move(struct busy_walk *w, u32 this, u32 from, u32 level,
 					  u32 idle, u32 turn)
 {
@@ -99,14 +99,18 @@ static __always_inline void walk_and_move(struct busy_walk *w, u32 this, u32 fro
 	struct task_struct *p;
 	struct task_ctx *t;
 
+	w->looked_at = 0;
 	for_each_queued(it, p, from)
 	{
+		t = ctx_of(p);
+		if (!t || !pulled_in_turn(t, there, turn))
+			continue;
 		if (w->looked_at++ >= PULL_TURNS * LB_NR_MIGRATE)
 			break;
-		t = ctx_of(p);
-		if (!t || !pulled_in_turn(t, there, turn) ||
-		    !bpf_cpumask_test_cpu(this, p->cpus_ptr))
+		if (!bpf_cpumask_test_cpu(this, p->cpus_ptr)) {
+			w->some_pinned = true;
 			continue;
+		}
 		w->movable = true;
 		if (!lb_fits(balance_era(), t->weight, w->left) ||
 		    lb_stays(cache_hot(p, t, there, here, now), failed, sd->nice_tries))
@@ -128,15 +132,15 @@ __noinline s32 move_tasks(u32 this, u32 from, u32 level, u32 idle)
 	struct busy_walk *w = walk_of(idle);
 
 	w->left = w->stats.imbalance;
-	w->looked_at = w->moved = 0;
-	w->movable = false;
+	w->moved = 0;
+	w->movable = w->some_pinned = false;
 	/* The verifier takes the timer's walks for a sleepable program's, and wants to see that they are not. */
 	bpf_rcu_read_lock();
 	walk_and_move(w, this, from, level, idle, 0);
 	if (PULL_TURNS > 1 && w->left)
 		walk_and_move(w, this, from, level, idle, 1);
 	bpf_rcu_read_unlock();
-	return w->looked_at && !w->movable ? -1 : w->moved;
+	return w->some_pinned && !w->movable ? -1 : w->moved;
 }
 
 /* What load_balance tells its caller besides a number of tasks pulled. */

@@ -47,5 +47,5 @@ static u64 on_timer(void)
 
 	boost_queue(SHARED_DSQ);
 	for_range(cpu, 0, nr_cpus) boost_queue(CPU_DSQ(cpu));
-	return cfg.period_ns;
+	return mlfq_to_period_end(&cfg, scx_bpf_now());
 }

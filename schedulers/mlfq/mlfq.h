@@ -78,6 +78,12 @@ static inline u64 mlfq_period(const struct mlfq_config *cfg, u64 now_ns)
 	return now_ns / (cfg->period_ns ? cfg->period_ns : NSEC_PER_SEC);
 }
 
+/* Nanoseconds until the next scan or boost: all are at multiples of the period, so that tasks that run and tasks that wait are boosted together. */
+static inline u64 mlfq_to_period_end(const struct mlfq_config *cfg, u64 now_ns)
+{
+	return cfg->period_ns - now_ns % (cfg->period_ns ? cfg->period_ns : NSEC_PER_SEC);
+}
+
 /* rule 6.2.7, a new task: windows at its base, textbook at the top. */
 static inline void mlfq_start(const struct mlfq_config *cfg, struct mlfq_task *t, u64 now_ns)
 {
@@ -97,12 +103,6 @@ static inline void mlfq_wake(const struct mlfq_config *cfg, struct mlfq_task *t,
 		t->level = lifted;
 }
 
-static inline void mlfq_sleep(struct mlfq_task *t)
-{
-	t->asleep = true;
-	queue_leave(&t->place);
-}
-
 /* rules 6.2.2 and 6.2.7, quantum end: one level down, to the base at most; at the tail. A task that was lifted from starving goes back to the base at once. */
 static inline void mlfq_expire(const struct mlfq_config *cfg, struct mlfq_task *t)
 {
@@ -112,6 +112,15 @@ static inline void mlfq_expire(const struct mlfq_config *cfg, struct mlfq_task *
 		t->level--;
 	t->starved = false;
 	t->place.left_ns = mlfq_quantum(cfg, t);
+	queue_leave(&t->place);
+}
+
+/* A wait begins. rule 6.2.2: a quantum that ran out between two ticks is used up first, so that it takes no lift of rule 6.2.3. */
+static inline void mlfq_sleep(const struct mlfq_config *cfg, struct mlfq_task *t)
+{
+	t->asleep = true;
+	if (!t->place.left_ns)
+		mlfq_expire(cfg, t);
 	queue_leave(&t->place);
 }
 

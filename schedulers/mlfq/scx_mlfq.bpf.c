@@ -144,8 +144,11 @@ void BPF_STRUCT_OPS(mlfq_quiescent, struct task_struct *p, u64 deq_flags)
 {
 	struct mlfq_task *t = ctx_of(p);
 
-	if (t && deq_flags & SCX_DEQ_SLEEP)
-		mlfq_sleep(t);
+	if (!t || !(deq_flags & SCX_DEQ_SLEEP))
+		return;
+	if (!t->place.left_ns)
+		STAT_INC(expirations);
+	mlfq_sleep(&cfg, t);
 }
 
 /* rule 6.2.6: to the tail of its level, with the rest of its quantum. */
@@ -206,7 +209,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(mlfq_init)
 	cfg.period_ns = period_ms * NSEC_PER_MSEC;
 	cfg.starved_ns = starved_ms * NSEC_PER_MSEC;
 	cfg.long_quanta = long_quanta;
-	return err ? err : timer_start(cfg.period_ns);
+	return err ? err : timer_start(mlfq_to_period_end(&cfg, scx_bpf_now()));
 }
 
 SCX_OPS_DEFINE(mlfq_ops, .select_cpu = (void *)mlfq_select_cpu, .enqueue = (void *)mlfq_enqueue,

@@ -99,6 +99,23 @@ def test_fork(rules: str, turns: list, tmp_path: Path) -> None:
     assert run(tmp_path, rules, tasks).turns(turns[-1][2]) == turns
 
 
+@pytest.mark.parametrize(
+    ("rules", "forks_us", "turns"),
+    [
+        ("2.6.32", 2500, [("parent", 0, 3), ("other", 3, 7), ("child", 7, 9)]),
+        ("3.6", 3500, [("parent", 0, 4), ("other", 4, 10), ("child", 10, 13)]),
+    ],
+)
+def test_a_child_is_not_before_its_parent(rules: str, forks_us: int, turns: list, tmp_path: Path) -> None:
+    """Rules 2.1.7 and 2.2.1: the child starts at the 2.5 or 3.5 that the parent has at the fork, half a ms past a tick.
+
+    A vslice would be less: a third of 5 or 6. The other is at 2 or 3 after its slice, and so is picked again.
+    """
+    parent = task("parent", f"{{ run_us = {forks_us} }}", '{ fork = "child" }', FOR_EVER)
+    schedule = run(tmp_path, rules, parent + child("child", FOR_EVER) + hog("other"))
+    assert schedule.turns(turns[-1][2]) == turns
+
+
 @pytest.mark.parametrize(("rules", "more_ms"), [("2.6.31", 10.1), ("2.6.32", 2.1), ("3.6", 3.1)])
 def test_yield(rules: str, more_ms: float, tmp_path: Path) -> None:
     """Rules 2.2.4 and 2.2.6: at its second yield a has 0.3 ms less than b. In 3.6 b is fair enough, and next."""
@@ -117,11 +134,28 @@ def test_yield(rules: str, more_ms: float, tmp_path: Path) -> None:
     assert (turn.end == again + more_ms) == (rules == "3.6")
 
 
+@pytest.mark.parametrize("nice", [-1, 1])
 @pytest.mark.parametrize("rules", LATENCY)
-def test_a_worse_nice_level_reschedules(rules: str, tmp_path: Path) -> None:
-    """Rule 2.2.7."""
-    changes = task("a", "{ run_us = 1300 }", "{ nice = 1 }", FOR_EVER)
+def test_a_new_nice_level_of_the_running_task_reschedules(rules: str, nice: int, tmp_path: Path) -> None:
+    """Rule 2.2.7: whether it is better or worse; the other one, which has had nothing, is the leftmost."""
+    changes = task("a", "{ run_us = 1300 }", f"{{ nice = {nice} }}", FOR_EVER)
     assert run(tmp_path, rules, changes + hog("b")).turns(1.3) == [("a", 0, 1.3)]
+
+
+@pytest.mark.parametrize("rules", LATENCY)
+def test_a_better_nice_level_of_a_waiting_task_reschedules(rules: str, tmp_path: Path) -> None:
+    """Rules 2.2.4 and 2.2.7: b is the leftmost, and needs no lead of a granularity. In 2.6.31 a is the last buddy."""
+    changes = task("a", "{ run_us = 300 }", '{ nice = -1, of = "b" }', FOR_EVER)
+    assert run(tmp_path, rules, changes + hog("b"), tunables="+buddies=off").turns(0.3) == [("a", 0, 0.3)]
+
+
+@pytest.mark.parametrize(("rules", "changes_us", "ends"), [("2.6.31", 6500, 12), ("2.6.32", 1500, 3), ("3.6", 1500, 4)])
+def test_a_worse_nice_level_of_a_waiting_task_changes_nothing_at_once(
+    rules: str, changes_us: int, ends: int, tmp_path: Path
+) -> None:
+    """Rules 2.1.4 and 2.2.7: b is ahead by over a granularity, and waits until a has had 1024 / 1844 of latency."""
+    changes = task("a", f"{{ run_us = {changes_us} }}", '{ nice = 1, of = "b" }', FOR_EVER)
+    assert run(tmp_path, rules, changes + hog("b")).turns(ends) == [("a", 0, ends)]
 
 
 @pytest.mark.parametrize("rules", ["2.6.31", "3.6"])
@@ -142,6 +176,24 @@ def test_who_looks_for_an_idle_cpu(rules: str, tmp_path: Path) -> None:
     idle_taken = any(turn.name == "sleeper" for turn in schedule.turns(200, 2, after_ms=50))
     assert idle_taken == (rules != "2.6.31")
     assert (schedule.turns_of("sleeper", after_ms=50)[0].start == 100.5) or not idle_taken
+
+
+@pytest.mark.parametrize(
+    ("hotplug", "busy", "cpu"),
+    [("1ms:-3", [], 2), ("1ms:-2", [], 3), ("5000ms:-3", [], 2), ("5000ms:-3", [3], None), ("1ms:-3", [2], None)],
+)
+def test_who_looks_for_a_core_whose_cpus_are_all_idle(
+    hotplug: str, busy: list[int], cpu: int | None, tmp_path: Path
+) -> None:
+    """Rule 2.2.10.2: hogs run on both threads of the first core. Of the second core only the CPUs online count."""
+    there = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    tasks = '[[semaphore]]\nname = "it"\n' + task("sleeper", *there, '{ wait = "it" }', "{ run_ms = 1 }", SLEEPS)
+    tasks += task("waker", "{ run_us = 100_500 }", '{ post = "it" }', FOR_EVER, cpus=[1])
+    tasks += "".join(hog(f"hog{at}", cpus=[at]) for at in [0, *busy])
+    scheduler, machine = "cfs:rules=3.6+periodic=off+newidle=off", free_machine(tmp_path, cores=2, threads=2)
+    schedule = simulate(tmp_path, scheduler, tasks, 0.2, machine, "--hotplug", hotplug, strict=False)
+    at_once = {at for at in range(4) for turn in schedule.turns(200, at) if turn[:2] == ("sleeper", 100.5)}
+    assert at_once - {0, 1} == ({cpu} if cpu else set())
 
 
 @pytest.mark.parametrize("rules", LATENCY)
@@ -208,22 +260,42 @@ def test_a_child_begins_on_the_idle_thread_of_the_idlest_core(rules: str, tmp_pa
     assert schedule.turns(40, 3) == [("child", 2.5, 7.5), ("idle", 7.5, 40)]
 
 
-@pytest.mark.parametrize("rules", LATENCY)
-@pytest.mark.parametrize(("hogs", "cpu"), [(1, 0), (2, 1), (3, 1)])
-def test_who_is_woken_goes_where_load_is_less(hogs: int, cpu: int, rules: str, tmp_path: Path) -> None:
-    """Rules 2.2.8.1, 2.2.8.2, 2.2.10.1 and 2.2.10.3: the waker's CPU has a load of 1,024, and there are as many hogs.
-
-    With the task it is 2 x 1,024, which is no more than 112 % of two or of three hogs, and more than that of one.
-    """
-    shared = '[[semaphore]]\nname = "it"\n'
+def runs_on(folder: Path, rules: str, hogs: list[int], **machine: int) -> list[int]:
+    """Where a task runs that CPU 1 wakes, by a task of its weight, and that ran last on CPU 0, beside these levels."""
     on_0 = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
-    sleeper = task("sleeper", *on_0, '{ wait = "it" }', "{ run_ms = 1 }", SLEEPS)
-    waker = task("waker", "{ run_us = 600_500 }", '{ post = "it" }', FOR_EVER, cpus=[1])
-    tasks = shared + sleeper + "".join(hog(f"hog{i}", cpus=[0]) for i in range(hogs)) + waker
-    schedule = run(tmp_path, rules, tasks, 700, cores=2)
-    woken = [turn for turn in schedule.turns(700, cpu, after_ms=600) if turn.name == "sleeper"]
-    assert woken
-    assert woken[0].start == 600.5
+    tasks = '[[semaphore]]\nname = "it"\n' + task("sleeper", *on_0, '{ wait = "it" }', "{ run_ms = 1 }", SLEEPS)
+    tasks += task("waker", "{ run_us = 600_500 }", '{ post = "it" }', FOR_EVER, cpus=[1])
+    tasks += "".join(hog(f"hog{at}", cpus=[0], nice=nice) for at, nice in enumerate(hogs))
+    schedule = run(folder, rules, tasks, 700, "+periodic=off+newidle=off", **machine)
+    return sorted({cpu for cpu in (0, 1) for turn in schedule.turns(700, cpu, after_ms=600) if turn.name == "sleeper"})
+
+
+@pytest.mark.parametrize("rules", ["2.6.32", "3.6"])
+@pytest.mark.parametrize(("hogs", "cpu"), [([0], 0), ([0, 2, 9], 0), ([0, 1], 1), ([0, 0, 0], 1)])
+def test_who_is_woken_goes_where_load_is_less(rules: str, hogs: list[int], cpu: int, tmp_path: Path) -> None:
+    """Rules 2.2.8.2, 2.2.10.1 and 2.2.10.3: with the task the waker's CPU has 2 x 1,024, up to 112 % of the other's.
+
+    That is more than 112 % of 1,024 + 655 + 137, and less of 1,024 + 820.
+    """
+    assert runs_on(tmp_path, rules, hogs, cores=2) == [cpu]
+
+
+@pytest.mark.parametrize(("hogs", "cpu"), [([14], 0), ([13], 1)])
+def test_who_is_woken_goes_to_the_other_thread_if_load_is_clearly_less(
+    hogs: list[int], cpu: int, tmp_path: Path
+) -> None:
+    """Rule 2.2.8.3: 105 % of the waker's 1,024 are more than 1,024 + 45, and less than 1,024 + 56."""
+    assert runs_on(tmp_path, "2.6.31", [0, *hogs], threads=2) == [cpu]
+
+
+@pytest.mark.parametrize("beside", ["cores", "llcs", "sockets"])
+@pytest.mark.parametrize(("hogs", "cpu"), [([10], 0), ([9], 1)])
+def test_who_is_woken_goes_where_load_is_clearly_less(hogs: list[int], cpu: int, beside: str, tmp_path: Path) -> None:
+    """Rules 2.2.8.1 and 2.2.8.3: 112 % of the waker's 1,024 are more than 1,024 + 110, and less than 1,024 + 137.
+
+    With the task, of 1,024 as well, they would be more than either: wake_affine is not enough.
+    """
+    assert runs_on(tmp_path, "2.6.31", [0, *hogs], **{"cores": 1, beside: 2}) == [cpu]
 
 
 @pytest.mark.parametrize(("asleep_us", "pulls"), [(200, False), (2000, True)])
@@ -234,6 +306,19 @@ def test_a_cpu_that_is_idle_for_moments_does_not_pull(asleep_us: int, pulls: boo
     schedule = run(tmp_path, "3.6", short + task("a", *on_0) + task("b", *on_0), 112, cores=2)
     elsewhere = {turn.name for turn in schedule.turns(112, 1, after_ms=100)}
     assert bool(elsewhere & {"a", "b"}) == pulls
+
+
+@pytest.mark.parametrize("policy", ["other", "idle"])
+@pytest.mark.parametrize("rules", ["2.6.32", "3.6"])
+def test_whose_cache_is_hot_stays(rules: str, policy: str, tmp_path: Path) -> None:
+    """Rules 2.2.11.4 and 2.2.11.6: at 30.3, when CPU 1 goes idle, it waits for 0.2 ms. SCHED_IDLE may go in 3.6."""
+    there = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    tasks = task("waits", *there, FOR_EVER, policy=policy) + task("runs", "{ until_us = 30_100 }", FOR_EVER, cpus=[0])
+    tasks += task("ends", "{ run_us = 30_300 }", SLEEPS, cpus=[1])
+    schedule = run(tmp_path, rules, tasks, 40, tunables="+periodic=off", cores=2)
+    assert schedule.turns_of("runs")[0].start == 30.1
+    goes = (rules, policy) == ("3.6", "idle")
+    assert schedule.turns(40, 1)[-1] == ("waits" if goes else "idle", 30.3, 40)
 
 
 @pytest.mark.parametrize("rules", LATENCY)

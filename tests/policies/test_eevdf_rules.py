@@ -176,12 +176,21 @@ def test_the_shortest_slice_of_those_who_wait_protects(tmp_path: Path) -> None:
 NO_BALANCE = "+periodic=off+newidle=off"
 
 
-def woken(folder: Path, last: int, busy: list[int], after_ms: int = 50, tunables: str = NO_BALANCE, **machine: int):
+def woken(
+    folder: Path,
+    last: int,
+    busy: list[int],
+    after_ms: int = 50,
+    tunables: str = NO_BALANCE,
+    others: str = "",
+    allowed: tuple[int, ...] = (),
+    **machine: int,
+):
     """The first turn of a task that slept for long, by CPU, where it ran last on one CPU and hogs run on some."""
-    there = [f"{{ affinity = [{last}] }}", "{ run_us = 100 }", "{ affinity = [] }"]
+    there = [f"{{ affinity = [{last}] }}", "{ run_us = 100 }", f"{{ affinity = {list(allowed)} }}"]
     sleeper = task("sleeper", *there, f"{{ until_us = {after_ms * 1000 + 500} }}", "{ run_us = 200 }", SLEEPS)
     hogs = "".join(hog(f"hog{cpu}", cpus=[cpu]) for cpu in busy)
-    schedule = run(folder, "7.2", sleeper + hogs, after_ms + 20, tunables, **machine)
+    schedule = run(folder, "7.2", sleeper + hogs + others, after_ms + 20, tunables, **machine)
     (first,) = [
         (cpu, turn.start)
         for cpu in schedule.by_cpu
@@ -215,6 +224,26 @@ def test_a_search_in_a_busy_cache_is_short(busy: list[int], found: bool, tmp_pat
     cpu, start = woken(tmp_path, 0, busy, after_ms=600, tunables="+newidle=off", cores=8)
     assert (cpu == 1 and start == 600.5) == found
     assert found or cpu not in (6, 7) or start > 600.5
+
+
+@pytest.mark.parametrize(("last", "busy", "cpu"), [(3, [3, 0, 1, 4], 2), (3, [3, 0, 1, 2, 4], 5), (0, [0, 1, 4], 2)])
+def test_the_other_threads_of_the_last_cpu_come_first(last: int, busy: list[int], cpu: int, tmp_path: Path) -> None:
+    """Rule 3.11.3: all of them, on two cores of four threads, neither of which is idle; then the rest of the cache."""
+    assert woken(tmp_path, last, busy, cores=2, threads=4) == (cpu, 50.5)
+
+
+def test_a_short_search_counts_the_cpus_that_the_task_may_use(tmp_path: Path) -> None:
+    """Rule 3.11.3: one CPU is looked at. CPU 1 is idle, and not allowed; so it is CPU 7, the only one but its own."""
+    busy = [0, 2, 3, 4, 5, 6]
+    woke = woken(tmp_path, 0, busy, after_ms=600, tunables="+newidle=off", allowed=(0, 7), cores=8)
+    assert woke == (7, 600.5)
+
+
+def test_a_cpu_that_goes_idle_does_not_shorten_the_search(tmp_path: Path) -> None:
+    """Rule 3.11.3: by the use of the cache it would be one CPU. Without a balance at intervals it is all of them."""
+    ends = task("ends", "{ until_ms = 595 }", "{ run_ms = 1 }", SLEEPS, cpus=[7])
+    woke = woken(tmp_path, 0, [0, 1, 2, 3, 4, 5], after_ms=600, tunables="+periodic=off", others=ends, cores=8)
+    assert woke == (6, 600.5)
 
 
 def test_another_cache_is_not_searched(tmp_path: Path) -> None:
@@ -306,6 +335,19 @@ def test_a_delayed_sleeper_wakes_where_it_is(tmp_path: Path) -> None:
     tasks = sleeper + task("hog", "{ until_us = 2100 }", FOR_EVER, cpus=[0])
     turns = run(tmp_path, "7.2", tasks, tunables=NO_BALANCE, cores=2).turns(5, after_ms=2)
     assert turns == [("sleeper", 2, 2.6), ("hog", 2.6, 4), ("sleeper", 4, 5)]
+
+
+@pytest.mark.parametrize(("rules", "starts"), [("6.12", 3), ("7.2", 2.5)])
+def test_a_sleeper_that_would_be_picked_is_taken_out_at_a_wakeup(rules: str, starts: float, tmp_path: Path) -> None:
+    """Rules 3.8 and 3.9: at 2.5 the sleeper, v = 0.9 and d = 3, is before both others where V is 1.3. 6.12 leaves it.
+
+    Without it V is 1.5. So the hog, v = 1.7, is not eligible, and who wakes preempts it, by its shorter slice.
+    """
+    sleeper = task("sleeper", "{ run_us = 900 }", SLEEPS, slice_us=3000)
+    others = task("hog", "{ until_us = 100 }", FOR_EVER, slice_us=20000)
+    others += task("wakes", "{ until_us = 2500 }", FOR_EVER, slice_us=5000)
+    turns = run(tmp_path, rules, sleeper + others).turns(starts)
+    assert turns == [("sleeper", 0, 0.9), ("hog", 0.9, starts)]
 
 
 @pytest.mark.parametrize(("nice", "cpu"), [(None, 1), (0, 0), (1, 1)])

@@ -203,6 +203,17 @@ def test_a_cpu_that_goes_idle_pulls(newidle: str, tmp_path: Path) -> None:
     assert schedule.turns(90, 1)[-1] == ("waits" if newidle == "rules" else "idle", 30.5, 90)
 
 
+@pytest.mark.parametrize("scheduler", ["o1", "sd:rules=rsdl", "sd:rules=sd"])
+def test_active_tasks_are_pulled_from_among_many(scheduler: str, tmp_path: Path) -> None:
+    """Rules 4.10.2 and 4.10.3: 130 wake at 20.5, none of them expired. The idle CPU balances every 1 to 4 ms."""
+    begins = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    tasks = task("many", *begins, "{ until_us = 20_500 }", FOR_EVER, count=130)
+    schedule = simulate(tmp_path, scheduler, tasks, 0.06, free_machine(tmp_path, cores=2), strict=False)
+    pulled = [turn for turn in schedule.turns(60, 1) if turn.name == "many"]
+    assert pulled
+    assert 20.5 < pulled[0].start <= 20.5 + 4 + 1
+
+
 @pytest.mark.parametrize("waker_on", [0, 1])
 @pytest.mark.parametrize(("hogs", "goes"), [(1, False), (2, True), (3, True)])
 @pytest.mark.parametrize("scheduler", ["o1", "sd"])
@@ -223,6 +234,19 @@ def test_who_is_woken_goes_where_load_is_less(
     schedule = simulate(tmp_path, f"{scheduler}:periodic=off+newidle=off", tasks, 1.5, machine, strict=False)
     ran = {at for at in (0, 1) for turn in schedule.turns(1500, at, after_ms=600) if turn.name == "sleeper"}
     assert ran == {waker_on if goes else other}
+
+
+@pytest.mark.parametrize(("hogs", "cpu"), [([0, 13, 13, 18], 0), ([0, 4], 1)])
+def test_who_is_woken_goes_by_half_of_imbalance_pct(hogs: list[int], cpu: int, tmp_path: Path) -> None:
+    """Rules 4.10.1, 4.10.2 and 4.10.4: two of 128 are more than 112 % of 128 + 44 + 44 + 12, and less of 128 + 102."""
+    there = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    sleeper = task("sleeper", *there, '{ wait = "it" }', "{ run_ms = 1 }", SLEEPS)
+    waker = task("waker", "{ run_us = 600_500 }", '{ post = "it" }', FOR_EVER, cpus=[1])
+    tasks = '[[semaphore]]\nname = "it"\n' + sleeper + waker
+    tasks += "".join(hog(f"hog{at}", cpus=[0], nice=nice) for at, nice in enumerate(hogs))
+    schedule = run(tmp_path, tasks, 1500, tunables="periodic=off+newidle=off", cores=2)
+    ran = {at for at in (0, 1) for turn in schedule.turns(1500, at, after_ms=600) if turn.name == "sleeper"}
+    assert ran == {cpu}
 
 
 @pytest.mark.parametrize("sibling", ["idle", "busy"])

@@ -125,6 +125,18 @@ def test_mlfq_lifts_who_wakes_for_a_quantum(tmp_path: Path) -> None:
     assert schedule.turns(125) == expected
 
 
+@pytest.mark.parametrize("ran_us", [31_200, 31_500])
+def test_mlfq_lifts_who_has_used_its_quantum_up(ran_us: int, tmp_path: Path) -> None:
+    """Rules 6.2.2 and 6.2.3: at 250 ticks a second a quantum of 31.25 ms that is over when the wait begins is used.
+
+    So the end of the wait lifts it above the hog, whether some of the quantum was left or not.
+    """
+    reader = task("reader", f"{{ run_us = {ran_us} }}", "{ sleep_ms = 20 }", FOR_EVER)
+    schedule = run(tmp_path, "mlfq", reader + hog("hog"), hz=250)
+    turns = schedule.turns(ran_us / 1000 + 20)
+    assert turns == [("reader", 0, ran_us / 1000), ("hog", ran_us / 1000, ran_us / 1000 + 20)]
+
+
 @pytest.mark.parametrize(("nice", "base"), [(19, 1), (1, 8), (4, 7)])
 def test_mlfq_follows_a_new_nice_level(nice: int, base: int, tmp_path: Path) -> None:
     """Rules 6.2.1 and 6.2.6: from base 8 to a lower one at 10.5, a gives way to b, of base 8, at the next tick."""

@@ -30,7 +30,7 @@ ROUNDS = 5
 ROUND_MS = 49
 GROUPS = frozenset(
     "equal asks silent lowest ordinary long short running batch nicer zero"
-    " leaves beside patient joins ahead middle owed brief yields gains waits".split()
+    " leaves beside patient joins ahead middle owed brief yields gains waits gone stays wakes".split()
 )
 
 
@@ -213,6 +213,13 @@ def test_a_sleeper_counts_for_the_protection(schedule: Schedule) -> None:
     lasted_ms = [runs.end - runs.start for runs, waits in rounds if (runs.name, waits.name) == ("long-0", "running-0")]
     assert len(lasted_ms) > ROUNDS / 2
     assert 3 - COSTS_MS < median(lasted_ms) < 3 + TICK_MS + COSTS_MS
+
+
+@WORLDS
+def test_a_sleeper_that_would_be_picked_is_taken_out_at_a_wakeup(schedule: Schedule) -> None:
+    """Rules 3.8 and 3.9: the sleeper, with v = 0.9 and d = 3, is before both where V is 1.3. Without it `wakes` is."""
+    waited_ms = [_waited_ms(schedule, "wakes", due_ms) for due_ms in _rounds(4_502.5)]
+    assert median(waited_ms) < COSTS_MS
 
 
 @WORLDS

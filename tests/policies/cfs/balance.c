@@ -295,7 +295,7 @@ static void test_loads(void)
 	      "index 1 is the last tick's");
 }
 
-/* rule 2.2.11.4: hot unless failed too often, never SCHED_IDLE; half a task must fit. */
+/* rule 2.2.11.4: hot unless failed too often, in 3.6 never SCHED_IDLE; half a task must fit. */
 static void test_moves(void)
 {
 	struct cfs_params prm = some_params();
@@ -306,7 +306,9 @@ static void test_moves(void)
 	check(lb_stays(cfs_cache_hot(&prm, since, buddy, 0), failed, tries) ==
 		      (failed <= tries && (buddy || since < 500000)),
 	      "since %llu buddy %u failed %u", since, buddy, failed);
-	check(!cfs_cache_hot(&prm, 0, true, CFS_IDLE_POLICY), "SCHED_IDLE is never hot");
+	check(cfs_cache_hot(&prm, since, buddy, CFS_IDLE_POLICY) ==
+		      (prm.era != CFS_3_6 && (buddy || since < 500000)),
+	      "SCHED_IDLE is never hot in 3.6");
 	check(lb_fits(LB_3_6, weight, left) == (weight / 2 <= left), "weight %u left %llu", weight,
 	      left);
 	check(lb_fits(LB_2_6_22, weight, left) == (weight <= left), "weight %u left %llu", weight,

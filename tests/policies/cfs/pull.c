@@ -87,8 +87,10 @@ static struct row row_of(u32 level)
 	case SD_SMT:
 		return (struct row){ 1, 2, 64, 110, 0, 0, 0, old, 0, 0, true, !old, false };
 	case SD_MC:
-		if (era <= LB_2_6_31)
-			return (struct row){ 1, 4, 64, 125, 1, 2, 1, 2, 1, 1, old, !old, false };
+		if (old)
+			return (struct row){ 1, 4, 64, 125, 1, 2, 1, 2, 1, 1, true, false, false };
+		if (era == LB_2_6_31)
+			return (struct row){ 1, 4, 64, 125, 1, 2, 0, 0, 1, 1, false, true, false };
 		return (struct row){ 1, 4, 64, 125, 1, 2, 0, 0, 0, 0, true, true, era == LB_2_6_32 };
 	case SD_CPU:
 		if (era <= LB_2_6_31)
@@ -191,19 +193,27 @@ static struct fake_task *queued_behind(u32 cpu, u64 at, u64 upto)
 /* rule 2.2.11.4: how many were moved, -1 if none of those looked at may run here. */
 static s32 pull_from(u32 from, u32 this, u32 level, u32 idle, u64 left)
 {
-	u32 looked_at = 0, failed = m.rqs[this].sd[level].failed;
-	bool all_pinned = true;
+	u32 failed = m.rqs[this].sd[level].failed;
+	bool all_pinned = true, some = false;
 	s32 moved = 0;
 
 	for (u32 turn = 0; turn < TURNS && (!turn || left); turn++) {
 		u64 upto = m.sequence, at = 0;
+		u32 of_array = 0;
 		struct fake_task *f;
 
-		while ((f = queued_behind(from, at, upto)) && looked_at++ < TURNS * 32) {
+		while ((f = queued_behind(from, at, upto))) {
 			u32 i = f - fakes, weight = f->t.weight;
 
 			at = m.tasks[i].seq;
-			if (f->turn != turn || !(f->cpus.bits[0] >> this & 1))
+			/* The kernel walks over one array, and then over the other. */
+			if (f->turn != turn)
+				continue;
+			if (of_array == TURNS * 32)
+				break;
+			of_array++;
+			some = true;
+			if (!(f->cpus.bits[0] >> this & 1))
 				continue;
 			all_pinned = false;
 			if (weight >> (era != LB_2_6_22) > left ||
@@ -222,7 +232,7 @@ static s32 pull_from(u32 from, u32 this, u32 level, u32 idle, u64 left)
 				break;
 		}
 	}
-	return looked_at && all_pinned ? -1 : moved;
+	return some && all_pinned ? -1 : moved;
 }
 
 #define NOT_THIS_CPU (-2)
@@ -472,7 +482,7 @@ static void test_woken(void)
 	pct = 100 + (row_of(level).pct - 100) / 2;
 	affine = level < SD_NODE || era == LB_2_6_31;
 	affine = affine || (era == LB_2_6_32 && level == SD_NODE);
-	passive = era == LB_2_6_31 ? level > SD_SMT : era == LB_2_6_22 && level == SD_NODE;
+	passive = era == LB_2_6_31 || (era == LB_2_6_22 && level == SD_NODE);
 	here = load_of(this, wake_idx, true);
 	there = load_of(prev, wake_idx, false);
 	target = load_of(prev, wake_idx, true);

@@ -325,6 +325,7 @@ static void some_queues(void)
 	for (u32 cpu = 0; cpu < nr_cpus; cpu++) {
 		struct rq *rq = rq_of(cpu);
 		u32 many = coin(40) ? between(60, 80) : between(0, 4);
+		bool one_array;
 
 		*rq = (struct rq){ .online = !coin(8), .next_balance = between(0, 2) * ticks };
 		if (coin(4))
@@ -339,8 +340,12 @@ static void some_queues(void)
 			continue;
 		if (!coin(4))
 			add_task(cpu, true);
-		for (u32 i = 0; i < many; i++)
+		one_array = many >= 60 && coin(2);
+		for (u32 i = 0; i < many; i++) {
 			add_task(cpu, false);
+			if (one_array)
+				fakes[count - 1].turn = TURNS - 1;
+		}
 		rq->push_pid = coin(8) ? 1 : 0;
 	}
 	for (u32 cpu = 0; cpu < nr_cpus; cpu++)

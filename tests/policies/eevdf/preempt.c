@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Wakeup preemption and protection (rules 3.6 and 3.9) against the rules read one after the other over the whole queue. */
+/* Wakeup preemption and protection (rules 3.6, 3.8 and 3.9) against the rules read one after the other over the whole queue. */
 #include "check.h"
 
 #define MOST 12
@@ -7,6 +7,7 @@
 static struct eevdf_entity all[MOST]; /* 0 is current, 1 the wakee, the others wait */
 static struct eevdf_params prm;
 static struct literal whole;
+static bool sleeps[MOST]; /* delayed: nobody's buddy */
 static u32 count;
 static s32 next;
 
@@ -39,9 +40,16 @@ static u32 fresh_pick(s32 buddy, bool protect)
 }
 
 struct expected {
-	bool preempt, next;
+	bool preempt, next, sleeper;
 	u64 vprot;
 };
+
+/* rule 3.8: in 7.2 whoever is picked and sleeps is taken out, before anything else is decided. */
+static bool finds_sleeper(struct expected *x, u32 picked)
+{
+	x->sleeper = sleeps[picked];
+	return x->sleeper;
+}
 
 static struct expected reference(const struct eevdf_wake *w)
 {
@@ -67,6 +75,8 @@ static struct expected reference(const struct eevdf_wake *w)
 		return x;
 	}
 	if (brief) {
+		if (finds_sleeper(&x, fresh_pick(next, false)))
+			return x;
 		x.preempt = fresh_pick(next, false) == 1;
 		if (x.preempt) {
 			x.vprot = guarded ? all[0].v : x.vprot;
@@ -81,6 +91,8 @@ static struct expected reference(const struct eevdf_wake *w)
 				    w->curr_ran_ns >= (w->selected ? 125000 : 500000);
 			return x;
 		}
+		if (finds_sleeper(&x, fresh_pick(x.next ? 1 : next, true)))
+			return x;
 		x.preempt = fresh_pick(x.next ? 1 : next, true) == 1;
 		if (x.preempt)
 			return x;
@@ -121,6 +133,8 @@ static void test(void)
 	next = count > 2 && prm.era == EEVDF_7_2 && prm.next_buddy && coin(2)
 		       ? (s32)between(2, count - 1)
 		       : -1;
+	for (u32 i = 0; i < count; i++)
+		sleeps[i] = i > 1 && (s32)i != next && coin(3);
 	w = (struct eevdf_wake){
 		.curr_policy = policies[between(0, 4)],
 		.p_policy = policies[between(0, 4)],
@@ -140,6 +154,7 @@ static void test(void)
 		if (i == 1 || !eligible(i) || (w.has_best && !before64(all[i].d, w.best_d)))
 			continue;
 		w.has_best = true;
+		w.best_sleeps = sleeps[i];
 		w.best_d = all[i].d;
 	}
 	curr = all[0];
@@ -147,6 +162,8 @@ static void test(void)
 	want = reference(&w);
 	check(got.preempt == want.preempt, "era %u: %d, not %d", prm.era, got.preempt,
 	      want.preempt);
+	check(got.sleeper == want.sleeper, "era %u: sleeper %d, not %d", prm.era, got.sleeper,
+	      want.sleeper);
 	check(got.next == want.next, "era %u: buddy %d, not %d", prm.era, got.next, want.next);
 	check(curr.vprot == want.vprot, "era %u: protected to %+lld, not %+lld", prm.era,
 	      (s64)(curr.vprot - curr.v), (s64)(want.vprot - curr.v));

@@ -335,7 +335,8 @@ static s32 busiest_queue(u32 level, u32 idle, struct eevdf_lb *lb)
 		else if (eevdf_busier(&g, &lb->busiest))
 			lb->busiest = g;
 	}
-	if (level == SD_MC)
+	/* update_idle_cpu_scan() has no time when a CPU is newly idle. */
+	if (level == SD_MC && idle != CPU_NEWLY_IDLE)
 		m.scan_limit[domain] = eevdf_scan_limit(util, width[SD_MC], pct_of(level));
 	eevdf_lb_end(lb, idle, pct_of(level));
 	for (u32 cpu = lb->busiest.id; lb->busiest.id >= 0 && cpu < lb->busiest.id + step; cpu++) {

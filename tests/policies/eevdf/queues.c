@@ -264,6 +264,37 @@ static void test(void)
 	check(!n, "%u lost", n);
 }
 
+/* rule 3.8: whoever is delayed here and wakes elsewhere brings no positive lag along, and is gone from here. */
+static void test_wakes_elsewhere(void)
+{
+	struct fake_task *sleeper = &fakes[0];
+	struct eevdf_entity *e = &sleeper->t.e;
+	struct rq *here = &rqs[0];
+	u64 base = draw();
+	s64 lag, most;
+
+	rqs[0] = (struct rq){ .sums.v0 = base };
+	rqs[1] = (struct rq){ .sums.v0 = draw() };
+	eevdf_params_init(&prm, EEVDF_7_2, between(1, 8), 250);
+	*sleeper = (struct fake_task){ .p.pid = 100, .p.cpus_ptr = &everywhere };
+	e->weight = 1024;
+	e->slice_ns = prm.base_slice_ns;
+	e->v = base + between(2, 3 * NSEC_PER_MSEC);
+	eevdf_join(&here->sums, e->v, e->weight);
+	eevdf_join(&here->sums, base, 1024);
+	check(delay(here, &sleeper->p, &sleeper->t), "it is eligible");
+	/* The other one runs, past it or not. */
+	here->sums.wv += 1024ULL * between(0, 6 * NSEC_PER_MSEC);
+	here->sums.v0 = eevdf_average(&here->sums);
+	lag = here->sums.v0 - e->v;
+	most = max_u64(2 * prm.base_slice_ns, prm.tick_ns);
+	lag = lag > 0 ? 0 : lag < -most ? -most : lag;
+	check(!undelay(&rqs[1], &sleeper->p, &sleeper->t, 1), "it is in the sums there");
+	check(e->vlag == lag && !sleeper->t.delayed, "a lag of %lld, not %lld", e->vlag, lag);
+	drain(here);
+	check(here->sums.nr == 1 && here->sums.w == 1024 && !here->nr_delayed, "still here");
+}
+
 /* What other CPUs took is subtracted in their order, and never more than there is room for. */
 static void test_notes(void)
 {
@@ -308,6 +339,7 @@ int main(int argc, char **argv)
 {
 	rounds(1, argv, 1, test_ids);
 	rounds(argc, argv, 1000, test_notes);
+	rounds(argc, argv, 10000, test_wakes_elsewhere);
 	rounds(argc, argv, 30000, test);
 	printf("%llu moves\n", moves);
 	return 0;

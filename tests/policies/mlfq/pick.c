@@ -153,6 +153,22 @@ static void run(u64 ns)
 	pick(true);
 }
 
+/* It blocks so long after a tick; a quantum that ran out meanwhile is used. */
+static void sleeps(u32 t, u64 ns)
+{
+	now += ns;
+	queue_charge(&task[t].place, ns);
+	ref[t].used_ns += ns;
+	mlfq_sleep(&cfg, &task[t]);
+	if (ref[t].used_ns >= ref_quantum(t)) {
+		ref[t].level = ref[t].starved || ref[t].level == ref[t].base ? ref[t].base
+									     : ref[t].level - 1;
+		ref[t].starved = false;
+		ref[t].used_ns = 0;
+	}
+	invariants(t);
+}
+
 /* The scan: windows lifts who waits too long, textbook lifts all; each keeps its place in time. */
 static void scan(void)
 {
@@ -222,7 +238,7 @@ static void event(void)
 	case 2:
 		if (running < 0)
 			return;
-		mlfq_sleep(&task[running]);
+		sleeps(running, draw() % (2 * TICK_NS));
 		ref[running].awake = false;
 		running = -1;
 		pick(false);
@@ -315,6 +331,20 @@ static void test_decay(void)
 	check(quanta == lifted - t.base, "%u quanta from %u to %u", quanta, lifted, t.base);
 }
 
+/* rules 6.2.5 and 6.2.7: scans and boosts are at the multiples of the period, whenever the policy was loaded. */
+static void test_period_end(void)
+{
+	u64 at = draw() >> 1, left, before;
+
+	configure(MLFQ_TEXTBOOK);
+	cfg.period_ns = (100 + below(9900)) * 1000000ULL;
+	left = mlfq_to_period_end(&cfg, at);
+	before = mlfq_period(&cfg, at);
+	check(mlfq_period(&cfg, at + left - 1) == before, "%llu after %llu", left, at);
+	check(mlfq_period(&cfg, at + left) == before + 1, "%llu after %llu", left, at);
+	check(mlfq_to_period_end(&cfg, at + left) == cfg.period_ns, "%llu", at + left);
+}
+
 /* The table of bases: nice 0 is 8, monotone, within 1..15; SCHED_IDLE 0. */
 static void test_base(void)
 {
@@ -329,6 +359,7 @@ int main(int argc, char **argv)
 {
 	rounds(1, argv, 1, test_base);
 	rounds(argc, argv, 50000, test_decay);
+	rounds(argc, argv, 50000, test_period_end);
 	rounds(argc, argv, 200000, test_history);
 	printf("%llu picks, all as the lists say\n", picks);
 	return 0;
