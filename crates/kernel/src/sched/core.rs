@@ -72,12 +72,14 @@ impl Sim<'_> {
         // One reading of the clock for the whole change, so that no time falls between two tasks.
         let this = &mut self.cpus[cpu];
         let now_ns = self.clock.at_ns;
-        let mut clock_ns = now_ns.min(this.kept_clock_ns.take().unwrap_or(now_ns));
-        if prev != IDLE {
-            // What has read the clock for the task's account since then has moved it on.
-            clock_ns = clock_ns.max(this.exec_start_ns);
-        }
-        self.clock.read_rq(cpu, clock_ns);
+        let kept_ns = this.kept_clock_ns.take().unwrap_or(now_ns);
+        // What has read the clock since then, for the task's account or to go idle, has moved it on.
+        let read_ns = if prev == IDLE {
+            this.idle_since_ns
+        } else {
+            this.exec_start_ns
+        };
+        self.clock.read_rq(cpu, now_ns.min(kept_ns).max(read_ns));
         let (mut runs, mut exits, mut reads) = (false, false, false);
         if prev == IDLE {
             // The idle loop's end takes about as long as taking a task off its queue.
