@@ -53,8 +53,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(idle_moments_init)
 }
 
 SCX_OPS_DEFINE(idle_moments_ops, .select_cpu = (void *)idle_moments_select_cpu,
-	       .enqueue = (void *)idle_moments_enqueue,
-	       .dispatch = (void *)idle_moments_dispatch,
-	       .running = (void *)idle_moments_running,
-	       .stopping = (void *)idle_moments_stopping, .init = (void *)idle_moments_init,
-	       .flags = SCX_OPS_ENQ_EXITING, .name = "idle_moments");
+	       .enqueue = (void *)idle_moments_enqueue, .dispatch = (void *)idle_moments_dispatch,
+	       .running = (void *)idle_moments_running, .stopping = (void *)idle_moments_stopping,
+	       .init = (void *)idle_moments_init, .flags = SCX_OPS_ENQ_EXITING,
+	       .name = "idle_moments");
