@@ -250,6 +250,15 @@ def test_a_worse_nice_level_reschedules(rules: str, tmp_path: Path) -> None:
     assert run(tmp_path, rules, changes + hog("b")).turns(26) == [("a", 0, 1.3), ("b", 1.3, 26)]
 
 
+@pytest.mark.parametrize(("nice", "until"), [(-1, 2.5), (0, 6), (1, 6)])
+@pytest.mark.parametrize("rules", PUBLISHED)
+def test_a_better_nice_level_of_a_waiting_task_preempts(rules: str, nice: int, until: float, tmp_path: Path) -> None:
+    """Rule 1.3.11: its deadline goes from 39, which is the other's too, to 35, and it is queued anew like a wake-up."""
+    changes = task("a", "{ run_us = 2500 }", f'{{ nice = {nice}, of = "b" }}', FOR_EVER)
+    schedule = run(tmp_path, rules, changes + hog("b"), 8)
+    assert schedule.turns(8)[0] == ("a", 0, until)
+
+
 @pytest.mark.parametrize("rules", PUBLISHED)
 def test_a_nice_level_of_a_real_time_task_moves_no_deadline(rules: str, tmp_path: Path) -> None:
     """Rule 1.3.11: a still has its first deadline when it is of SCHED_OTHER again, before b's 66; renewed, 245."""
