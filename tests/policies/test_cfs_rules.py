@@ -196,6 +196,16 @@ def test_who_looks_for_a_core_whose_cpus_are_all_idle(
     assert at_once - {0, 1} == ({cpu} if cpu else set())
 
 
+@pytest.mark.parametrize(("last_us", "pulls"), [(900, False), (1_100, True)])
+def test_who_naps_does_not_pull_on_going_idle(last_us: int, pulls: bool, tmp_path: Path) -> None:
+    """Rule 2.2.11.6: naps of 0.2 ms make the mean 0.2. One of 0.9 is an eighth; one above 1 makes it 1: past 0.5."""
+    naps = "{ repeat = 100, do = [{ run_us = 100 }, { sleep_us = 200 }] }"
+    napper = task("naps", naps, f"{{ sleep_us = {last_us} }}", "{ run_us = 100 }", SLEEPS, cpus=[1])
+    waits = task("waits", "{ affinity = [0] }", "{ until_ms = 20 }", "{ affinity = [] }", FOR_EVER)
+    schedule = run(tmp_path, "3.6", napper + hog("hog", cpus=[0]) + waits, 60, tunables="+periodic=off", cores=2)
+    assert schedule.turns(60, 1)[-1].name == ("waits" if pulls else "idle")
+
+
 @pytest.mark.parametrize("rules", LATENCY)
 def test_who_pulls_on_going_idle(rules: str, tmp_path: Path) -> None:
     """Rules 2.2.9 and 2.2.11.6: between CPUs of one cache 2.6.31 does not pull; the others take who waits, at once."""

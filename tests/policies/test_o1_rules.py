@@ -93,6 +93,14 @@ def test_a_better_nice_level_of_a_waiting_task_preempts(tmp_path: Path) -> None:
     assert schedule.turns(200)[:3] == [("changes", 0, 3.3), ("other", 3.3, 103), ("changes", 103, 200)]
 
 
+def test_who_comes_from_another_class_is_active(tmp_path: Path) -> None:
+    """Rule 4.9: once b, which preempts it at 5.5, sleeps again, x goes on before c, whose level is worse."""
+    x = task("x", "{ sleep_us = 100 }", "{ run_us = 1300 }", '{ policy = "other" }', FOR_EVER, policy="fifo:1")
+    b = task("b", "{ sleep_us = 5500 }", "{ run_ms = 3 }", SLEEPS, nice=-10)
+    turns = run(tmp_path, x + hog("c", nice=5) + b, 200).turns(200)
+    assert [turn[:2] for turn in turns[1:4]] == [("x", 0.1), ("b", 5.5), ("x", 8.5)]
+
+
 @pytest.mark.parametrize("levels", [[1], [1, 0]])
 def test_a_new_nice_level_queues_anew(levels: list[int], tmp_path: Path) -> None:
     """Rule 4.9: whether worse or as before, it is behind the third, which came after it. The running one goes on."""
