@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from schedlab import doctor
-from schedlab.cli import main
+from schedlab.cli import main, this_machine
 from schedlab.distribution import System, detect
 from schedlab.doctor import place_requirements, programs, requirement
 from schedlab.doctor.programs import COMMANDS, HEADERS
@@ -334,11 +334,11 @@ def test_the_text_has_one_line_a_check(machine: Callable[[str], Machine]) -> Non
     made = machine("debian 12")
     distribution, checks = doctor.examine(System(made.root, str(made.bin)), made)
     lines = requirement.as_text(distribution, checks).splitlines()
-    assert lines[0] == "Debian GNU/Linux 12 (bookworm)"
+    assert lines[0].startswith("not ready: rust: ")
+    assert lines[1] == "Debian GNU/Linux 12 (bookworm)"
     assert sum(line.startswith(("  ok ", "  missing ")) for line in lines) == len(checks)
     (line,) = [line for line in lines if line.split()[:2] == ["missing", "zlib"]]
     assert line.endswith("no /usr/include/zlib.h; mend: sudo apt-get install -y zlib1g-dev")
-    assert lines[-1] == "works here  sim: no   vm: no   host: no"
 
 
 @pytest.mark.parametrize("works", [True, False])
@@ -384,3 +384,29 @@ def test_a_missing_application_is_a_gap_of_its_own(machine: Callable[[str], Mach
     assert mends(checks) == {"oltp": "apt-get install -y sysbench"}
     assert checks["oltp"].detail == "lacks sysbench"
     assert requirement.places(list(checks.values())) == {"sim": True, "vm": True, "host": True}
+
+
+def test_the_first_line_says_where_it_works_or_what_keeps_it_from_working() -> None:
+    fine = Requirement("sim", "schedlab-sim", True, "0.1.0")
+    absent = Requirement("host", "sched_ext", False, "not in this kernel")
+    assert requirement.verdict([fine, absent]) == (
+        "ready: simulator, real kernel in a virtual machine; not here: this machine's own kernel"
+    )
+    gap = Requirement("sim", "schedlab-sim", False, "not built", "make build")
+    no_guest = Requirement("vm", "QEMU", False, "none")
+    assert requirement.verdict([gap, no_guest, absent]) == "not ready: schedlab-sim: not built; mend: make build"
+    assert requirement.verdict([fine]) == (
+        "ready: simulator, real kernel in a virtual machine, this machine's own kernel"
+    )
+
+
+def test_without_a_command_it_says_where_it_works_and_three_commands(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = [Requirement("sim", "simulation", True, ""), Requirement("vm", "QEMU", False, "none")]
+    monkeypatch.setattr(this_machine, "examine", lambda _system, _guest: (None, found))
+    assert main([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "ready: simulator, this machine's own kernel; not here: real kernel in a virtual machine" in lines
+    commands = [line.split("   ")[0].strip() for line in lines if line.startswith("  ")]
+    assert commands == ["schedlab compare bfs,cfs", "sudo schedlab choose -- make -j4", "schedlab check FILE.bpf.c"]

@@ -64,6 +64,10 @@ def main(arguments: list[str] | None = None) -> int:
     signal.signal(signal.SIGHUP, _interrupt)
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
+        if not arguments:
+            from schedlab.cli.this_machine import first_look
+
+            return first_look()
         options = build_parser().parse_args(*_split(arguments))
         return options.command(options)
     except LabError as error:

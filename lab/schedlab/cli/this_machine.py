@@ -21,6 +21,27 @@ def doctor(options: argparse.Namespace) -> int:
     return 0 if requirement.places(found)["sim"] else NO_PLACE
 
 
+def first_look() -> int:
+    """What `schedlab` says without a command. Exit status: 0."""
+    _, found = examine(System(), LabGuest())
+    works = requirement.places(found)
+    # A race on this machine's own kernel says most.
+    options = {"host": "-- make -j4", "vm": "--on vm", "sim": "--on sim"}
+    how = next((words for place, words in options.items() if works[place]), "--on sim")
+    root = "sudo " * works["host"]
+    tried = {
+        "schedlab compare bfs,cfs": "two schedulers over four workloads, in the simulator",
+        f"{root}schedlab choose {how}": "which scheduler is best for this machine and this work",
+        "schedlab check FILE.bpf.c": "try a policy of your own before anybody loads it",
+    }
+    width = max(map(len, tried))
+    print("Which CPU scheduler is best for this machine and this work, and how sure are we?\n")
+    print(requirement.verdict(found), end="\n\n")
+    print(*(f"  {words:{width}}   {about}" for words, about in tried.items()), sep="\n", end="\n\n")
+    print("schedlab --help has all commands, schedlab doctor what each place needs.")
+    return 0
+
+
 def load(options: argparse.Namespace) -> int:
     known = schedulers.known()
     if options.scheduler not in known:

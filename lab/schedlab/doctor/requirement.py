@@ -44,9 +44,22 @@ def places(requirements: Sequence[Requirement]) -> dict[str, bool]:
     return {place: runs and not failed[place] for place in ("sim", "vm", "host")}
 
 
+def verdict(requirements: Sequence[Requirement]) -> str:
+    """In one line: where schedlab works, or the first thing that keeps it from working at all."""
+    works = places(requirements)
+    if not any(works.values()):
+        needed = (r for r in requirements if r.place in ("build", "sim") and not (r.ok or r.optional))
+        gap = next(needed, None)
+        mend = f"; mend: {gap.mend}" if gap and gap.mend else ""
+        return f"not ready: {gap.name}: {gap.detail}{mend}" if gap else "not ready"
+    here = ", ".join(TITLES[place] for place, fine in works.items() if fine)
+    absent = ", ".join(TITLES[place] for place, fine in works.items() if not fine)
+    return f"ready: {here}" + (f"; not here: {absent}" if absent else "")
+
+
 def as_text(distribution: Distribution, requirements: Sequence[Requirement]) -> str:
     width = max(len(requirement.name) for requirement in requirements)
-    lines = [distribution.title]
+    lines = [verdict(requirements), distribution.title]
     for place in PLACES:
         lines.append(f"\n{TITLES[place]}")
         for requirement in requirements:
@@ -54,8 +67,7 @@ def as_text(distribution: Distribution, requirements: Sequence[Requirement]) -> 
                 mend = f"; mend: {requirement.mend}" if requirement.mend else ""
                 state = "ok" if requirement.ok else "missing"
                 lines.append(f"  {state:8} {requirement.name:{width}}  {requirement.detail}{mend}")
-    works = (f"{place}: {'yes' if fine else 'no'}" for place, fine in places(requirements).items())
-    return "\n".join([*lines, "\nworks here  " + "   ".join(works)])
+    return "\n".join(lines)
 
 
 def as_json(distribution: Distribution, requirements: Sequence[Requirement]) -> str:
