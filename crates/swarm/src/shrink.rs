@@ -259,10 +259,14 @@ fn machine(case: &Case) -> Vec<Case> {
     cases
 }
 
-/// CPU numbers of a larger machine onto this one.
+/// CPU numbers of a larger machine onto this one. A set keeps those that are there, so that a part of the machine does not
+/// become all of it.
 fn fit(case: &mut Case) {
     let cpus = case.machine.cpus();
     let wrap = |list: &mut Vec<u32>| {
+        if list.iter().any(|cpu| *cpu < cpus) {
+            list.retain(|cpu| *cpu < cpus);
+        }
         for cpu in list.iter_mut() {
             *cpu %= cpus;
         }
