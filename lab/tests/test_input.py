@@ -75,7 +75,7 @@ def test_compare_refuses(lab: Callable, arguments: list[str], message: str) -> N
     [
         (
             ["frob"],
-            "schedlab: unknown command 'frob'; known: agree, calibrate, check, choose, compare, compatibility, ",
+            "schedlab: unknown command 'frob'; known: agree, bisect, calibrate, check, choose, compare, ",
         ),
         (["compar"], "schedlab: unknown command 'compar'; did you mean compare or compatibility?"),
         (["list", "workload"], "schedlab list: unknown kind 'workload'; did you mean workloads?"),

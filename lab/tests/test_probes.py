@@ -63,17 +63,17 @@ def test_costs_that_are_seen_together_are_told_apart(costs: dict[str, int]) -> N
 
 
 @needs_simulator
-@pytest.mark.parametrize(("cpus", "within"), [(1, 0.02), (2, 0.05)])
-def test_the_kernels_own_thread_is_seen_where_no_cpu_is_free(cpus: int, within: float) -> None:
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_the_kernels_own_thread_is_seen_where_no_cpu_is_free(cpus: int) -> None:
     """Where it takes so little that it moves no task to another CPU, which takes more than the thread does.
 
-    On two CPUs the time does not rise evenly: 24.0, 23.6 and 24.0 ms at 28.9, 29.5 and 30 us, by where ticks fall.
+    On two CPUs the time does not rise evenly above that: 26.1 ms at 30 us, 26.4 at 32, by where ticks fall.
     """
     probe = WORK.with_cpus(cpus)
-    costs = {"runner_task_ns": 100_000, "kthread_ns": 30_000, "kthread_period_ns": 4_000_000}
+    costs = {"runner_task_ns": 100_000, "kthread_ns": 25_000, "kthread_period_ns": 4_000_000}
     known = replace(described(**costs), topology=Topology(cores_per_llc=cpus))
     found, rows = solve_all({probe: [simulated(probe, known)]}, known.with_cost("kthread_ns", 1))
-    assert found.costs["kthread_ns"] == pytest.approx(30_000, rel=within)
+    assert found.costs["kthread_ns"] == pytest.approx(25_000, rel=0.02)
     assert rows[probe].reached == pytest.approx(1, rel=0.002)
 
 
@@ -103,14 +103,24 @@ def test_a_probe_that_cannot_see_its_cost_is_an_error() -> None:
 
 
 @needs_simulator
-def test_a_probe_that_the_simulator_cannot_run_is_named_with_what_it_says() -> None:
-    """Where the kernel's own thread keeps a thread from its end until the next one is to be started."""
+def test_a_probe_that_the_simulator_cannot_run_is_named_with_what_it_says(tmp_path: Path) -> None:
+    """Where a thread, by whatever delays it, lives longer than its successor waits for."""
     probe = next(probe for probe in PROBES if probe.cost == "thread_ns")
-    costs = {"kthread_ns": 1_070_204, "kthread_period_ns": 6_192_394, "tick_ns": 169_902, "runner_task_ns": 178_480}
-    costs |= {"exit_ns": 126_848, "timer_ns": 23_674, "idle_exit_ns": 46_522, "runner_account_ns": 40_003}
+    workload = tmp_path / probe.path.name
+    ends = 'program = [{ post = "ended" }]'
+    text = probe.path.read_text(encoding="utf-8")
+    assert ends in text
+    workload.write_text(text.replace(ends, 'program = [{ post = "ended" }, { sleep_ms = 2 }]'), encoding="utf-8")
+
+    class Late(Probe):
+        @property
+        def path(self) -> Path:
+            return workload
+
+    late = Late(probe.cost, probe.workload, probe.load)
     says = r"threads default: with the costs found so far the simulator says: main\[\d+\] forks thread\[0\]"
     with pytest.raises(LabError, match=says):
-        simulated(probe, described(**costs, thread_ns=48_735, syscall_ns=395))
+        simulated(late, described())
 
 
 @needs_simulator

@@ -13,7 +13,8 @@ use crate::task::Place;
 pub struct Stamp {
     /// The time of the event that is being handled: nothing earlier can happen any more.
     pub now_ns: u64,
-    /// The time at which this happens, at or after that of the event.
+    /// The time at which this happens, at or after that of the event; of a switch the run queue's clock, which may be that
+    /// of the wake-up that has asked for it.
     pub at_ns: u64,
     /// The CPU that does it.
     pub on: CpuId,

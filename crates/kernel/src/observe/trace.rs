@@ -258,10 +258,12 @@ impl Text {
             IDLE => ("<idle>", 0),
             task => (self.names[task].as_str(), pid_of(task)),
         };
-        let (seconds, rest) = (stamp.at_ns / 1_000_000_000, stamp.at_ns % 1_000_000_000);
+        // A switch that a wake-up asked for has that one's clock; a kernel's trace has the time.
+        let at_ns = stamp.at_ns.max(stamp.now_ns);
+        let (seconds, rest) = (at_ns / 1_000_000_000, at_ns % 1_000_000_000);
         let line = format!("{name:>16}-{pid:<7} [{cpu:03}] ..... {seconds}.{rest:09}: {line}");
         self.lines += 1;
-        self.pending.insert((stamp.at_ns, self.lines), line);
+        self.pending.insert((at_ns, self.lines), line);
         self.write_before((!self.at_once).then_some(stamp.now_ns))
     }
 
