@@ -7,11 +7,12 @@ code, and the functions that this code calls with all that they call. Thunks of 
 code that goes through them. A callback in which an interrupt or another callback fell is left out.
 """
 
-import bisect
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+
+from schedlab.vm.symbols import Symbols
 
 _TRAMPOLINE = ("bpf__", "bpf_trampoline_")
 _PROGRAM = re.compile(r"bpf_prog_[0-9a-f]{16}_(\w+)")
@@ -43,21 +44,11 @@ class Outside:
 
 
 class Callbacks:
-    def __init__(self, names: Sequence[tuple[int, str]]) -> None:
-        self._names = sorted(names)
-        self._addresses = [address for address, _ in self._names]
-        self._known: dict[int, tuple[int, str]] = {}
+    def __init__(self, symbols: Symbols) -> None:
+        self._symbols = symbols
         self.callbacks: dict[str, Callback] = defaultdict(Callback)
         self.outside: dict[str, Outside] = defaultdict(Outside)
         self.left_out = 0
-
-    def _function(self, address: int) -> tuple[int, str]:
-        found = self._known.get(address)
-        if found is None:
-            at = bisect.bisect_right(self._addresses, address) - 1
-            found = self._names[at] if at >= 0 else (0, "")
-            self._known[address] = found
-        return found
 
     def take(self, addresses: Iterable[int]) -> None:
         """The instructions of one CPU, in order."""
@@ -69,7 +60,7 @@ class Callbacks:
         calls: list[tuple[str, Counter[str]]] = []
         trampoline = 0
         for address in addresses:
-            start, function = self._function(address)
+            start, function = self._symbols.at(address)
             if function.startswith(_TRAMPOLINE):
                 if address == start:
                     bad = inside

@@ -61,7 +61,7 @@ def profile(options: argparse.Namespace) -> list[str]:
         )
     if not options.policy:
         return table(of_stretch(stretch, named), options.top)
-    callbacks = Callbacks(named.named())
+    callbacks = Callbacks(named)
     for order in stretch.order.values():
         callbacks.take(order)
     return callbacks.table()

@@ -2,7 +2,6 @@
 """schedlab bisect: runs the ends, then halves what lies between them, and says what shows the answer again."""
 
 import argparse
-import hashlib
 import json
 import shlex
 import sys
@@ -19,7 +18,7 @@ from schedlab.bisection.step import Step
 from schedlab.campaign.where import PLACES
 from schedlab.catalogue.metrics import metric
 from schedlab.catalogue.schedulers import DEFAULT
-from schedlab.collect.store import Store
+from schedlab.collect.store import Store, directory_of
 from schedlab.errors import InputError, InterruptedRun, LabError
 from schedlab.format.numbers import number, percent, scale
 from schedlab.places.place import Say
@@ -156,8 +155,7 @@ def _directory(options: argparse.Namespace, asked: Question) -> Path:
     """The same question finds the same one, so that the same command resumes."""
     parts = [options.kernels, options.scheduler, options.policy, options.kernel, str(asked.workload.path), asked.load]
     parts += [sorted(asked.params.items()), str(asked.machine.path or asked.machine.name), asked.place, asked.seed]
-    digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:8]
-    return Path("results") / f"bisect-{asked.workload.name}-{asked.place}-{digest}"
+    return directory_of(f"bisect-{asked.workload.name}-{asked.place}", parts)
 
 
 def _heading(walk: Walk) -> str:

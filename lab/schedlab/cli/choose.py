@@ -2,7 +2,6 @@
 """schedlab choose: candidates race on a command or a mix until a sequential test is sure, or the time is over."""
 
 import argparse
-import hashlib
 import json
 import math
 import shlex
@@ -24,7 +23,7 @@ from schedlab.choice.answer import Answer
 from schedlab.choice.gains import Measure
 from schedlab.choice.race import Race, State
 from schedlab.collect import manifest as manifests
-from schedlab.collect.store import Store
+from schedlab.collect.store import Store, directory_of
 from schedlab.errors import CHECK_FAILED, INTERRUPTED, InputError
 from schedlab.format.numbers import number
 from schedlab.places import place_of
@@ -161,9 +160,8 @@ def _directory(options: argparse.Namespace, of: str) -> Path:
     racing = _arms(options)
     who = [(arm.label, str(arm.scheduler.origin), arm.kernel) for arm in racing]
     where = [options.on, options.machine, options.tier]
-    digest = hashlib.sha256(json.dumps([who, where, of, options.seed]).encode()).hexdigest()[:8]
     names = "-".join(dict.fromkeys(arm.scheduler.name for arm in racing))
-    return Path("results") / f"choose-{names}-{options.on}-{digest}"
+    return directory_of(f"choose-{names}-{options.on}", [who, where, of, options.seed])
 
 
 def _kept_ready(planned: Campaign, on: str) -> AbstractContextManager[None]:

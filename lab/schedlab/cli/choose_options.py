@@ -2,10 +2,11 @@
 """Options of choose."""
 
 import argparse
+from functools import partial
 
 from schedlab.campaign.request import TIERS
 from schedlab.campaign.where import PLACES
-from schedlab.cli.commands import add
+from schedlab.cli.commands import add, percent
 
 MINUTES = 10.0
 WORTH_PCT = 2.0
@@ -60,7 +61,7 @@ def add_all(commands: argparse._SubParsersAction) -> None:
     what.add_argument(
         "--worth",
         metavar="PCT",
-        type=_percent,
+        type=partial(percent, above_zero=True),
         default=WORTH_PCT,
         help=f"smaller differences are not worth a switch (default: {WORTH_PCT:g})",
     )
@@ -80,13 +81,3 @@ def add_all(commands: argparse._SubParsersAction) -> None:
     out.add_argument("-o", "--output", metavar="DIR", help="where they go (default: results/choose-NAME)")
     out.add_argument("--json", action="store_true", help="print the answer as JSON and nothing else")
     out.add_argument("--no-report", action="store_true", help="do not write report.html")
-
-
-def _percent(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1
-    if not 0 < value < 100:
-        raise argparse.ArgumentTypeError(f"expected per cent, above 0 and below 100, got '{text}'")
-    return value

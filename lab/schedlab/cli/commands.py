@@ -109,6 +109,18 @@ def add(commands: argparse._SubParsersAction, name: str, function: str, **more: 
     return parser
 
 
+def percent(text: str, above_zero: bool = False) -> float:
+    """An option's value."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value < 100 or (above_zero and not value):
+        least = "above 0" if above_zero else "from 0"
+        raise argparse.ArgumentTypeError(f"expected per cent, {least} and below 100, got '{text}'")
+    return value
+
+
 def add_api(where: argparse._ActionsContainer) -> None:
     where.add_argument(
         "--api",

@@ -2,8 +2,6 @@
 """schedlab compare: plan, run, collect, show."""
 
 import argparse
-import hashlib
-import json
 import shlex
 import sys
 import threading
@@ -21,7 +19,7 @@ from schedlab.campaign.request import Request, request
 from schedlab.campaign.where import PLACES
 from schedlab.collect import baseline
 from schedlab.collect import manifest as manifests
-from schedlab.collect.store import Store
+from schedlab.collect.store import Store, directory_of
 from schedlab.errors import InputError, InterruptedRun
 from schedlab.export import results
 from schedlab.places import place_of
@@ -159,6 +157,5 @@ def default_directory(asked: Request) -> Path:
         [(m.name, str(m.path)) for m in asked.machines],
         [asked.record_place, asked.seed_base, *([asked.api] if asked.api else [])],
     ]
-    digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:8]
     names = "-".join(dict.fromkeys(arm.scheduler.name for arm in asked.arms))
-    return Path("results") / f"{names}-{asked.record_place}-{digest}"
+    return directory_of(f"{names}-{asked.record_place}", parts)

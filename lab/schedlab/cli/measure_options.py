@@ -5,7 +5,7 @@ import argparse
 
 from schedlab.campaign.request import DEFAULT_REPETITIONS, DEFAULT_WORKLOADS, TIERS
 from schedlab.campaign.where import PLACES
-from schedlab.cli.commands import add, add_api
+from schedlab.cli.commands import add, add_api, percent
 from schedlab.statistics.negligible import NEGLIGIBLE_PCT
 from schedlab.statistics.threshold import Threshold, threshold
 
@@ -154,7 +154,7 @@ def _judged(out: argparse._ActionsContainer) -> None:
     out.add_argument(
         "--negligible",
         metavar="PCT",
-        type=_percent,
+        type=percent,
         default=NEGLIGIBLE_PCT,
         help=f"differences up to so many per cent are none (default: {NEGLIGIBLE_PCT:g})",
     )
@@ -180,16 +180,6 @@ def _threshold(text: str) -> Threshold:
         return threshold(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _percent(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1
-    if not 0 <= value < 100:
-        raise argparse.ArgumentTypeError(f"expected per cent, from 0 and below 100, got '{text}'")
-    return value
 
 
 _STUDY_EPILOG = """\

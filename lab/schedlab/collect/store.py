@@ -2,14 +2,22 @@
 """The results directory: which cells have a record, and what is in the way of the others."""
 
 import fcntl
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from schedlab.atomic import write_errors_explained
 from schedlab.collect import records
 from schedlab.collect.records import CorruptRecord, Record
 from schedlab.errors import InputError
+
+
+def directory_of(name: str, question: Any) -> Path:
+    """Where results go unless told: the same question, as JSON, finds the same one, so that its command resumes."""
+    return Path("results") / f"{name}-{hashlib.sha256(json.dumps(question).encode()).hexdigest()[:8]}"
 
 
 class Store:
