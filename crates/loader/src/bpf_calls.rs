@@ -42,8 +42,9 @@ impl BpfCalls {
         unsafe { command.pre_exec(install) };
     }
 
-    /// Of a program that was started with [`Self::watch`].
-    pub fn of(child: &Child) -> Result<Self> {
+    /// Of a program that was started with [`Self::watch`]; none where it has ended already, since what it had open went
+    /// with it.
+    pub fn of(child: &Child) -> Result<Option<Self>> {
         let listener = || -> IoResult<OwnedFd> {
             // SAFETY: numbers in, a descriptor of our own out.
             unsafe {
@@ -52,8 +53,13 @@ impl BpfCalls {
                 owned(libc::syscall(libc::SYS_pidfd_getfd, program, LISTENER, 0))
             }
         };
-        let listener = listener().context("cannot watch the program's system calls")?;
-        Ok(Self { listener })
+        match listener() {
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
+            found => {
+                let listener = found.context("cannot watch the program's system calls")?;
+                Ok(Some(Self { listener }))
+            }
+        }
     }
 
     /// The next call, if one comes within this time; none any more once the program is gone.
@@ -201,7 +207,24 @@ unsafe fn owned(result: libc::c_long) -> IoResult<OwnedFd> {
 
 #[cfg(test)]
 mod tests {
-    use super::number;
+    use std::process::Command;
+
+    use nix::sys::wait::{Id, WaitPidFlag, waitid};
+    use nix::unistd::Pid;
+
+    use super::{BpfCalls, number};
+
+    #[test]
+    fn a_program_that_has_ended_has_no_calls() {
+        let mut command = Command::new("true");
+        BpfCalls::watch(&mut command);
+        let mut child = command.spawn().unwrap();
+        let process = Id::Pid(Pid::from_raw(child.id() as i32));
+        // It stays a zombie, as it is between its end and the first look at it.
+        waitid(process, WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
+        assert!(BpfCalls::of(&child).unwrap().is_none());
+        assert!(child.wait().unwrap().success());
+    }
 
     #[test]
     fn a_descriptor_tells_its_number() {

@@ -39,7 +39,14 @@ pub fn take(program: &Program) -> Result<Snapshot> {
     let mut recorder = Recorder::new(object)?;
     let mut started = Started::spawn(program, BpfCalls::watch)?;
     let calls = BpfCalls::of(&started.child)?;
-    started.wait_until_enabled(&mut || recorder.follow(&calls))?;
+    started.wait_until_enabled(&mut || {
+        if let Some(calls) = &calls {
+            return recorder.follow(calls);
+        }
+        signals::wait(LOOK);
+        Ok(())
+    })?;
+    let calls = calls.with_context(|| format!("{} has ended", program.name()))?;
     let until = Instant::now() + WATCHED;
     while Instant::now() < until {
         if signals::caught() {
