@@ -186,7 +186,7 @@ static __always_inline void arrive(struct task_struct *p, struct bfs_task *t, u6
 	u64 stopped_ns;
 
 	leave_sticky(p, t);
-	t->changed = false;
+	t->changed = t->stays = false;
 	t->descheduled = ran && !woken;
 	stopped_ns = settle(p, t, woken);
 	if (ran && woken)
@@ -237,6 +237,21 @@ static __always_inline void abandon(u32 cpu)
 	clear_sticky(cpu, c->sticky);
 }
 
+/*
+ * rule 1.3.13: nothing happens to a queued task that may still use its last CPU.
+ * The kernel took it off its queue: it goes back to its place there.
+ */
+static __always_inline void put_back(struct task_struct *p, struct bfs_task *t, u64 enq_flags)
+{
+	u32 cpu = scx_bpf_task_cpu(p);
+
+	if (t->sticky_on == cpu + 1 && bfs_cpu(cpu)->sticky == p->pid)
+		insert_own(p, t, cpu, enq_flags);
+	else
+		insert_published(p, t, cpu, enq_flags);
+	kick_idle(p);
+}
+
 void BPF_STRUCT_OPS(bfs_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct bfs_task *t = task_of(p);
@@ -244,6 +259,11 @@ void BPF_STRUCT_OPS(bfs_enqueue, struct task_struct *p, u64 enq_flags)
 
 	if (!t) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
+		return;
+	}
+	if (t->stays && !(enq_flags & SCX_ENQ_WAKEUP)) {
+		t->stays = false;
+		put_back(p, t, enq_flags);
 		return;
 	}
 	arrive(p, t, now, enq_flags & SCX_ENQ_WAKEUP);
@@ -455,6 +475,7 @@ void BPF_STRUCT_OPS(bfs_running, struct task_struct *p)
 	if (!t)
 		return;
 	t->ran_on = cpu;
+	t->stays = false;
 	leave_sticky(p, t);
 	/* It may have been interrupted by a higher class. */
 	settle(p, t, false);
@@ -528,8 +549,11 @@ void BPF_STRUCT_OPS(bfs_set_cpumask, struct task_struct *p, const struct cpumask
 {
 	struct bfs_task *t = task_of(p);
 
-	if (t)
-		note_change(p, t);
+	if (!t)
+		return;
+	note_change(p, t);
+	t->stays = !MODERN && t->seq && !t->ran &&
+		   bpf_cpumask_test_cpu(scx_bpf_task_cpu(p), p->cpus_ptr);
 }
 
 /* rules 0.9, 1.3.11 and 1.3.12; the kernel itself queues a queued task anew. 232 reschedules for any change. */

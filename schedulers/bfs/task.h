@@ -28,6 +28,7 @@ struct bfs_task {
 	bool descheduled; /* it was switched away from while runnable */
 	bool renewed;  /* since it was last switched in */
 	bool changed; /* while it runs: the kernel takes it off the CPU and back, which is no schedule */
+	bool stays; /* its CPUs change while it is queued, and it keeps its place */
 	bool worsened; /* its nice level fell since its last enqueue */
 };
 

@@ -517,6 +517,18 @@ def test_overdue_tasks_run_in_the_order_of_arrival(rules: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("rules", IN_JIFFIES)
+def test_who_may_still_use_its_cpu_keeps_its_place(rules: str, tmp_path: Path) -> None:
+    """Rule 1.3.13: with rr = 1 ms all three are overdue when a's CPUs change, and it may stay on its last one."""
+    confines = '{ confine = "a", cpus = [0] }'
+    real_time = task("rt", "{ run_ms = 50 }", confines, "{ run_ms = 50 }", SLEEPS, policy="fifo:1")
+    tasks = real_time + task("other", FOR_EVER, policy="fifo:1", cpus=[1])
+    tasks += "".join(task(name, "{ run_us = 500 }", SLEEPS) for name in "abc")
+    machine = free_machine(tmp_path, cores=2)
+    schedule = simulate(tmp_path, f"bfs:rules={rules}+rr_interval_us=1000", tasks, 0.2, machine, strict=False)
+    assert rest_of(schedule, 0, 100)[:3] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("rules", IN_JIFFIES)
 def test_who_runs_is_behind_all_that_arrive_with_it(rules: str, tmp_path: Path) -> None:
     """Rules 1.3.3, 1.5.1 and 1.5.3: at 61.3, when p is overdue, x wakes, and y right after it, which preempts p.
 
