@@ -67,13 +67,13 @@ def test_costs_that_are_seen_together_are_told_apart(costs: dict[str, int]) -> N
 def test_the_kernels_own_thread_is_seen_where_no_cpu_is_free(cpus: int) -> None:
     """Where it takes so little that it moves no task to another CPU, which takes more than the thread does.
 
-    On two CPUs the time does not rise evenly above that: 26.1 ms at 30 us, 26.4 at 32, by where ticks fall.
+    On two CPUs the time does not rise evenly everywhere, by where ticks fall: at 18 and 25 us another cost takes as long.
     """
     probe = WORK.with_cpus(cpus)
-    costs = {"runner_task_ns": 100_000, "kthread_ns": 25_000, "kthread_period_ns": 4_000_000}
+    costs = {"runner_task_ns": 100_000, "kthread_ns": 20_000, "kthread_period_ns": 4_000_000}
     known = replace(described(**costs), topology=Topology(cores_per_llc=cpus))
     found, rows = solve_all({probe: [simulated(probe, known)]}, known.with_cost("kthread_ns", 1))
-    assert found.costs["kthread_ns"] == pytest.approx(25_000, rel=0.02)
+    assert found.costs["kthread_ns"] == pytest.approx(20_000, rel=0.02)
     assert rows[probe].reached == pytest.approx(1, rel=0.002)
 
 
@@ -199,7 +199,8 @@ def test_what_is_not_measured_is_named_with_the_reason() -> None:
     record = Record("", {}, "ok", "", {}, {}, "", {"kernel": "7.2", "hz": 250}, {})
     machine = machine_costs._described("mine", "vm", "exact", 1, record, told)
     assert machine.head[2:] == (
-        "Not measured, and so as docs/machines.md has it: ipi_send_ns, lock_transfer_ns, smt_speed_pct, ipi_ns.",
+        "Not measured, and so as docs/machines.md has it: "
+        "warm_messages, ipi_send_ns, lock_transfer_ns, smt_speed_pct, ipi_ns.",
         "Not measured, and so as docs/machines.md has it: disk_request_ns (no disk).",
     )
 

@@ -42,6 +42,9 @@ pub struct Cpu {
     pub unseen: bool,
     /// Its task is to be preempted at the end of the present operation.
     pub need_resched: bool,
+    /// The same of a scheduler that is built in, in a system call that goes on: at the call's end, or at the next tick
+    /// (`TIF_NEED_RESCHED_LAZY`).
+    pub need_resched_lazy: bool,
     /// Its run queue's clock, where a wake-up has read it and asked for a reschedule, which then does not read it again:
     /// the kernel's `rq_clock_skip_update()`.
     pub kept_clock_ns: Option<u64>,
@@ -125,6 +128,7 @@ impl Cpu {
             presence: Presence::Active,
             unseen: false,
             need_resched: false,
+            need_resched_lazy: false,
             resched_at_ns: NEVER,
             kept_clock_ns: None,
             kernel_until_ns: 0,

@@ -47,11 +47,12 @@ pub struct Costs {
     pub program_step_ns: u64,
     /// Fixed part of a system call that sends, receives, locks or sleeps.
     pub syscall_ns: u64,
-    /// What a message over an `AF_UNIX` socket costs beyond that, once to send and once to receive.
+    /// What a message over an `AF_UNIX` socket costs beyond that: the mean of sending and receiving.
     pub socket_ns: u64,
     /// The same for TCP over loopback.
     pub tcp_ns: u64,
-    /// Taking or giving back a socket message's memory while a CPU has none, or all, of so many pieces at hand.
+    /// The memory of a socket message that queues up, the mean of taking it and giving it back; a CPU has so many pieces at
+    /// hand, which cost nothing.
     pub cold_message_ns: u64,
     pub warm_messages: u64,
     /// Copying one kibibyte through a pipe or socket.
@@ -127,7 +128,7 @@ impl Default for Costs {
             socket_ns: 550,
             tcp_ns: 3_000,
             cold_message_ns: 0,
-            warm_messages: 0,
+            warm_messages: 320,
             copy_kib_ns: 10,
             timer_slack_ns: 50_000,
             disk_request_ns: 50_000,

@@ -22,7 +22,7 @@ INSTRUCTION = "policy_instruction_ps"
 _TRIVIAL = "vtime"
 _SPIN = "./machines/probes/scx_spin.bpf.c"
 # What no probe tells apart from the rest.
-UNMEASURED = ("ipi_send_ns", "lock_transfer_ns", "smt_speed_pct")
+UNMEASURED = ("warm_messages", "ipi_send_ns", "lock_transfer_ns", "smt_speed_pct")
 # What a probe needs, and not every place has.
 DISK, REALTIME, SCHED_EXT = "a disk", "real-time tasks", "sched_ext"
 
@@ -82,9 +82,8 @@ PROBES = [
     Probe("socket_ns", "own-queue", 1, params={"kind": "socket", "bytes": "100"}),
     # Both ways: most messages over TCP are answered, and an answer carries the acknowledgement.
     Probe("tcp_ns", "own-reply", 1),
-    # 4,000 messages wait, and 640.
+    # 4,000 messages wait.
     Probe("cold_message_ns", "backlog", 1, params={"depth": "200"}),
-    Probe("warm_messages", "backlog", 1, params={"depth": "32"}),
     Probe("tick_ns", "work", 1),
     WORK,
     Probe("switch_ns", "turns", 2, scheduler=_TRIVIAL),

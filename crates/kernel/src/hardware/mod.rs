@@ -3,6 +3,7 @@
 
 pub mod domains;
 pub mod lock;
+pub mod message;
 pub mod parts;
 pub mod topology;
 

@@ -1,31 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! When within a wake-up, a message and a switch the kernel does its work: a policy that reads the clock in its callbacks
+//! When within a wake-up and a switch the kernel does its work: a policy that reads the clock in its callbacks
 //! sees it.
 //!
 //! The shares are those of the exact guest, where they are instructions (`tests/vm_policies/test_moments.py` has the
 //! policy that reads the clock, and compares).
-
-use machine::Costs;
-use workload::plan::QueueKind;
 
 /// A switch: until the policy is asked for the next task, and from there until that task is told to run.
 const UNTIL_DISPATCH_PCT: u64 = 62;
 const UNTIL_RUNNING_PCT: u64 = 25;
 /// A wake-up, once the run queue is locked and its clock is read.
 const AFTER_CLOCK_PCT: u64 = 44;
-/// A message, once its receiver is woken.
-const SOCKET_AFTER_PCT: u64 = 24;
-const TCP_AFTER_PCT: u64 = 34;
-
-/// Of what sending a message costs, what comes after the receiver is woken.
-pub fn after_waking_ns(costs: &Costs, kind: QueueKind) -> u64 {
-    match kind {
-        QueueKind::Pipe => 0,
-        QueueKind::Socket => costs.socket_ns * SOCKET_AFTER_PCT / 100,
-        QueueKind::Tcp => costs.tcp_ns * TCP_AFTER_PCT / 100,
-    }
-}
-
 #[derive(Clone, Copy)]
 #[allow(clippy::struct_field_names, reason = "units live in names")]
 pub struct SwitchParts {

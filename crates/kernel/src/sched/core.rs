@@ -63,6 +63,7 @@ impl Sim<'_> {
     pub(crate) fn schedule(&mut self, cpu: CpuId) {
         let this = &mut self.cpus[cpu];
         this.need_resched = false;
+        this.need_resched_lazy = false;
         this.resched_at_ns = NEVER;
         let prev = this.curr;
         if prev != IDLE {
@@ -284,6 +285,7 @@ impl Sim<'_> {
         self.charge(self.machine.costs.tick_ns);
         let this = &mut self.cpus[cpu];
         this.next_tick_ns = (self.clock.now_ns / tick + 1) * tick;
+        this.need_resched |= this.need_resched_lazy;
         let id = this.curr;
         self.clock.rq_holds = true;
         match self.tasks[id].class {

@@ -6,7 +6,9 @@
 use workload::interpreter::Element;
 use workload::plan::QueueKind;
 
-use crate::hardware::parts::after_waking_ns;
+use crate::hardware::message::{
+    after_waking_ns, memory_back_ns, new_memory_ns, receive_ns, send_ns,
+};
 use crate::ids::TaskId;
 use crate::sim::Sim;
 use crate::task::Wait;
@@ -24,8 +26,11 @@ impl Sim<'_> {
     ) -> Option<()> {
         let from = (id, self.tasks[id].cpu);
         let sent = (self.queues).send(&self.machine.topology, from, queue, bytes, stamp_ns)?;
-        let after_ns = after_waking_ns(&self.machine.costs, sent.kind);
-        self.charge(self.message_ns(sent.kind, bytes, sent.cold) - after_ns);
+        let costs = &self.machine.costs;
+        let after_ns = after_waking_ns(costs, sent.kind);
+        let new_ns = new_memory_ns(costs) * sent.new_pct / 100;
+        let send_ns = send_ns(costs, sent.kind) + new_ns + self.copy_ns(bytes.into());
+        self.charge(send_ns - after_ns);
         self.reads_if_socket(sent.kind);
         if let Some(receiver) = sent.receiver {
             self.wake(receiver, true);
@@ -48,8 +53,10 @@ impl Sim<'_> {
         let to = (id, self.tasks[id].cpu);
         let received =
             (self.queues).receive(&self.machine.topology, &self.machine.costs, to, queue)?;
-        let message_ns = self.message_ns(received.kind, received.bytes, received.cold);
-        self.charge(message_ns + received.fetch_ns);
+        let costs = &self.machine.costs;
+        let back_ns = u64::from(received.goes_back) * memory_back_ns(costs);
+        let receive_ns = receive_ns(costs, received.kind) + self.copy_ns(received.bytes.into());
+        self.charge(receive_ns + back_ns + received.fetch_ns);
         self.reads_if_socket(received.kind);
         for _ in 0..received.writers {
             if let Some(sender) = self.queues.next_sender(queue) {
@@ -67,18 +74,6 @@ impl Sim<'_> {
     /// there. A scheduler that is built in waits until the system call returns.
     fn reads_if_socket(&mut self, kind: QueueKind) {
         self.clock.in_reader = kind != QueueKind::Pipe && !self.machine.built_in;
-    }
-
-    /// What sending or receiving a message costs beyond the system call.
-    fn message_ns(&self, kind: QueueKind, bytes: u32, cold: bool) -> u64 {
-        let costs = &self.machine.costs;
-        let kind_ns = match kind {
-            QueueKind::Pipe => 0,
-            QueueKind::Socket => costs.socket_ns,
-            QueueKind::Tcp => costs.tcp_ns,
-        };
-        let memory_ns = if cold { costs.cold_message_ns } else { 0 };
-        kind_ns + memory_ns + self.copy_ns(u64::from(bytes))
     }
 
     /// What the kernel takes to copy so much to or from a task's memory.

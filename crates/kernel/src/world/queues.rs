@@ -67,8 +67,8 @@ impl Queue {
 /// A message has been sent.
 pub struct Sent {
     pub kind: QueueKind,
-    /// Its memory comes from far away.
-    pub cold: bool,
+    /// How far its memory comes from new slabs.
+    pub new_pct: u64,
     /// Who waits for it.
     pub receiver: Option<TaskId>,
     pub pollers: Vec<TaskId>,
@@ -79,8 +79,8 @@ pub struct Received {
     pub kind: QueueKind,
     pub bytes: u32,
     pub stamp_ns: u64,
-    /// Its memory goes far away.
-    pub cold: bool,
+    /// Its memory goes back to its slabs.
+    pub goes_back: bool,
     /// What fetching it from where it was costs.
     pub fetch_ns: u64,
     /// How many of those who wait to send may try again.
@@ -132,7 +132,10 @@ impl Queues {
         });
         Some(Sent {
             kind,
-            cold: kind == QueueKind::Socket && self.slab.take(cpu),
+            new_pct: match kind {
+                QueueKind::Socket => self.slab.take(cpu),
+                _ => 0,
+            },
             receiver: target.receivers.pop_front(),
             pollers: std::mem::take(&mut target.pollers),
         })
@@ -168,7 +171,7 @@ impl Queues {
             kind,
             bytes,
             stamp_ns: message.stamp_ns,
-            cold: kind == QueueKind::Socket && self.slab.give(cpu),
+            goes_back: kind == QueueKind::Socket && self.slab.give(cpu),
             fetch_ns: (self.traffic).fetch_ns(topology, costs, message.origin, cpu, kind, bytes),
             writers: source.writers(),
             receiver,

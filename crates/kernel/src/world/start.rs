@@ -111,17 +111,24 @@ impl Sim<'_> {
         }
     }
 
-    /// Wakes who waits. A policy's preemption is carried out between two wake-ups, as the kernel's code can be preempted
-    /// there; that of a scheduler which is built in waits until the runner leaves the kernel *(the fair class since lazy
-    /// preemption; kernels without preemption before)*.
+    /// Wakes one of those who wait, all of them in one system call. What interrupts it comes in between. A policy's
+    /// preemption is carried out there, too, as the kernel's code can be preempted; that of a scheduler which is built in
+    /// waits until the runner leaves the kernel, or for the tick *(the fair class since lazy preemption; in kernels
+    /// without preemption before, which the model does not tell apart, the tick does not help)*. A slice that ends between
+    /// ticks preempts at once (`entity_tick`).
     fn open(&mut self, cpu: CpuId, id: TaskId) {
-        while let Some(task) = self.runner.as_mut().and_then(|it| it.waiting.pop_front()) {
-            self.wake(task, false);
-            if !self.machine.built_in {
-                return;
-            }
-        }
-        self.reap_ended(cpu, id);
+        let Some(runner) = &mut self.runner else {
+            return;
+        };
+        let Some(task) = runner.waiting.pop_front() else {
+            return self.reap_ended(cpu, id);
+        };
+        let lazy = self.machine.built_in && !runner.waiting.is_empty();
+        self.wake(task, false);
+        let this = &mut self.cpus[cpu];
+        let asked = this.need_resched || this.need_resched_lazy;
+        this.need_resched_lazy = asked && lazy;
+        this.need_resched = asked && !lazy;
     }
 
     fn start_task(&mut self, parent: TaskId, child: TaskId) {

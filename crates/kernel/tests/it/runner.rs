@@ -128,6 +128,28 @@ fn what_preempts_the_runner_begins_before_the_next_is_woken() {
     assert!(one_by_one[2] > 0, "{one_by_one:?}");
 }
 
+#[test]
+fn the_tick_preempts_a_built_in_runner_between_two_wake_ups() {
+    let options = Options {
+        built_in: true,
+        ..Options::default()
+    };
+    let mut machine = with_runner(1);
+    machine.costs.fork_ns = 10_000_000;
+    machine.costs.wakeup_ns = 100_000;
+    let (outcome, trace) = traced(&machine, workers(100), "bfs:rules=424", options);
+    ok(outcome);
+    let start = lines(&trace, "tracing_mark_write: start")[0].0;
+    let after = |(ns, name): &(u64, String)| *ns >= start && name == "worker";
+    let woken: Vec<(u64, String)> = lines(&trace, "sched_wakeup:");
+    let woken: Vec<u64> = woken.into_iter().filter(after).map(|(ns, _)| ns).collect();
+    let tick = start.next_multiple_of(4_000_000);
+    // The wake-up that the tick meets is finished; the next comes when the runner has its CPU back, a slice later.
+    let before = woken.iter().filter(|ns| **ns < tick + 100_000).count();
+    assert_eq!(before as u64, (tick - start).div_ceil(100_000));
+    assert!(woken[before] > tick + 3 * MS as u64, "{woken:?}");
+}
+
 /// BFS 424 kicks an idle CPU first, and lets a parent step back for its child if there is none.
 #[test]
 fn the_cpu_that_loaded_the_policy_stays_marked_idle() {
