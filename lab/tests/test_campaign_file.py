@@ -46,7 +46,10 @@ def test_a_file_and_the_command_line_make_the_same_cells(lab: Callable, checkout
             "campaign.toml: unknown key 'workload'; did you mean workloads",
         ),
         ('schedulers = ["bfs"]\nloads = [1.5]', "campaign.toml: key 'loads': expected a list of integers\n"),
-        ('schedulers = ["bfs"]\non = "mars"', "campaign.toml: key 'on': expected one of sim, vm, host, got 'mars'\n"),
+        (
+            'schedulers = ["bfs"]\non = "mars"',
+            "campaign.toml: key 'on': expected one of sim, vm, host, ssh:FILE, got 'mars'\n",
+        ),
         ('schedulers = ["bfs"]\nrepetitions = "3"', "campaign.toml: key 'repetitions': expected an integer, got '3'\n"),
         ('schedulers = ["bfs"]\n[params]\nlatt.x = 3', "campaign.toml: key 'params.latt': expected a string or a"),
         ('schedulers = ["bfs"]\nbuilt_in = 1', "campaign.toml: key 'built_in': expected true or false, got 1\n"),

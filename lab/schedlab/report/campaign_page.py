@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import atomic, parallel
-from schedlab.collect import manifest
+from schedlab.collect import hosts, manifest
 from schedlab.collect.records import Record
 from schedlab.collect.store import Store
 from schedlab.export import results
 from schedlab.export.plain import as_json
 from schedlab.format.numbers import interval, number, percent
 from schedlab.format.sentences import WORDS, certainty, machine_name, repetitions
-from schedlab.report import tables, workload_section
+from schedlab.report import host_tables, tables, workload_section
 from schedlab.report.document import MOST_BYTES, document, raw_data
 from schedlab.report.html import Markup, element, join, table
 from schedlab.statistics import design, verdict
@@ -28,15 +28,21 @@ _MOST_TROUBLES = 50
 
 def write(summary: Summary, found: dict[str, Record], store: Store) -> None:
     booted = manifest.read_guests(store)
+    fleet = hosts.read(store)
     whole = len(summary.manifest.cells) <= _MOST_CELLS
-    text = render(summary, found, booted, store.directory, whole)
+    text = render(summary, found, booted, store.directory, whole, fleet)
     if whole and len(text.encode()) > MOST_BYTES:
-        text = render(summary, found, booted, store.directory, whole=False)
+        text = render(summary, found, booted, store.directory, False, fleet)
     atomic.write(store.directory / "report.html", text)
 
 
 def render(
-    summary: Summary, found: dict[str, Record], booted: list[dict[str, Any]], results_in: Path, whole: bool = True
+    summary: Summary,
+    found: dict[str, Record],
+    booted: list[dict[str, Any]],
+    results_in: Path,
+    whole: bool = True,
+    fleet: dict[str, Any] | None = None,
 ) -> str:
     """Not `whole`: one-way plots and single cells are left out, of which a large campaign has too many for one file."""
     data = summary.manifest.data
@@ -54,6 +60,7 @@ def render(
         _troubles(summary),
         *sections,
         _method(summary),
+        host_tables.section(fleet, found.values()) if fleet else Markup(""),
         _provenance(summary, found, booted),
         _raw(summary, found, whole),
     ]
@@ -71,6 +78,7 @@ def _place(place: str) -> str:
         "vm-virtual": "compared in a virtual machine",
         "vm-emulated": "compared in an emulated machine",
         "host": "compared on this machine",
+        "ssh": "compared on a fleet of machines",
     }.get(place, place)
 
 
