@@ -56,9 +56,14 @@ pub fn end() {
     let _ = kill(getpid(), Signal::SIGTERM);
 }
 
-/// From now on other threads than this one get these signals, so that their waits end.
+/// From now on other threads than this one get these signals, and news of children, so that their waits end.
 pub fn left_to_others() {
-    let mine = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
+    let mine = [
+        Signal::SIGINT,
+        Signal::SIGTERM,
+        Signal::SIGHUP,
+        Signal::SIGCHLD,
+    ];
     let set: SigSet = mine.into_iter().collect();
     set.thread_block().expect("these signals can be blocked");
 }

@@ -226,6 +226,8 @@ def _method(summary: Summary) -> Markup:
     pairing = {
         design.SEEDS: "One seed gives all schedulers the same draws: changes are paired by seed.",
         design.BLOCKS: "Every block holds each scheduler once, in shuffled order: changes are paired by block.",
+        design.HOSTS: "Every block holds each scheduler once, in shuffled order, and at each workload and load on one "
+        "host: changes are paired by block, and no host is compared with another.",
     }[summary.design]
     lines = [
         "± and ranges are 95 % intervals: bias-corrected and accelerated bootstrap over repetitions.",
