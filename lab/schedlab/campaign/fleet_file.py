@@ -15,7 +15,7 @@ cpus = 16
 [limits]
 busy_pct = 10                 # of all CPUs' time that others may take before and after a block
 cell_s = 300                  # that nothing may come from a host
-silence_s = 60                # after which a host ends by itself what it hears nothing about
+silence_s = 30                # after which a host ends by itself what it hears nothing about
 retries = 3                   # of a host that fails
 backoff_s = 5                 # before the first of them; twice as long before each other
 """
@@ -62,7 +62,7 @@ class Host:
 class Limits:
     busy_pct: float = 10
     cell_s: float = 300
-    silence_s: int = 60
+    silence_s: int = 30
     retries: int = 3
     backoff_s: float = 5
 

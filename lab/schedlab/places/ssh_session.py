@@ -47,6 +47,8 @@ _FOR_GOOD = re.compile(
     r"Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED|Permission denied|Bad configuration option"
     r"|Too many authentication failures|no matching .* found|No supported authentication methods"
 )
+# As the runner begins to say who has the lock.
+_IN_USE = "in use: "
 # Of a shell: what is there cannot be started.
 _NOT_STARTED = (126, 127)
 
@@ -92,7 +94,11 @@ def _of_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 def whoever() -> str:
     """As somebody on a host is told who uses it."""
-    return printable(f"{getpass.getuser()}@{socket.gethostname()}, process {os.getpid()}")
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    return printable(f"{user}@{socket.gethostname()}, process {os.getpid()}")
 
 
 def command(host: Host, remote: str) -> list[str]:
@@ -203,10 +209,14 @@ class Session:
         self._over.set()
         self._signal()
         self._child.wait()
+        # What is left to write has nowhere to go.
+        self.end()
 
     def _signal(self) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self._child.pid, signal.SIGKILL)
+        # Once it has been waited for, its number may be another's.
+        if self._child.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._child.pid, signal.SIGKILL)
 
     def _greeting(self) -> Environment:
         """Shells may print something of their own before."""
@@ -223,7 +233,7 @@ class Session:
         try:
             return hosts.environment(data)
         except ValueError as error:
-            raise Broke(f"what it says of itself cannot be read: {error}") from error
+            raise Broke(f"what it says of itself cannot be read: {hosts.printable(str(error))}") from error
 
     def _next(self, patience_s: float) -> Any:
         line = self._line(patience_s)
@@ -268,6 +278,9 @@ class Session:
             return Refused(why) if why else Broke(last or "the connection was lost")
         if status == InputError.status:
             return InputError(f"host {self.host.name}: {last}")
+        if last.startswith(_IN_USE) and whoever() in last:
+            # An earlier session of ours does not know yet that it is over.
+            return Broke(last)
         if status == PlaceError.status or status in _NOT_STARTED:
             return Refused(last or f"its runner ended with status {status}")
         return Broke(last or f"its runner ended with status {status}")

@@ -26,7 +26,7 @@ pub fn command() -> Command {
             Arg::new("silence")
                 .long("silence-s")
                 .value_name("N")
-                .default_value("60")
+                .default_value("30")
                 .value_parser(value_parser!(u64).range(1..=86_400))
                 .help("End when nothing has come for so many seconds, not even an empty line"),
         )
