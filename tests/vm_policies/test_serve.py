@@ -22,7 +22,7 @@ def test_its_scheduler_goes_with_the_connection(said: Said) -> None:
     assert gone["ran"].startswith("bfs"), gone
     assert (gone["exit"], gone["state"]) == (130, "disabled"), gone
     assert (gone["locked"], gone["left"]) == ("tests", ""), gone
-    assert "sched_ext: free" in gone["said"], gone
+    assert "sched_ext:free" in gone["said"], gone
     assert "after" not in gone["said"], gone
 
 
