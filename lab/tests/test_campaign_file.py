@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.campaign import campaign_file
+from schedlab.errors import InputError
+
 WHOLE = """\
 schedulers = ["bfs", "bfs:rules=424", "cfs"]
 workloads = ["latt", "pipe"]
@@ -62,3 +65,11 @@ def test_a_broken_file_is_one_line(lab: Callable, checkout: Path, text: str, mes
     assert result.returncode == 2
     assert result.stderr.startswith(f"schedlab: {message}")
     assert result.stderr.count("\n") == 1
+
+
+def test_a_fleet_is_named_with_its_file(tmp_path: Path) -> None:
+    (tmp_path / "campaign.toml").write_text('schedulers = ["default"]\non = "ssh:hosts.toml"\n')
+    assert campaign_file.read(tmp_path / "campaign.toml")["place"] == "ssh:hosts.toml"
+    (tmp_path / "campaign.toml").write_text('schedulers = ["default"]\non = "ssh"\n')
+    with pytest.raises(InputError, match="key 'on': expected one of sim, vm, host, ssh:FILE, got 'ssh'"):
+        campaign_file.read(tmp_path / "campaign.toml")

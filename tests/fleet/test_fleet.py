@@ -364,6 +364,7 @@ def test_the_page_names_the_hosts_and_says_that_none_is_compared_with_another(fl
         assert f'<th scope="row">{name}</th><td data-head="cells">{cells}</td>' in section
     assert "no host is compared with another" in section
     assert os.uname().release in section
+    assert "asked from" in page
 
 
 def test_doctor_tells_what_each_host_can_do(fleet: Fleet) -> None:

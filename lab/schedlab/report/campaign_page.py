@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import atomic, parallel
+from schedlab.campaign.where import SSH
 from schedlab.collect import hosts, manifest
 from schedlab.collect.records import Record
 from schedlab.collect.store import Store
@@ -192,7 +193,11 @@ def _provenance(summary: Summary, found: dict[str, Record], guests: list[dict[st
         ["repetitions", f"{data['repetitions']}, seeds from {data['seed_base']}"],
         ["engine", _distinct(found, "engine")],
         ["kernel", _distinct(found, "kernel") or "none: simulated"],
-        ["run on", f"{host['cpu'] or host['machine']}, {host['cpus']} CPUs, {host['system']}"],
+        # Where a fleet ran is told apart.
+        [
+            "asked from" if data["place"] == SSH else "run on",
+            f"{host['cpu'] or host['machine']}, {host['cpus']} CPUs, {host['system']}",
+        ],
         ["schedlab", f"{data['schedlab']}, Python {host['python']}"],
     ]
     for guest in guests:
