@@ -4,12 +4,15 @@ count none twice, and are left as they were.
 """
 
 import csv
+import io
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
 import sys
+import tarfile
 from collections import defaultdict
 from pathlib import Path
 
@@ -18,7 +21,7 @@ import pytest
 from schedlab.campaign.matrix import Campaign, campaign
 from schedlab.campaign.request import request
 from schedlab.collect.store import Store
-from schedlab.places import ssh
+from schedlab.places import real_kernel, ssh
 from tests.fleet.sshd_hosts import CLOCK, ROOT, TINY, Fleet, wait
 
 _WITHIN_S = 60
@@ -349,6 +352,33 @@ def test_what_a_host_sends_is_not_believed(fleet: Fleet, lie: str) -> None:
     assert outside == []
     assert records(fleet) == {}
     assert not (fleet.folder.parent / "escaped.json").exists()
+
+
+def test_what_goes_to_a_host_is_what_its_cells_need(fleet: Fleet) -> None:
+    policy = fleet.folder / "scx_mine.bpf.c"
+    policy.write_text(re.search(r"```c\n(.*?)```", (ROOT / "docs/policies.md").read_text(), re.DOTALL)[1])
+    fleet.add("only")
+    asked = request(f"default,bfs,{policy}", workload_names=str(fleet.workload), place=f"ssh:{fleet.file}")
+    planned = campaign(asked, ssh.engine())
+    sent = ssh.carried(planned, real_kernel.objects(ssh.engine(), planned.arms, fleet.folder / "objects"))
+    with tarfile.open(fileobj=io.BytesIO(sent.files)) as tar:
+        members = {member.name: member for member in tar.getmembers()}
+    # The runner holds bfs.
+    assert set(members) == {"schedlab-host", "objects/mine.bpf.o", "workloads/tiny.toml"}
+    assert members["schedlab-host"].mode & 0o100
+    assert {(member.uid, member.uname) for member in members.values()} == {(0, "root")}
+    assert sent.places["schedulers"] == {"mine": "objects/mine.bpf.o"}
+    if Path("/sys/kernel/sched_ext").exists():
+        return
+    words = ["compare", f"default,{policy}", "-w", str(fleet.workload), "--on", f"ssh:{fleet.file}", "--no-report"]
+    done = subprocess.run(
+        [sys.executable, "-m", "schedlab", *words, "-o", str(fleet.out)],
+        cwd=ROOT / "lab",
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 3
+    assert done.stderr == "schedlab: host only: its kernel has no sched_ext: only 'default' runs there\n"
 
 
 def test_the_page_names_the_hosts_and_says_that_none_is_compared_with_another(fleet: Fleet) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from schedlab.campaign import cells
 from schedlab.campaign.fleet_file import Host
 from schedlab.campaign.matrix import Block, Campaign, PlannedCell
+from schedlab.catalogue.schedulers import DEFAULT
 from schedlab.collect import hosts, records
 from schedlab.collect.hosts import Environment, Hosts
 from schedlab.collect.records import CorruptRecord, Record
@@ -53,6 +54,7 @@ class SharedOut:
         assert fleet
         self.fleet = fleet
         self._place = campaign.request.record_place
+        self._loads = any(arm.scheduler.name != DEFAULT for arm in campaign.arms)
         self._store = store
         self._carried = carried
         self._done = done
@@ -222,6 +224,8 @@ class SharedOut:
         found = self._begun[host.name] = session.begin()
         if found["cpus"] != host.cpus:
             raise Refused(f"it has {found['cpus']} CPUs online; {self.fleet.path} says cpus = {host.cpus}")
+        if found["sched_ext"] == "none" and self._loads:
+            raise Refused("its kernel has no sched_ext: only 'default' runs there")
         return session, found
 
     def _run(self, host: Host, block: Block) -> None:
