@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.campaign import campaign_file
+from schedlab.errors import InputError
+
 WHOLE = """\
 schedulers = ["bfs", "bfs:rules=424", "cfs"]
 workloads = ["latt", "pipe"]
@@ -46,7 +49,10 @@ def test_a_file_and_the_command_line_make_the_same_cells(lab: Callable, checkout
             "campaign.toml: unknown key 'workload'; did you mean workloads",
         ),
         ('schedulers = ["bfs"]\nloads = [1.5]', "campaign.toml: key 'loads': expected a list of integers\n"),
-        ('schedulers = ["bfs"]\non = "mars"', "campaign.toml: key 'on': expected one of sim, vm, host, got 'mars'\n"),
+        (
+            'schedulers = ["bfs"]\non = "mars"',
+            "campaign.toml: key 'on': expected one of sim, vm, host, ssh:FILE, got 'mars'\n",
+        ),
         ('schedulers = ["bfs"]\nrepetitions = "3"', "campaign.toml: key 'repetitions': expected an integer, got '3'\n"),
         ('schedulers = ["bfs"]\n[params]\nlatt.x = 3', "campaign.toml: key 'params.latt': expected a string or a"),
         ('schedulers = ["bfs"]\nbuilt_in = 1', "campaign.toml: key 'built_in': expected true or false, got 1\n"),
@@ -59,3 +65,11 @@ def test_a_broken_file_is_one_line(lab: Callable, checkout: Path, text: str, mes
     assert result.returncode == 2
     assert result.stderr.startswith(f"schedlab: {message}")
     assert result.stderr.count("\n") == 1
+
+
+def test_a_fleet_is_named_with_its_file(tmp_path: Path) -> None:
+    (tmp_path / "campaign.toml").write_text('schedulers = ["default"]\non = "ssh:hosts.toml"\n')
+    assert campaign_file.read(tmp_path / "campaign.toml")["place"] == "ssh:hosts.toml"
+    (tmp_path / "campaign.toml").write_text('schedulers = ["default"]\non = "ssh"\n')
+    with pytest.raises(InputError, match="key 'on': expected one of sim, vm, host, ssh:FILE, got 'ssh'"):
+        campaign_file.read(tmp_path / "campaign.toml")

@@ -155,6 +155,23 @@ def test_repetitions_that_lost_their_partners_are_compared_as_groups() -> None:
     assert few_lost.change.n == 8
 
 
+def test_hosts_of_a_fleet_are_not_compared_whatever_partners_are_lost() -> None:
+    # Blocks of a second host, on which all takes ten times as long, and where one scheduler's cells are lost.
+    slow = [10 * value for value in A[7:]]
+    row = only({"a": [*A[:7], *slow], "b": [*B[:7], None, None, None]}, "ssh")
+    alone = only({"a": A[:7], "b": B[:7]}, "ssh")
+    assert row.against["b"].design == design.HOSTS
+    assert row.changes["b"] == alone.changes["b"]
+    assert row.changes["b"].n == 7
+    assert row.against["b"].p == alone.against["b"].p
+    none = only({"a": [*A[:7], None, None, None], "b": [None] * 7 + B[7:]}, "ssh").against["b"]
+    assert none.note == "no block has both a and b, and hosts are not compared"
+    assert math.isnan(none.change.pct)
+    assert math.isnan(none.p)
+    # Blocks run beside each other: that one host is slower is no drift.
+    assert only({"a": [*A[:7], *slow], "b": [*B[:7], *slow]}, "ssh").drift is None
+
+
 def test_neither_order_nor_unit_matters() -> None:
     row, other = only({"a": A, "b": B}), only({"a": [v * 1e-3 for v in A], "b": [v * 1e-3 for v in B]})
     assert other.changes["b"].pct == pytest.approx(row.changes["b"].pct)

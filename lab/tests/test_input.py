@@ -79,7 +79,7 @@ def test_compare_refuses(lab: Callable, arguments: list[str], message: str) -> N
         ),
         (["compar"], "schedlab: unknown command 'compar'; did you mean compare or compatibility?"),
         (["list", "workload"], "schedlab list: unknown kind 'workload'; did you mean workloads?"),
-        (["compare", "bfs", "--on", "mars"], "schedlab compare: unknown place 'mars'; known: host, sim, vm"),
+        (["compare", "bfs", "--on", "mars"], "schedlab compare: unknown place 'mars'; known: host, sim, ssh:FILE, vm"),
         (["compare"], "schedlab compare: the following arguments are required: SCHEDULERS"),
         (
             ["compare", "bfs", "--negligible", "much"],

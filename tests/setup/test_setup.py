@@ -216,6 +216,21 @@ def test_what_only_tests_need_may_be_missing_and_no_database_server_is_started(c
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.parametrize("fails", ["", "1"])
+def test_no_sshd_is_started_that_only_tests_need(checkout: Checkout, fails: str) -> None:
+    file = checkout.path / "ssh" / "sshd_not_to_be_run"
+    checkout.without("sshd")
+    checkout.program("apt-get", f'[ ! -e "{file}" ] || echo "kept off" >>"$CALLS"\n{APT}')
+    checkout.program("apt-cache", "exit 0")
+    checkout.program("dpkg", "exit 0")
+    done = checkout.run(FAKE_UID="0", SCHEDLAB_NO_SSHD=str(file), ALWAYS_FAILS=fails)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "set-up: ready")
+    assert "set-up: apt: installing openssh-server" in done.stdout
+    assert "kept off" in checkout.called()
+    # Whoever installs it later wants it.
+    assert file.exists() is not bool(fails)
+
+
 def test_what_only_tests_need_can_be_left_out(checkout: Checkout) -> None:
     checkout.without("chromium")
     checkout.program("apt-get", APT)

@@ -9,19 +9,23 @@
 //! scheduler that another program loads; [`kernel_log`] and [`told`] say why that one ended. [`snapshot`] keeps what such
 //! a program sets up: [`bpf_calls`] shows when, [`held_maps`] and [`kernel_ops`] what. [`sysfs`], [`topology`] and
 //! [`kernel`] read what the system tells about itself; [`elf`], [`stats`] and [`monitor`] read a policy's counters.
-//! [`cells`] runs a shard's cells, and [`cli`] has the command lines.
+//! [`environment`] tells what the machine is like. [`cells`] runs a shard's cells, for another machine under a [`lock`]
+//! as long as its [`input`] lasts, and [`cli`] has the command lines.
 
 pub mod bpf_calls;
 pub mod cells;
 pub mod cli;
 pub mod constants;
 pub mod elf;
+pub mod environment;
 pub mod error;
 pub mod exit;
 pub mod held_maps;
+pub mod input;
 pub mod kernel;
 pub mod kernel_log;
 pub mod kernel_ops;
+pub mod lock;
 pub mod log;
 pub mod monitor;
 pub mod program;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use nix::poll::{PollTimeout, poll};
 use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction, signal};
-use nix::unistd::getppid;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, sigaction, signal};
+use nix::unistd::{getpid, getppid};
 
 /// Exit status of a program that a signal ended in order.
 pub const INTERRUPTED: u8 = 130;
@@ -49,6 +49,23 @@ pub fn with_parent(parent: u32) {
 
 pub fn caught() -> bool {
     CAUGHT.load(Ordering::SeqCst)
+}
+
+/// As SIGTERM from outside, by a thread that [`left_to_others`]: what the process waits for ends.
+pub fn end() {
+    let _ = kill(getpid(), Signal::SIGTERM);
+}
+
+/// From now on other threads than this one get these signals, and news of children, so that their waits end.
+pub fn left_to_others() {
+    let mine = [
+        Signal::SIGINT,
+        Signal::SIGTERM,
+        Signal::SIGHUP,
+        Signal::SIGCHLD,
+    ];
+    let set: SigSet = mine.into_iter().collect();
+    set.thread_block().expect("these signals can be blocked");
 }
 
 /// Sleep, or less if a signal comes.

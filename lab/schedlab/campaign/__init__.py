@@ -6,6 +6,7 @@ Imports: catalogue, vm.
 where          the places by name, and what has to be known of each beforehand
 request        what the user asked for, checked
 campaign_file  the same as a TOML file
+fleet_file     the hosts of a fleet, how they are reached, and what is asked of them
 arms           the columns of a comparison: schedulers with their tunables, on a kernel
 kernels        the kernels that arms name
 shown          the cells whose schedules a page shows

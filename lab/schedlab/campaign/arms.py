@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from schedlab.campaign.where import PLACES
+from schedlab.campaign.where import named
 from schedlab.catalogue import described, schedulers
 from schedlab.catalogue.schedulers import DEFAULT, OPTIONS, Scheduler
 from schedlab.errors import InputError
@@ -96,9 +96,9 @@ def _arm(entry: described.Entry, part: str, place: str, built_in: bool) -> Arm:
     if scheduler.name == DEFAULT:
         if tunables:
             raise InputError(f"scheduler '{part}': the kernel's own scheduler takes no tunables")
-        if PLACES[place].simulated:
+        if named(place).simulated:
             return Arm(label, _simulated_default(entry["means"]), built_in=True)
-    if scheduler.is_program and tunables and PLACES[place].simulated:
+    if scheduler.is_program and tunables and named(place).simulated:
         raise InputError(
             f"scheduler '{part}': the simulator runs the object in a program and not the program, "
             f"so that it has no {OPTIONS} there"

@@ -5,7 +5,7 @@ schedulers = ["bfs", "bfs:rules=424", "cfs"]
 workloads = ["latt", "pipe"]
 loads = [1, 4, 15]                # default: each workload's own
 machines = ["desktop-4"]
-on = "sim"                        # a place
+on = "sim"                        # a place; a fleet's file of hosts follows a colon: "ssh:hosts.toml"
 tier = "exact"                    # of the virtual machine
 kernel = "6.16"                   # that it boots
 built_in = true                   # in the simulator: all as parts of the kernel, and not its own scheduler alone
@@ -21,12 +21,12 @@ duration_s = 5
 from pathlib import Path
 from typing import Any
 
+from schedlab.campaign import where
 from schedlab.campaign.request import TIERS
-from schedlab.campaign.where import PLACES
 from schedlab.catalogue import toml
 from schedlab.errors import InputError, unknown
 
-_TEXTS = {"on": [*PLACES], "tier": TIERS}
+_TEXTS = {"on": where.NAMES, "tier": TIERS}
 _LISTS = {"schedulers": "schedulers", "workloads": "workload_names", "loads": "load", "machines": "machine_names"}
 _PLAIN = {
     "api": (str, "a release as a string"),
@@ -53,7 +53,8 @@ def read(path: Path) -> dict[str, Any]:
             found[argument] = _list(path, key, data[key], int if key == "loads" else str)
     for key, allowed in _TEXTS.items():
         if key in data:
-            if data[key] not in allowed:
+            fine = isinstance(data[key], str) and (where.is_place(data[key]) if key == "on" else data[key] in allowed)
+            if not fine:
                 raise InputError(f"{path}: key '{key}': expected one of {', '.join(allowed)}, got {data[key]!r}")
             found["place" if key == "on" else key] = data[key]
     for key, (kind, expected) in _PLAIN.items():

@@ -4,9 +4,10 @@
 from dataclasses import dataclass
 
 from schedlab.campaign import arms
+from schedlab.campaign import where as wheres
 from schedlab.campaign.arms import Arm
 from schedlab.campaign.cells import MAX_REPETITIONS
-from schedlab.campaign.where import PLACES
+from schedlab.campaign.fleet_file import Fleet
 from schedlab.catalogue import workloads
 from schedlab.catalogue.machines import Machine
 from schedlab.catalogue.workloads import Workload
@@ -53,6 +54,7 @@ class Request:
     exact_costs: bool = False  # of the simulator: as the machine file has them, whatever their spread
     modelled: bool = False  # a real kernel runs workloads as the simulator does: their tasks, never an application
     controlled: bool = True  # on a real kernel its own scheduler runs too, twice: what differs there is noise
+    fleet: Fleet | None = None  # the hosts, where the place is a fleet
 
     @property
     def record_place(self) -> str:
@@ -92,17 +94,17 @@ def request(
         raise InputError(f"--tier {tier}: only the virtual machine has tiers (--on vm)")
     if kernel and place != "vm":
         raise InputError(f"--kernel {kernel}: only a guest boots a kernel of one's choice (--on vm)")
-    if api and not PLACES[place].simulated:
+    if api and not wheres.named(place).simulated:
         raise InputError(f"--api {api}: only the simulator shows another release's interface (--on sim)")
-    if built_in and not PLACES[place].simulated:
+    if built_in and not wheres.named(place).simulated:
         raise InputError(
             f"--built-in with --on {place}: a real kernel loads every policy; only the simulator builds one in"
         )
-    if exact_costs and not PLACES[place].simulated:
+    if exact_costs and not wheres.named(place).simulated:
         raise InputError(f"--exact-costs with --on {place}: only the simulator draws costs")
     chosen = arms.parse(schedulers, place, built_in, kernel or "")
     names = split(workload_names or DEFAULT_WORKLOADS, "-w")
-    where = PLACES[place]
+    where = wheres.named(place)
     boards = [where.machine(name) for name in split(machine_names or where.default_machine, "-m")]
     _refuse_twins([m.name for m in boards], "-m")
     loaded = workloads.find_all(names, [] if load else {machine.cpus: None for machine in boards})
@@ -113,7 +115,8 @@ def request(
         loads=parse_loads(load) if load is not None else None,
         params=assign_params(param or [], loaded),
         machines=boards,
-        place=place,
+        place=wheres.name_of(place),
+        fleet=wheres.fleet_of(place),
         api=api,
         tier=(tier or TIERS[0]) if place == "vm" else "",
         repetitions=repetitions,

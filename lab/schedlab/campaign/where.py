@@ -5,7 +5,11 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
+from schedlab.campaign import fleet_file
+from schedlab.campaign.fleet_file import Fleet
 from schedlab.catalogue import machines
 from schedlab.catalogue.machines import Machine
 from schedlab.errors import InputError
@@ -44,11 +48,47 @@ def _host(name: str) -> Machine:
     return Machine("host", None, "this machine", os.cpu_count() or 1)
 
 
+def _fleet(name: str) -> Machine:
+    raise InputError(f"-m '{name}': the machines of a fleet are those of its file ({SSH}:FILE)")
+
+
+# Other machines, through OpenSSH. A command line names it with its file of hosts behind a colon.
+SSH = "ssh"
 PLACES = {
     "sim": Where(simulated=True, default_machine="desktop-4", machine=machines.find),
     "vm": Where(simulated=False, default_machine="2", machine=_guest),
     "host": Where(simulated=False, default_machine="host", machine=_host),
+    SSH: Where(simulated=False, default_machine="", machine=_fleet),
 }
+# As a command line or file names them.
+NAMES = [name if name != SSH else f"{SSH}:FILE" for name in PLACES]
+
+
+def is_place(text: str) -> bool:
+    kind, _, file = text.partition(":")
+    return bool(file) if kind == SSH else text in PLACES
+
+
+def name_of(text: str) -> str:
+    """The place's own name, without what stands behind a colon."""
+    return text.partition(":")[0]
+
+
+def fleet_of(text: str) -> Fleet | None:
+    """The hosts that a command line names; None where the place is another."""
+    kind, _, file = text.partition(":")
+    return _fleet_in(Path(file)) if kind == SSH and file else None
+
+
+@cache
+def _fleet_in(path: Path) -> Fleet:
+    return fleet_file.read(path)
+
+
+def named(text: str) -> Where:
+    """What is known of a place that a command line names."""
+    fleet = fleet_of(text)
+    return Where(False, fleet.machines, fleet.machine) if fleet else PLACES[text]
 
 
 def of_record(place: str) -> Where:

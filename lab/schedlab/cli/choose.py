@@ -13,10 +13,10 @@ from pathlib import Path
 
 from schedlab import atomic
 from schedlab.campaign import arms, cells, matrix
+from schedlab.campaign import where as wheres
 from schedlab.campaign.arms import Arm
 from schedlab.campaign.matrix import Campaign, PlannedCell
 from schedlab.campaign.request import Request, request
-from schedlab.campaign.where import PLACES
 from schedlab.catalogue import schedulers
 from schedlab.choice import answer, entrants, gains, keep, mixes, own_command, race
 from schedlab.choice.answer import Answer
@@ -55,7 +55,8 @@ def choose(options: argparse.Namespace) -> int:
             place=place,
             store=store,
             worth_pct=options.worth,
-            warms_up_again=options.on == "vm",
+            # Every block is a boot, or may be another machine's.
+            warms_up_again=wheres.name_of(options.on) in ("vm", wheres.SSH),
             jobs=options.jobs,
             say=_say,
             # So that 'schedlab report' has what there is, whatever ends this.
@@ -78,11 +79,13 @@ def _check(options: argparse.Namespace) -> None:
         raise InputError(f"--blocks {options.blocks}: expected 1 to {_MOST_BLOCKS}")
     if options.passed_on and options.mix:
         raise InputError(f"--mix {options.mix} and a command after --: expected one of them")
+    if options.passed_on and wheres.name_of(options.on) == wheres.SSH:
+        raise InputError(f"--on {options.on} and a command after --: a command runs on this machine alone; use --mix")
     if options.frames is not None and not options.passed_on:
         raise InputError("--frames: expected a command after --, which leaves the file")
     if options.frames == "":
         raise InputError("--frames '': expected the path of a file or folder")
-    if options.passed_on and PLACES[options.on].simulated:
+    if options.passed_on and wheres.named(options.on).simulated:
         raise InputError(
             "--on sim runs no command: record it with 'schedlab record', and compare the recording "
             "(schedlab compare -w ./recorded.toml), or use --on vm or host"
@@ -145,7 +148,7 @@ def _request(options: argparse.Namespace, workloads: str, params: Sequence[str],
 
 def _arms(options: argparse.Namespace) -> list[Arm]:
     found = arms.parse(entrants.spelled(options.among), options.on, kernel=options.kernel or "")
-    if len(found) == 1 and (PLACES[options.on].simulated or found[0].scheduler.name != schedulers.DEFAULT):
+    if len(found) == 1 and (wheres.named(options.on).simulated or found[0].scheduler.name != schedulers.DEFAULT):
         raise InputError(
             f"--among {options.among}: expected two schedulers or more; default alone, which races against itself, "
             "only on a real kernel"
@@ -161,7 +164,7 @@ def _directory(options: argparse.Namespace, of: str) -> Path:
     who = [(arm.label, str(arm.scheduler.origin), arm.kernel) for arm in racing]
     where = [options.on, options.machine, options.tier]
     names = "-".join(dict.fromkeys(arm.scheduler.name for arm in racing))
-    return directory_of(f"choose-{names}-{options.on}", [who, where, of, options.seed])
+    return directory_of(f"choose-{names}-{wheres.name_of(options.on)}", [who, where, of, options.seed])
 
 
 def _kept_ready(planned: Campaign, on: str) -> AbstractContextManager[None]:

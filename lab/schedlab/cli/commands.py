@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+from schedlab.campaign import where
 from schedlab.errors import BAD_INPUT, unknown
 
 _WIDTH = 88
@@ -121,8 +122,18 @@ def percent(text: str, above_zero: bool = False) -> float:
     return value
 
 
-def add_api(where: argparse._ActionsContainer) -> None:
-    where.add_argument(
+class Places(list[str]):
+    """For an option's choices: the places by name, and a fleet by its file."""
+
+    def __contains__(self, text: object) -> bool:
+        return isinstance(text, str) and where.is_place(text)
+
+
+ANYWHERE = Places(where.NAMES)
+
+
+def add_api(container: argparse._ActionsContainer) -> None:
+    container.add_argument(
         "--api",
         metavar="RELEASE",
         help="the kernel release whose interface simulated policies see: 6.12 to 7.2 (default: 7.2)",

@@ -156,6 +156,7 @@ def default_directory(asked: Request) -> Path:
         [(str(w.path), asked.loads_of(w), sorted(asked.params[w.name].items())) for w in asked.workloads],
         [(m.name, str(m.path)) for m in asked.machines],
         [asked.record_place, asked.seed_base, *([asked.api] if asked.api else [])],
+        *([str(asked.fleet.path)] if asked.fleet else []),
     ]
     names = "-".join(dict.fromkeys(arm.scheduler.name for arm in asked.arms))
     return directory_of(f"{names}-{asked.record_place}", parts)

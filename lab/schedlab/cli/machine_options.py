@@ -183,8 +183,19 @@ def _list(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
+_DOCTOR_EPILOG = """\
+exit status: 0 the simulator works here, with --on all hosts are ready; 3 not"""
+
+
 def _doctor(commands: argparse._SubParsersAction) -> None:
-    parser = add(commands, "doctor", "this_machine.doctor", usage="schedlab doctor [--json]")
+    parser = add(
+        commands,
+        "doctor",
+        "this_machine.doctor",
+        usage="schedlab doctor [--on ssh:FILE] [--json]",
+        epilog=_DOCTOR_EPILOG,
+    )
+    parser.add_argument("--on", metavar="ssh:FILE", help="what each host of this file can do, instead")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

@@ -4,12 +4,15 @@
 import argparse
 
 from schedlab.campaign.request import DEFAULT_REPETITIONS, DEFAULT_WORKLOADS, TIERS
-from schedlab.campaign.where import PLACES
-from schedlab.cli.commands import add, add_api, percent
+from schedlab.campaign.where import PLACES, SSH
+from schedlab.cli.commands import ANYWHERE, add, add_api, percent
 from schedlab.statistics.negligible import NEGLIGIBLE_PCT
 from schedlab.statistics.threshold import Threshold, threshold
 
-_ON = f"{', '.join(PLACES)} (default: sim)"
+_ON = f"{', '.join(ANYWHERE)} (default: sim)"
+# Commands that need more of a place than cells.
+_HERE = [name for name in PLACES if name != SSH]
+_ON_HERE = f"{', '.join(_HERE)} (default: sim)"
 
 _COMPARE = "Run workloads under several schedulers and compare each with the first one."
 
@@ -67,13 +70,13 @@ def _compare(commands: argparse._SubParsersAction) -> None:
     )
     what.add_argument("--seed-base", metavar="S", type=int, default=1, help="seed of the first repetition (default: 1)")
     where = parser.add_argument_group("where to run")
-    where.add_argument("--on", choices=[*PLACES], default="sim", metavar="PLACE", help=_ON)
+    where.add_argument("--on", choices=ANYWHERE, default="sim", metavar="PLACE", help=_ON)
     where.add_argument(
         "-m",
         "--machines",
         metavar="LIST",
-        help=f"simulated machines (default: {PLACES['sim'].default_machine}), or numbers of guest CPUs "
-        f"(default: {PLACES['vm'].default_machine})",
+        help=f"simulated machines (default: {PLACES['sim'].default_machine}), numbers of guest CPUs "
+        f"(default: {PLACES['vm'].default_machine}), or numbers of CPUs that hosts have (default: all of the file)",
     )
     where.add_argument(
         "--built-in",
@@ -110,7 +113,7 @@ a campaign file, with every key but the first left out or not:
   workloads = ["latt", "pipe"]
   loads = [1, 4, 15]
   machines = ["desktop-4"]
-  on = "sim"
+  on = "sim"                      # or "vm", "host", "ssh:hosts.toml"
   tier = "exact"                  # where on = "vm"
   kernel = "6.16"                 # where on = "vm"
   built_in = true                 # where on = "sim"
@@ -209,7 +212,7 @@ def _study(commands: argparse._SubParsersAction) -> None:
         help="with the other values of all that was chosen after results were known",
     )
     where = parser.add_argument_group("where to run")
-    where.add_argument("--on", choices=[*PLACES], default="sim", metavar="PLACE", help=_ON)
+    where.add_argument("--on", choices=_HERE, default="sim", metavar="PLACE", help=_ON_HERE)
     where.add_argument("-m", "--machines", metavar="CPUS", help="CPUs of the guest, instead of the study's machines")
     where.add_argument("--tier", choices=TIERS, default=None, metavar="TIER", help="of the virtual machine")
     add_api(where)
@@ -258,7 +261,7 @@ def _trace(commands: argparse._SubParsersAction) -> None:
     what.add_argument("-p", "--param", metavar="K=V", action="append", help="a workload's parameter")
     what.add_argument("--seed", metavar="S", type=int, default=1, help="of the workload's draws (default: 1)")
     where = parser.add_argument_group("where to run")
-    where.add_argument("--on", choices=[*PLACES], default="sim", metavar="PLACE", help=_ON)
+    where.add_argument("--on", choices=_HERE, default="sim", metavar="PLACE", help=_ON_HERE)
     where.add_argument(
         "-m",
         "--machine",

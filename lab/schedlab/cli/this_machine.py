@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict
 
 from schedlab import checkout
+from schedlab.campaign import where
 from schedlab.catalogue import schedulers
 from schedlab.distribution import System
 from schedlab.doctor import examine, requirement
@@ -15,10 +16,23 @@ from schedlab.sched_ext import attached, sysfs
 
 
 def doctor(options: argparse.Namespace) -> int:
-    """Exit status: 0 the simulator works here, 3 it does not."""
+    """Exit status: 0 the simulator works here, 3 it does not; of a fleet, whether all its hosts are ready."""
+    if options.on:
+        return _fleet(options)
     distribution, found = examine(System(), LabGuest())
     print((requirement.as_json if options.json else requirement.as_text)(distribution, found))
     return 0 if requirement.places(found)["sim"] else NO_PLACE
+
+
+def _fleet(options: argparse.Namespace) -> int:
+    from schedlab.doctor import fleet_hosts
+
+    fleet = where.fleet_of(options.on)
+    if fleet is None:
+        raise InputError(f"--on {options.on}: expected ssh:FILE; doctor alone is about this machine")
+    found = fleet_hosts.examine(fleet)
+    print(fleet_hosts.as_json(found) if options.json else fleet_hosts.as_text(fleet, found))
+    return NO_PLACE if any(each.why_not for each in found) else 0
 
 
 def first_look() -> int:

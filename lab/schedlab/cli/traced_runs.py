@@ -3,7 +3,7 @@
 
 from schedlab.campaign import shown
 from schedlab.campaign.matrix import Campaign, PlannedCell
-from schedlab.campaign.where import PLACES
+from schedlab.campaign.where import PLACES, SSH
 from schedlab.collect import traces
 from schedlab.collect.store import Store
 from schedlab.errors import LabError
@@ -15,9 +15,12 @@ _BUFFER_KIB = 1024
 
 
 def take(planned: Campaign, store: Store, say: Say) -> None:
-    """A place that cannot trace leaves the page without pictures, and the page says why; nothing else depends on it."""
+    """A place that cannot trace leaves the page without pictures, and the page says why; nothing else depends on it.
+
+    Other machines trace nothing.
+    """
     request = planned.request
-    if PLACES[request.place].simulated:
+    if PLACES[request.place].simulated or request.place == SSH:
         return
     machine = request.machines[0].name
     cells = [c for w in request.workloads for c in shown.shown(planned.cells, w.name, machine).values()]

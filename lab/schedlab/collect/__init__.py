@@ -7,6 +7,7 @@ store      the directory: which cells have a record, and what is in the way of t
 records    a cell's record, read with suspicion
 histogram  a record's distributions, merged by adding bucket counts
 manifest   manifest.json and guests.json
+hosts      hosts.json: what the hosts of a fleet were like
 function_counts  instructions of some cells by kernel function
 traces     traced runs of some cells, for pictures
 baseline   saved results as the reference of later ones

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What this machine can do: one line a requirement, and the one command that mends each gap.
 
-Imports: catalogue, vm.
+Imports: campaign, catalogue, collect, places, vm.
 
 requirement         what is required, whether it is there, and how that is told
 programs            programs, headers and packages, of the build and of real applications
 place_requirements  what the simulator, the virtual machine and the host require
+fleet_hosts         what each host of a fleet can do
 """
 
 from schedlab.distribution import Distribution, System, detect

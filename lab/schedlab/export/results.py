@@ -31,6 +31,7 @@ COLUMNS: dict[str, str] = {
     "params": "VARCHAR",
     "place": "VARCHAR",
     "machine": "VARCHAR",
+    "host": "VARCHAR",
     "repetition": "BIGINT",
     "seed": "BIGINT",
     "status": "VARCHAR",
@@ -67,6 +68,8 @@ def _cell(planned: PlannedCell, record: Record) -> dict[str, Any]:
         "params": _compact(cell["params"]),
         "place": cell["place"],
         "machine": cell["machine"],
+        # Of a fleet; elsewhere the place says it.
+        "host": record.provenance.get("host", ""),
         "repetition": cell["repetition"],
         "seed": cell["seed"],
         "status": record.status,

@@ -37,6 +37,8 @@ WORDS = {
 def machine_name(name: str) -> str:
     if name == "host":
         return "this machine"
+    if cpus := re.fullmatch(r"(\d+)-cpus", name):
+        return f"hosts with {cpus[1]} CPU{'s' if cpus[1] != '1' else ''}"
     if re.fullmatch(r"\d+x\d+x\d+", name):
         return f"a guest with CPUs {name}"
     return f"a guest with {name} CPU{'s' if name != '1' else ''}" if name.isdigit() else name

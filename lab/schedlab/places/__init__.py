@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where cells run: the simulator, a virtual machine, the host.
+"""Where cells run: the simulator, a virtual machine, the host, other machines.
 
 Imports: campaign, capture, catalogue, collect, sched_ext, vm.
 
@@ -7,6 +7,10 @@ place         the protocol that every place keeps
 sim           the simulator
 vm            the virtual machine, a guest per block (guest.sh runs in it)
 host          the running kernel
+ssh           other machines, blocks shared out among them
+shared_out    which host runs which block: hosts that fail are tried again, then their blocks go to others
+ssh_session   one host, reached by ssh: what is sent there, what comes back, and that nothing stays
+from_afar     records that a host sent, of which nothing is believed
 real_kernel   what vm and host have in common: blocks, and the policies' objects
 runner        drives a runner, which prints a line per finished cell
 applications  the programs and inputs that real applications need in a guest

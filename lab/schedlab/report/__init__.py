@@ -6,6 +6,7 @@ Imports: campaign, capture, catalogue, collect, decisions, export, format, ledge
 campaign_page         the page of a comparison
 study_page            the page of a study, or of several
 workload_section      one workload's section of the first
+host_tables           the hosts of a fleet
 function_tables       the kernel's functions that grew or shrank
 claims                published claims beside ours: table and picture
 tables                values and changes as tables

@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import atomic, parallel
-from schedlab.collect import manifest
+from schedlab.campaign.where import SSH
+from schedlab.collect import hosts, manifest
 from schedlab.collect.records import Record
 from schedlab.collect.store import Store
 from schedlab.export import results
 from schedlab.export.plain import as_json
 from schedlab.format.numbers import interval, number, percent
 from schedlab.format.sentences import WORDS, certainty, machine_name, repetitions
-from schedlab.report import tables, workload_section
+from schedlab.report import host_tables, tables, workload_section
 from schedlab.report.document import MOST_BYTES, document, raw_data
 from schedlab.report.html import Markup, element, join, table
 from schedlab.statistics import design, verdict
@@ -28,15 +29,21 @@ _MOST_TROUBLES = 50
 
 def write(summary: Summary, found: dict[str, Record], store: Store) -> None:
     booted = manifest.read_guests(store)
+    fleet = hosts.read(store)
     whole = len(summary.manifest.cells) <= _MOST_CELLS
-    text = render(summary, found, booted, store.directory, whole)
+    text = render(summary, found, booted, store.directory, whole, fleet)
     if whole and len(text.encode()) > MOST_BYTES:
-        text = render(summary, found, booted, store.directory, whole=False)
+        text = render(summary, found, booted, store.directory, False, fleet)
     atomic.write(store.directory / "report.html", text)
 
 
 def render(
-    summary: Summary, found: dict[str, Record], booted: list[dict[str, Any]], results_in: Path, whole: bool = True
+    summary: Summary,
+    found: dict[str, Record],
+    booted: list[dict[str, Any]],
+    results_in: Path,
+    whole: bool = True,
+    fleet: dict[str, Any] | None = None,
 ) -> str:
     """Not `whole`: one-way plots and single cells are left out, of which a large campaign has too many for one file."""
     data = summary.manifest.data
@@ -54,6 +61,7 @@ def render(
         _troubles(summary),
         *sections,
         _method(summary),
+        host_tables.section(fleet, found.values()) if fleet else Markup(""),
         _provenance(summary, found, booted),
         _raw(summary, found, whole),
     ]
@@ -71,6 +79,7 @@ def _place(place: str) -> str:
         "vm-virtual": "compared in a virtual machine",
         "vm-emulated": "compared in an emulated machine",
         "host": "compared on this machine",
+        "ssh": "compared on a fleet of machines",
     }.get(place, place)
 
 
@@ -184,7 +193,11 @@ def _provenance(summary: Summary, found: dict[str, Record], guests: list[dict[st
         ["repetitions", f"{data['repetitions']}, seeds from {data['seed_base']}"],
         ["engine", _distinct(found, "engine")],
         ["kernel", _distinct(found, "kernel") or "none: simulated"],
-        ["run on", f"{host['cpu'] or host['machine']}, {host['cpus']} CPUs, {host['system']}"],
+        # Where a fleet ran is told apart.
+        [
+            "asked from" if data["place"] == SSH else "run on",
+            f"{host['cpu'] or host['machine']}, {host['cpus']} CPUs, {host['system']}",
+        ],
         ["schedlab", f"{data['schedlab']}, Python {host['python']}"],
     ]
     for guest in guests:
@@ -218,6 +231,8 @@ def _method(summary: Summary) -> Markup:
     pairing = {
         design.SEEDS: "One seed gives all schedulers the same draws: changes are paired by seed.",
         design.BLOCKS: "Every block holds each scheduler once, in shuffled order: changes are paired by block.",
+        design.HOSTS: "Every block holds each scheduler once, in shuffled order, and at each workload and load on one "
+        "host: changes are paired by block, and no host is compared with another.",
     }[summary.design]
     lines = [
         "± and ranges are 95 % intervals: bias-corrected and accelerated bootstrap over repetitions.",

@@ -25,7 +25,7 @@ class Comparison:
     reference: str
     label: str
     better: str  # lower, higher or neither: ""
-    design: str  # design.SEEDS, BLOCKS or INDEPENDENT
+    design: str  # design.SEEDS, BLOCKS, HOSTS or INDEPENDENT
     change: Change  # percent of the reference, 95 % interval, n
     effect: Effect  # Hedges g, in standard deviations of the runs
     detectable_pct: float  # the smallest change that these runs would have shown in four campaigns of five

@@ -16,9 +16,10 @@ from schedlab.campaign import where
 
 SEEDS = "paired by seed"  # the simulator: the same draws for all
 BLOCKS = "paired by block"  # a real kernel: every block holds each scheduler once
+HOSTS = "paired by block on one host"  # a fleet: as blocks, and nothing else, since other blocks are other hosts'
 INDEPENDENT = "independent"
 
-PAIRED_TEST = {SEEDS: "paired t over seeds", BLOCKS: "paired t over blocks"}
+PAIRED_TEST = {SEEDS: "paired t over seeds", BLOCKS: "paired t over blocks", HOSTS: "paired t over blocks"}
 
 
 ALPHA = 0.05
@@ -29,12 +30,16 @@ MOST_RUNS = 1000
 
 
 def of_place(place: str) -> str:
+    if place == where.SSH:
+        return HOSTS
     return SEEDS if where.of_record(place).simulated else BLOCKS
 
 
 def of_pair(planned: str, reference: Collection[int], other: Collection[int]) -> str:
-    """Paired as planned, unless more than half of the smaller group has lost its partner."""
+    """Paired as planned, unless more than half of the smaller group has lost its partner: never of a fleet."""
     shared = len(set(reference) & set(other))
+    if planned == HOSTS:
+        return planned
     return planned if shared and 2 * shared >= min(len(reference), len(other)) else INDEPENDENT
 
 

@@ -134,6 +134,8 @@ def _changes(
     one, two = samples[reference], samples[label]
     if type(one) is not type(two):
         return f"a distribution of one, a number of the other: {reference} and {label} cannot be compared"
+    if planned == design.HOSTS and not set(one.seeds) & set(two.seeds):
+        return f"no block has both {reference} and {label}, and hosts are not compared"
     if design.of_pair(planned, one.seeds, two.seeds) == design.INDEPENDENT:
         return changes(one, two, False)
     if one.seeds == two.seeds:
@@ -163,7 +165,7 @@ def _in_depth(row: Row, planned: str) -> Row:
         return row
     seeds = sorted(set.intersection(*[set(found.seeds) for found in whole.values()]))
     blocks = None
-    if 2 * len(seeds) >= min(len(found.seeds) for found in whole.values()):
+    if planned == design.HOSTS or 2 * len(seeds) >= min(len(found.seeds) for found in whole.values()):
         blocks = additive(np.column_stack([found.at(seeds) for found in whole.values()]), list(whole), planned)
     as_groups = oneway({label: found.values for label, found in whole.items()}, with_p_within=blocks is None)
     comparisons = _within(row, whole, blocks, as_groups)

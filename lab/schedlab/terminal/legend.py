@@ -14,7 +14,7 @@ from schedlab.statistics.design import MOST_RUNS
 from schedlab.statistics.summary import Summary
 from schedlab.statistics.verdict import ALPHA, CLAIMS, FEWEST, MODEL, NOISE, SAME, UNCLEAR
 
-_ONE_REPETITION = {design.SEEDS: "seed", design.BLOCKS: "block"}
+_ONE_REPETITION = {design.SEEDS: "seed", design.BLOCKS: "block", design.HOSTS: "block"}
 
 
 def show(summary: Summary, console: Console) -> None:

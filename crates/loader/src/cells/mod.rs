@@ -4,6 +4,7 @@
 mod measure;
 mod plan;
 mod record;
+mod serve;
 
 use std::fs::File;
 use std::io::Write;
@@ -17,6 +18,7 @@ use serde_json::json;
 pub use measure::{Measured, measure};
 pub use plan::{Job, Under, under};
 pub use record::record;
+pub use serve::serve;
 
 use crate::error::{Interrupted, bad_input};
 use crate::kernel::{AutogroupOff, Kernel};
@@ -38,27 +40,38 @@ pub fn run(shard_file: &Path, out: &Path, mut stream: Option<File>) -> Result<bo
     if todo.is_empty() {
         return Ok(true);
     }
+    one_by_one(&todo, &kernel, |record| {
+        record.write(out)?;
+        if let Some(stream) = &mut stream {
+            send(stream, record)?;
+        }
+        say(&record.id, record.status.name())
+    })
+}
+
+/// Returns whether every cell came to a result; `keep` gets each record as soon as it is there.
+fn one_by_one(
+    jobs: &[Job],
+    kernel: &Kernel,
+    mut keep: impl FnMut(&Record) -> Result<()>,
+) -> Result<bool> {
     running::vacant()?;
     let _autogroup = AutogroupOff::hold();
     let calibration = Calibration::measure();
     let mut all_good = true;
-    for job in &todo {
+    for job in jobs {
         if signals::caught() {
             return Err(Interrupted(libc::SIGINT).into());
         }
         // Several CPUs of the exact tier share the speed of one.
         let in_turn = job.cell.modelled && job.cell.place == "vm-exact";
         let speed = calibration.in_turn(if in_turn { kernel.cpus } else { 1 });
-        let record = record(job, measure(job, speed)?, &kernel);
-        record.write(out)?;
-        if let Some(stream) = &mut stream {
-            send(stream, &record)?;
-        }
+        let record = record(job, measure(job, speed)?, kernel);
         all_good &= matches!(record.status, Status::Ok | Status::Ejected);
         if record.status != Status::Ok {
             eprintln!("{}: {}", job.id, record.reason);
         }
-        say(&job.id, record.status.name())?;
+        keep(&record)?;
     }
     Ok(all_good)
 }

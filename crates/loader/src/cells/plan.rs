@@ -15,6 +15,8 @@ use workload::plan::Plan;
 use crate::program::Program;
 use crate::schedulers::{Scheduler, is_object};
 
+const PLACES: [&str; 5] = ["host", "ssh", "vm-exact", "vm-virtual", "vm-emulated"];
+
 /// What a cell runs under.
 pub enum Under {
     /// The kernel's own scheduler.
@@ -55,8 +57,8 @@ pub fn jobs(shard: &Shard, file: &Path, cpus: u32) -> Result<Vec<Job>> {
 
 fn job(files: &Files, id: &str, cell: &Cell, cpus: u32) -> Result<Job> {
     ensure!(
-        ["host", "vm-exact", "vm-virtual", "vm-emulated"].contains(&cell.place.as_str()),
-        "place: expected sim, host, vm-exact, vm-virtual or vm-emulated, found {:?}",
+        PLACES.contains(&cell.place.as_str()),
+        "place: expected sim, host, ssh, vm-exact, vm-virtual or vm-emulated, found {:?}",
         cell.place
     );
     ensure!(
@@ -341,7 +343,7 @@ mod tests {
         let cases: [(Change, String); 8] = [
             (
                 &|c| c.place = "moon".into(),
-                "place: expected sim, host, vm-exact, vm-virtual or vm-emulated, found \"moon\""
+                "place: expected sim, host, ssh, vm-exact, vm-virtual or vm-emulated, found \"moon\""
                     .into(),
             ),
             (

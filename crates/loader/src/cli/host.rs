@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Arg, ArgAction, Command};
 
-use super::{exec, inspect, man, options, parse, scheduler, snapshot, version};
+use super::{exec, inspect, man, options, parse, scheduler, serve, snapshot, version};
 use crate::error::bad_input;
 use crate::schedulers::{SCHEDULERS, Scheduler, is_object};
 
@@ -38,6 +38,7 @@ fn command() -> Result<Command> {
         .arg_required_else_help(true)
         .disable_help_subcommand(true)
         .subcommand(exec::run_command())
+        .subcommand(serve::command())
         .subcommand(exec::exec_command())
         .subcommand(exec::prepare_command())
         .subcommand(snapshot::command())
@@ -80,6 +81,7 @@ pub fn main(args: Vec<OsString>) -> Result<ExitCode> {
     };
     match matches.subcommand() {
         Some(("run", matches)) => return exec::run(matches),
+        Some(("serve", matches)) => return serve::run(matches),
         Some(("exec", matches)) => return exec::exec(matches),
         Some(("prepare", matches)) => return exec::prepare(matches),
         Some(("snapshot", matches)) => return snapshot::run(matches),

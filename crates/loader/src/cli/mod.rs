@@ -7,6 +7,7 @@ mod inspect;
 mod man;
 mod options;
 mod scheduler;
+mod serve;
 mod snapshot;
 
 use std::ffi::OsString;
