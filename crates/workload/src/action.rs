@@ -62,6 +62,8 @@ pub const ACTIONS: &[&str] = &[
     "affinity",
     "confine",
     "cgroup",
+    "make_cgroup",
+    "remove_cgroup",
     "weight",
     "max_us",
     "cpuset",
@@ -147,6 +149,7 @@ pub fn compile(compiler: &mut Compiler, action: &str, node: &Node, table: &Table
             }
         }
         "cgroup" => move_to_cgroup(compiler, node, table)?,
+        "make_cgroup" | "remove_cgroup" => cgroups::come_or_go(compiler, action, node)?,
         "log" => log(compiler, node, table)?,
         "count" => {
             let by = table

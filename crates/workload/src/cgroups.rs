@@ -221,6 +221,16 @@ pub fn change(compiler: &Compiler, action: &str, node: &Node, table: &Table) -> 
     })
 }
 
+/// A group comes or goes while the workload runs.
+pub fn come_or_go(compiler: &Compiler, action: &str, node: &Node) -> Result<Inst> {
+    let cgroup = of_tasks(node, compiler.scope, &compiler.arrays.cgroups)?;
+    Ok(if action == "make_cgroup" {
+        Inst::MakeCgroup { cgroup }
+    } else {
+        Inst::RemoveCgroup { cgroup }
+    })
+}
+
 /// A number whose range is checked where it is known.
 fn value(compiler: &Compiler, node: &Node, low: i64, high: i64) -> Result<Value> {
     let value = compiler.value(node)?;

@@ -287,6 +287,15 @@ pub enum Inst {
         cgroup: u32,
         cpus: Vec<u32>,
     },
+    /// Make a group anew, as it was in the beginning. Nothing happens where it is there.
+    MakeCgroup {
+        cgroup: u32,
+    },
+    /// Nothing happens where somebody is in it, or it is not there. Nobody moves to a group that is not there, and
+    /// nothing changes it.
+    RemoveCgroup {
+        cgroup: u32,
+    },
     /// The task stays on its CPU until as many `MigrateEnable` have followed: the kernel's own sections, which programs
     /// enter through system calls.
     MigrateDisable,
@@ -391,6 +400,8 @@ impl Inst {
             | Self::Affinity { .. }
             | Self::Cgroup { .. }
             | Self::CgroupCpus { .. }
+            | Self::MakeCgroup { .. }
+            | Self::RemoveCgroup { .. }
             | Self::MigrateDisable
             | Self::MigrateEnable
             | Self::Stamp

@@ -46,6 +46,8 @@ program = [
     { max_us = "max", of = "batch", period_us = 5000 },
     { max_us = 2000, of = "batch" },
     { cpuset = [1], of = "batch" },
+    { remove_cgroup = "batch" },
+    { make_cgroup = "where" },
 ]
 [metrics]
 promises = ["elapsed_s"]
@@ -120,6 +122,11 @@ fn groups_are_in_the_order_in_which_they_are_made() {
         },
     ];
     assert_eq!(plan.groups[1].program[1..5], changes);
+    let come_and_go = [
+        Inst::RemoveCgroup { cgroup: 0 },
+        Inst::MakeCgroup { cgroup: 2 },
+    ];
+    assert_eq!(plan.groups[1].program[5..7], come_and_go);
 }
 
 #[test]
@@ -251,6 +258,16 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "{ weight = \"me + 1\", of = \"user.slice\" }",
         "{ weight = 5 }",
         "37: task[1].program[1].of: expected this key, found none",
+    ),
+    (
+        "{ remove_cgroup = \"batch\" }",
+        "{ remove_cgroup = \"user.slice\" }",
+        "41: task[1].program[5].remove_cgroup: expected a cgroup that is no other's parent, user.slice is one",
+    ),
+    (
+        "{ make_cgroup = \"where\" }",
+        "{ make_cgroup = \"here\" }",
+        "42: task[1].program[6].make_cgroup: unknown cgroup here, expected one of batch, user.slice, app.slice",
     ),
     (
         "{ max_us = 2000, of = \"batch\" }",

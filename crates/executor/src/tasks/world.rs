@@ -217,6 +217,14 @@ impl World for Task<'_, '_> {
         Ok(cgroups::set_cpus(self.context, cgroup, cpus)?)
     }
 
+    fn make_cgroup(&mut self, cgroup: u32) -> Call<Self> {
+        Ok(cgroups::make(self.context, cgroup)?)
+    }
+
+    fn remove_cgroup(&mut self, cgroup: u32) -> Call<Self> {
+        Ok(cgroups::remove(self.context, cgroup)?)
+    }
+
     fn migrate_disable(&mut self) -> Call<Self> {
         unreachable!("a plan with it is refused")
     }

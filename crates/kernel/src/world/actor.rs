@@ -441,6 +441,17 @@ impl World for Actor<'_, '_> {
         Err(Stop::After)
     }
 
+    fn make_cgroup(&mut self, cgroup: u32) -> Call<Self> {
+        let made = self.sim.make_cgroup(self.cpu, cgroup);
+        made.map_err(|why| format!("makes {}: {why}", self.cgroup_name(cgroup)))?;
+        Ok(())
+    }
+
+    fn remove_cgroup(&mut self, cgroup: u32) -> Call<Self> {
+        self.sim.remove_cgroup(cgroups::place(cgroup));
+        Ok(())
+    }
+
     fn migrate_disable(&mut self) -> Call<Self> {
         self.sim.migrate_disable(self.id);
         Ok(())

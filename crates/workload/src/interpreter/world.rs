@@ -113,6 +113,10 @@ pub trait World {
         period_us: Option<u64>,
     ) -> Call<Self>;
     fn set_cgroup_cpus(&mut self, cgroup: u32, cpus: &[u32]) -> Call<Self>;
+    /// As it was in the beginning; nothing happens if it is there.
+    fn make_cgroup(&mut self, cgroup: u32) -> Call<Self>;
+    /// Nothing happens if somebody is in it, or it is not there.
+    fn remove_cgroup(&mut self, cgroup: u32) -> Call<Self>;
     fn migrate_disable(&mut self) -> Call<Self>;
     fn migrate_enable(&mut self) -> Call<Self>;
     /// The CPU that the task runs on.

@@ -46,6 +46,8 @@ pub enum Did {
     CgroupWeight(u32, u32),
     CgroupMax(u32, Option<u64>, Option<u64>),
     CgroupCpus(u32, Vec<u32>),
+    MakeCgroup(u32),
+    RemoveCgroup(u32),
     MigrateDisable,
     MigrateEnable,
     Log(u32, u64),
@@ -298,6 +300,14 @@ impl World for Fake {
 
     fn set_cgroup_cpus(&mut self, cgroup: u32, cpus: &[u32]) -> Call<Self> {
         self.does(Did::CgroupCpus(cgroup, cpus.to_vec()))
+    }
+
+    fn make_cgroup(&mut self, cgroup: u32) -> Call<Self> {
+        self.does(Did::MakeCgroup(cgroup))
+    }
+
+    fn remove_cgroup(&mut self, cgroup: u32) -> Call<Self> {
+        self.does(Did::RemoveCgroup(cgroup))
     }
 
     fn migrate_disable(&mut self) -> Call<Self> {

@@ -239,6 +239,8 @@ fn control_groups_are_changed_by_system_calls() {
             },
             Did::CgroupCpus(2, vec![1]),
         ),
+        (Inst::MakeCgroup { cgroup: 2 }, Did::MakeCgroup(2)),
+        (Inst::RemoveCgroup { cgroup: 2 }, Did::RemoveCgroup(2)),
     ];
     for (inst, did) in system_calls {
         assert_eq!(asked(&inst), [Did::EnterKernel, did], "{inst:?}");
