@@ -8,6 +8,7 @@
 //! violated.
 
 pub mod case;
+mod cgroups;
 pub mod child;
 pub mod counts;
 mod files;

@@ -549,15 +549,29 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether a control group ever has another weight than its siblings, or might.
+    pub fn weighs_cgroups(&self) -> bool {
+        let weighs = |cgroup: &Cgroup| cgroup.weight.is_some();
+        let changes = |inst: &Inst| matches!(inst, Inst::CgroupWeight { .. });
+        self.cgroups.iter().any(weighs) || self.insts().any(changes)
+    }
+
+    /// Whether a control group ever has a limit, or might.
+    pub fn limits_cgroups(&self) -> bool {
+        let limits = |cgroup: &Cgroup| cgroup.max.is_some();
+        let changes = |inst: &Inst| matches!(inst, Inst::CgroupMax { .. });
+        self.cgroups.iter().any(limits) || self.insts().any(changes)
+    }
+
+    fn insts(&self) -> impl Iterator<Item = &Inst> {
+        self.groups.iter().flat_map(|group| &group.program)
+    }
+
     /// `cpu`, unless the groups have nothing but CPUs.
     pub fn controllers(&self) -> Controllers {
-        let insts = || self.groups.iter().flat_map(|group| &group.program);
         let cpuset = self.cgroups.iter().any(|cgroup| !cgroup.cpus.is_empty())
-            || insts().any(|inst| matches!(inst, Inst::CgroupCpus { .. }));
-        let shares = |cgroup: &Cgroup| cgroup.weight.is_some() || cgroup.max.is_some();
-        let changes =
-            |inst: &Inst| matches!(inst, Inst::CgroupWeight { .. } | Inst::CgroupMax { .. });
-        let cpu = self.cgroups.iter().any(shares) || insts().any(changes) || !cpuset;
+            || (self.insts()).any(|inst| matches!(inst, Inst::CgroupCpus { .. }));
+        let cpu = self.weighs_cgroups() || self.limits_cgroups() || !cpuset;
         Controllers {
             cpu: cpu && !self.cgroups.is_empty(),
             cpuset,

@@ -73,6 +73,9 @@ pub struct CheckArgs {
     /// Leave out the real-time tasks that hold a CPU for long
     #[arg(long)]
     no_real_time: bool,
+    /// Leave out control groups
+    #[arg(long)]
+    no_cgroups: bool,
     /// Break operations off between two calls of the policy's, so that those of other CPUs come in between
     #[arg(long)]
     interleave: bool,
@@ -205,6 +208,7 @@ pub fn run(args: &CheckArgs) -> Result<u8> {
             draws: Draws {
                 pause_us: args.pause_us,
                 real_time: !args.no_real_time,
+                cgroups: !args.no_cgroups,
             },
             seed: args.seed,
             runs: args.runs.unwrap_or(if args.time_s.is_some() {
