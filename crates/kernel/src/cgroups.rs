@@ -213,6 +213,11 @@ pub fn place(cgroup: u32) -> usize {
     cgroup as usize + BEFORE
 }
 
+/// The same of where tasks move.
+pub fn destination(cgroup: Option<u32>) -> usize {
+    cgroup.map_or(ROOT, place)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -457,7 +457,7 @@ fn set_policy(compiler: &Compiler, node: &Node, table: &Table) -> Result<Inst> {
 
 /// The task's own process, or with `of` another's.
 fn move_to_cgroup(compiler: &Compiler, node: &Node, table: &Table) -> Result<Inst> {
-    let cgroup = cgroups::of_tasks(node, compiler.scope, &compiler.arrays.cgroups)?;
+    let cgroup = cgroups::destination(node, compiler.scope, &compiler.arrays.cgroups)?;
     let Some(of) = table.optional("of") else {
         return Ok(Inst::Cgroup { cgroup });
     };

@@ -261,15 +261,15 @@ pub enum Inst {
         index: Value,
         cpus: Vec<u32>,
     },
-    /// Move the task's process into a group, with all its threads.
+    /// Move the task's process into a group, with all its threads; without one into the first of all, the kernel's root.
     Cgroup {
-        cgroup: u32,
+        cgroup: Option<u32>,
     },
     /// The same for another task. One that does not live is left alone.
     CgroupOf {
         group: u32,
         index: Value,
-        cgroup: u32,
+        cgroup: Option<u32>,
     },
     /// Change a group: what it gets of the CPUs beside its siblings, how much of them at most, and which.
     CgroupWeight {

@@ -268,7 +268,10 @@ fn own_folder(context: &Context, cgroup: u32) -> PathBuf {
 
 /// A group that is not there, or on its way out, is left alone.
 fn change(context: &Context, cgroup: u32, name: &str, text: &str) -> Result<(), Fault> {
-    let folder = own_folder(context, cgroup);
+    change_in(&own_folder(context, cgroup), name, text)
+}
+
+fn change_in(folder: &Path, name: &str, text: &str) -> Result<(), Fault> {
     let written = std::fs::write(folder.join(name), text);
     if written.is_err() && !folder.exists() {
         return Ok(());
@@ -279,7 +282,11 @@ fn change(context: &Context, cgroup: u32, name: &str, text: &str) -> Result<(), 
 /// What these errors say is no fault.
 fn unless(done: io::Result<()>, errors: &[i32]) -> Result<(), Fault> {
     match done {
-        Err(error) if !error.raw_os_error().is_some_and(|error| errors.contains(&error)) => {
+        Err(error)
+            if !error
+                .raw_os_error()
+                .is_some_and(|error| errors.contains(&error)) =>
+        {
             Err(Fault::os(Kind::Cgroup, &error))
         }
         _ => Ok(()),
@@ -304,15 +311,23 @@ pub fn remove(context: &Context, cgroup: u32) -> Result<(), Fault> {
 }
 
 /// Moves the calling process.
-pub fn enter(context: &Context, cgroup: u32) -> Result<(), Fault> {
-    change(context, cgroup, "cgroup.procs", "0")
+pub fn enter(context: &Context, cgroup: Option<u32>) -> Result<(), Fault> {
+    change_in(&destination(context, cgroup), "cgroup.procs", "0")
+}
+
+/// The folder of the group that tasks move to: the root is that of the run's own.
+fn destination(context: &Context, cgroup: Option<u32>) -> PathBuf {
+    let root = || context.cgroups.and_then(Path::parent);
+    let folder = |cgroup| own_folder(context, cgroup);
+    cgroup.map_or_else(|| root().unwrap_or(Path::new("")).to_owned(), folder)
 }
 
 /// The same for the process of another task, which may be gone, or not have begun.
-pub fn move_other(context: &Context, task: Element, cgroup: u32) -> Result<(), Fault> {
+pub fn move_other(context: &Context, task: Element, cgroup: Option<u32>) -> Result<(), Fault> {
     super::attributes::of_another(context, task, |slot| {
         let process = slot.process.load(std::sync::atomic::Ordering::SeqCst);
-        change(context, cgroup, "cgroup.procs", &process.to_string())
+        let folder = destination(context, cgroup);
+        change_in(&folder, "cgroup.procs", &process.to_string())
     })
 }
 

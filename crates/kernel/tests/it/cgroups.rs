@@ -148,7 +148,7 @@ fn a_policy_that_refuses_a_move_hears_whose_are_off() {
     let change = Inst::CgroupOf {
         group: 0,
         index: Value::Const(1),
-        cgroup: 1,
+        cgroup: Some(1),
     };
     let boss = group("boss", 1, vec![sleep_for(MS), change, sleep_for(5 * MS)]);
     let moved = |name: &str| {
@@ -250,7 +250,7 @@ fn who_moves_is_off_its_run_queue_meanwhile() {
     let change = Inst::CgroupOf {
         group: 0,
         index: Value::Const(0),
-        cgroup: 1,
+        cgroup: Some(1),
     };
     let heard = |of: Vec<Inst>, more: Vec<Group>| {
         let moved = Group {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use input::Node;
 
+use super::taskgroups::Taskgroups;
 use super::{int, list, table, text};
 
 /// Resources that tasks share, by the file's name for them and by ours.
@@ -13,6 +14,7 @@ pub struct Shared {
     pub locks: BTreeMap<String, String>,
     pub semaphores: BTreeMap<String, String>,
     pub conditions: BTreeMap<String, String>,
+    pub taskgroups: Taskgroups,
     /// With what they begin with.
     variables: BTreeMap<String, (String, i64)>,
 }

@@ -41,8 +41,8 @@ pub enum Did {
     PolicyOf(Element, Policy),
     Affinity(Vec<u32>),
     Confine(Element, Vec<u32>),
-    Cgroup(u32),
-    CgroupOf(Element, u32),
+    Cgroup(Option<u32>),
+    CgroupOf(Element, Option<u32>),
     CgroupWeight(u32, u32),
     CgroupMax(u32, Option<u64>, Option<u64>),
     CgroupCpus(u32, Vec<u32>),
@@ -277,11 +277,11 @@ impl World for Fake {
         self.does(Did::Confine(task, cpus.to_vec()))
     }
 
-    fn set_cgroup(&mut self, cgroup: u32) -> Call<Self> {
+    fn set_cgroup(&mut self, cgroup: Option<u32>) -> Call<Self> {
         self.does(Did::Cgroup(cgroup))
     }
 
-    fn set_cgroup_of(&mut self, task: Element, cgroup: u32) -> Call<Self> {
+    fn set_cgroup_of(&mut self, task: Element, cgroup: Option<u32>) -> Call<Self> {
         self.does(Did::CgroupOf(task, cgroup))
     }
 
