@@ -33,12 +33,6 @@ def test_found_shrunk_and_found_again(bug: Bug, seed: int, tmp_path: Path) -> No
     assert finding["what"] in again.stdout
 
 
-@pytest.mark.parametrize("name", ["group_queue_gone", "moved_uncounted"])
-def test_what_control_groups_show_nothing_else_does(name: str) -> None:
-    checked = check(POLICIES / "bugs" / f"{name}.bpf.c", "--no-cgroups", "--seed", "1", "--runs", "300")
-    assert (checked.status, checked.data["finding"]) == (0, None), checked
-
-
 @pytest.mark.parametrize(("bugs", "folder", "count"), [(BUGS, "bugs", 13), (FIELD, "field", 5)])
 def test_each_is_here(bugs: list[Bug], folder: str, count: int) -> None:
     assert sorted(bug.policy for bug in bugs) == sorted((POLICIES / folder).glob("*.bpf.c"))
