@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use kernel::{Hotplug, RtGuard};
 
-use crate::cgroups::{Cgroup, Mover};
+use crate::cgroup::{Cgroup, Mover};
 use crate::interleaving::Interleaving;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,55 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Control groups of a case: what they are given, who is in them, who moves, and what comes and goes.
-
-use std::fmt::Write;
+//! Control groups are drawn: what they are given, who is in them, who moves, and what comes and goes. They are left out again
+//! where a case becomes smaller.
 
 use crate::case::{Action, Case, Group, Kind};
-use crate::generate::{Dice, Pace, some_cpus};
+use crate::cgroup::{Cgroup, Gives, Keeper, Max, Mover, WEIGHT, sets};
+use crate::dice::{Dice, Pace, some_cpus};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cgroup {
-    /// One that stands before it.
-    pub parent: Option<usize>,
-    pub weight: u32,
-    pub max: Option<Max>,
-    /// Its parent's where it has none.
-    pub cpus: Vec<u32>,
-    pub keeper: Option<Keeper>,
-}
-
-/// Microseconds of CPU time in each period.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Max {
-    pub quota_us: u64,
-    pub period_us: u64,
-}
-
-/// A task changes a group, and gives it back what it had.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Keeper {
-    pub gives: Gives,
-    /// After so long, again and again.
-    pub every_us: u64,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Gives {
-    Weight(u32),
-    Max(Max),
-    Cpus(Vec<u32>),
-}
-
-/// A task moves those of a group of tasks, wherever they are, to another control group and back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mover {
-    pub to: usize,
-    /// After so long, again and again.
-    pub every_us: u64,
-    /// The group that they leave is removed if nobody is in it any more, and made anew before they come again.
-    pub anew: bool,
-}
-
-pub const WEIGHT: u32 = 100;
 const MOST: i64 = 4;
 
 /// Puts tasks into groups. `cpusets`: groups may have CPUs of their own.
@@ -186,20 +142,6 @@ fn is_in_any(group: &Group) -> bool {
     group.cgroup.is_some() || group.actions.iter().any(enters)
 }
 
-/// The CPUs that groups have, at first or later.
-pub fn sets(all: &mut [Cgroup]) -> impl Iterator<Item = &mut Vec<u32>> {
-    all.iter_mut().flat_map(|cgroup| {
-        let later = match &mut cgroup.keeper {
-            Some(Keeper {
-                gives: Gives::Cpus(cpus),
-                ..
-            }) => Some(cpus),
-            _ => None,
-        };
-        std::iter::once(&mut cgroup.cpus).chain(later)
-    })
-}
-
 /// Leaves out a group: what was below it is below its parent, and tasks are in none instead.
 pub fn leave_out(case: &mut Case, place: usize) {
     let gone = case.cgroups.remove(place);
@@ -225,81 +167,6 @@ pub fn leave_out(case: &mut Case, place: usize) {
         let actions = std::mem::take(&mut group.actions);
         group.actions = actions.into_iter().filter_map(enters).collect();
     }
-}
-
-pub fn name(place: usize) -> String {
-    format!("g{place}")
-}
-
-/// The groups as a workload's file has them.
-pub fn tables(text: &mut String, all: &[Cgroup]) {
-    for (place, cgroup) in all.iter().enumerate() {
-        let _ = write!(text, "\n[[cgroup]]\nname = \"{}\"\n", name(place));
-        if let Some(parent) = cgroup.parent {
-            let _ = writeln!(text, "parent = \"{}\"", name(parent));
-        }
-        if cgroup.weight != WEIGHT {
-            let _ = writeln!(text, "weight = {}", cgroup.weight);
-        }
-        if let Some(max) = cgroup.max {
-            let _ = writeln!(text, "max_us = {}", max.quota_us);
-            let _ = writeln!(text, "period_us = {}", max.period_us);
-        }
-        if !cgroup.cpus.is_empty() {
-            let _ = writeln!(text, "cpus = {:?}", cgroup.cpus);
-        }
-    }
-}
-
-/// What a keeper does over and over.
-pub fn kept(cgroup: &Cgroup, keeper: &Keeper, place: usize, cpus: u32) -> [String; 4] {
-    let of = name(place);
-    let max = |max: Option<Max>| match max {
-        Some(Max {
-            quota_us,
-            period_us,
-        }) => format!("{{ max_us = {quota_us}, period_us = {period_us}, of = \"{of}\" }}"),
-        None => format!("{{ max_us = \"max\", of = \"{of}\" }}"),
-    };
-    let weight = |weight: u32| format!("{{ weight = {weight}, of = \"{of}\" }}");
-    let set = |cpus: &[u32]| format!("{{ cpuset = {cpus:?}, of = \"{of}\" }}");
-    let (gives, gives_back) = match &keeper.gives {
-        Gives::Weight(other) => (weight(*other), weight(cgroup.weight)),
-        Gives::Max(other) => (max(Some(*other)), max(cgroup.max)),
-        Gives::Cpus(other) if cgroup.cpus.is_empty() => {
-            (set(other), set(&(0..cpus).collect::<Vec<u32>>()))
-        }
-        Gives::Cpus(other) => (set(other), set(&cgroup.cpus)),
-    };
-    let pause = format!("{{ sleep_us = {} }}", keeper.every_us);
-    [pause.clone(), gives, pause, gives_back]
-}
-
-/// What a mover does over and over to so many tasks of a name, which begin in the group `own`.
-pub fn moved(mover: Mover, own: usize, of: &str, count: u32) -> Vec<String> {
-    let all_to = |place: usize| {
-        let action = format!("{{ cgroup = \"{}\", of = \"{of}[i]\" }}", name(place));
-        format!("{{ for = \"i\", to = {count}, do = [{action}, {{ run_us = 1 }}] }}")
-    };
-    let pause = format!("{{ sleep_us = {} }}", mover.every_us);
-    let [does_make, does_remove] = ["make", "remove"].map(|does| {
-        move |place: usize| {
-            let action = format!("{{ {does}_cgroup = \"{}\" }}", name(place));
-            mover.anew.then_some(action)
-        }
-    });
-    let one_way = |from: usize, to: usize| {
-        let steps = [
-            Some(pause.clone()),
-            does_make(to),
-            Some(all_to(to)),
-            does_remove(from),
-        ];
-        steps.into_iter().flatten()
-    };
-    one_way(own, mover.to)
-        .chain(one_way(mover.to, own))
-        .collect()
 }
 
 #[cfg(test)]

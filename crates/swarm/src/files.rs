@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use crate::case::{Action, Case, Group, Kind, Shape, Warden};
-use crate::cgroups;
+use crate::cgroup_text;
 
 const LICENCE: &str = "# SPDX-License-Identifier: GPL-2.0-or-later\n";
 
@@ -98,7 +98,7 @@ pub fn workload(case: &Case) -> String {
             Kind::Plain | Kind::Family | Kind::Storm | Kind::Threads => {}
         }
     }
-    cgroups::tables(&mut text, &case.cgroups);
+    cgroup_text::tables(&mut text, &case.cgroups);
     for (index, group) in case.groups.iter().enumerate() {
         tasks(&mut text, &name(index), group, case.pause_us);
     }
@@ -110,16 +110,16 @@ pub fn workload(case: &Case) -> String {
     for (index, group) in case.groups.iter().enumerate() {
         if let (Some(mover), Some(own)) = (group.mover, group.cgroup) {
             let (of, count) = of_others(&name(index), group);
-            let steps = cgroups::moved(mover, own, &of, count);
+            let steps = cgroup_text::moved(mover, own, &of, count);
             helper(&mut text, &format!("{}_mover", name(index)), &steps);
         }
     }
     for (place, cgroup) in case.cgroups.iter().enumerate() {
         if let Some(keeper) = &cgroup.keeper {
-            let steps = cgroups::kept(cgroup, keeper, place, case.machine.cpus());
+            let steps = cgroup_text::kept(cgroup, keeper, place, case.machine.cpus());
             helper(
                 &mut text,
-                &format!("{}_keeper", cgroups::name(place)),
+                &format!("{}_keeper", cgroup_text::name(place)),
                 &steps,
             );
         }
@@ -241,7 +241,7 @@ fn task(text: &mut String, name: &str, group: &Group, count: u32, start: &str, p
         let _ = writeln!(text, "cpus = {:?}", group.cpus);
     }
     if let Some(place) = group.cgroup {
-        let _ = writeln!(text, "cgroup = \"{}\"", cgroups::name(place));
+        let _ = writeln!(text, "cgroup = \"{}\"", cgroup_text::name(place));
     }
     if group.footprint_kib != 0 {
         let _ = writeln!(text, "footprint_kib = {}", group.footprint_kib);
@@ -328,7 +328,7 @@ fn plain(action: &Action) -> String {
         Action::Timer(us) => format!("{{ timer_us = {us} }}"),
         Action::Yield => "{ yield = true }".to_string(),
         Action::Nice(nice) => format!("{{ nice = {nice} }}"),
-        Action::Enter(place) => format!("{{ cgroup = \"{}\" }}", cgroups::name(*place)),
+        Action::Enter(place) => format!("{{ cgroup = \"{}\" }}", cgroup_text::name(*place)),
         Action::Affinity(cpus) => format!("{{ affinity = {cpus:?} }}"),
         Action::Policy(policy) => format!("{{ policy = \"{policy}\" }}"),
         Action::RealTime(policy, us) => {

@@ -9,7 +9,8 @@
 use kernel::{Change, RtGuard};
 
 use crate::case::{Action, Case, Kind};
-use crate::cgroups::{self, Gives, WEIGHT};
+use crate::cgroup::{self, Gives, WEIGHT};
+use crate::cgroups;
 use crate::interleaving::Interleaving;
 
 type Pass = fn(&Case) -> Vec<Case>;
@@ -179,7 +180,7 @@ fn control_groups(case: &Case) -> Vec<Case> {
     for place in (0..case.cgroups.len()).rev() {
         cases.extend(changed(case, |case| cgroups::leave_out(case, place)));
     }
-    let changes: [fn(&mut cgroups::Cgroup); 6] = [
+    let changes: [fn(&mut cgroup::Cgroup); 6] = [
         |cgroup| cgroup.keeper = None,
         |cgroup| cgroup.max = None,
         |cgroup| cgroup.weight = WEIGHT,
@@ -350,7 +351,7 @@ fn fit(case: &mut Case) {
             }
         }
     }
-    cgroups::sets(&mut case.cgroups).for_each(wrap);
+    cgroup::sets(&mut case.cgroups).for_each(wrap);
     for event in &mut case.hotplug {
         event.cpu %= cpus;
     }

@@ -9,6 +9,7 @@
 
 mod attributes;
 mod forks;
+mod names;
 mod program;
 mod read;
 mod remarks;

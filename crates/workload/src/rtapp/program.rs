@@ -6,8 +6,9 @@ use input::{Kind, Node};
 
 use super::attributes::Class;
 use super::forks::{Forks, target};
+use super::names::named;
 use super::read::{Event, File, Phase, Task};
-use super::shared::{Shared, named};
+use super::shared::Shared;
 use super::taskgroups::{self, Places};
 use super::timers::Timers;
 use super::{MAX_US, flag, int, list, logged, table, text};

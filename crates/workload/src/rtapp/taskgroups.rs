@@ -6,8 +6,8 @@ use anyhow::{Result, ensure};
 use input::Node;
 
 use super::attributes::Class;
+use super::names::plain_name;
 use super::read::Task;
-use super::shared::plain_name;
 use super::{list, table, text};
 use crate::cgroups::ROOT;
 
