@@ -176,6 +176,7 @@ fn task_groups_are_control_groups() {
         (4, true, Some("rest")),
         (4, false, Some("work_deep")),
         (2, true, Some("work_deep")),
+        (2, false, Some("rest")),
         (2, true, None),
     ];
     assert_eq!(groups, expected);
@@ -189,7 +190,8 @@ fn task_groups_are_control_groups() {
     };
     // A phase that names no group leaves the task where it is, also from one pass to the next.
     assert_eq!(moves(1), [Some("rest"), None]);
-    for stays in [0, 2, 3] {
+    assert_eq!(moves(3), [Some("work_deep")]);
+    for stays in [0, 2, 4] {
         assert!(moves(stays).is_empty(), "{stays}");
     }
     let workload = Workload::read(&file("groups")).unwrap();

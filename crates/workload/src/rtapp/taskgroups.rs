@@ -84,12 +84,18 @@ impl<'a> Places<'a> {
         let named: Vec<Option<&Node>> = phases.map(|phase| phase.attributes.group).collect();
         let first = named.first().copied().flatten().or(task.attributes.group);
         let last = named.iter().rev().copied().flatten().next().or(first);
-        let mut before = last;
+        // Until a phase names one, a task is where it began, and from its second pass on where the last phase left it.
+        let mut before = [first, last];
         let mut moves = Vec::new();
         for group in named {
-            let is_new = path(group)? != path(before)?;
-            moves.push(group.filter(|_| is_new));
-            before = group.or(before);
+            let mut moved = false;
+            for place in before {
+                moved |= path(group)? != path(place)?;
+            }
+            moves.push(group.filter(|_| moved));
+            if group.is_some() {
+                before = [group; 2];
+            }
         }
         if moves.len() == 1 {
             moves[0] = None;
