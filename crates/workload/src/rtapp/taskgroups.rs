@@ -88,11 +88,11 @@ impl<'a> Places<'a> {
         let mut before = [first, last];
         let mut moves = Vec::new();
         for group in named {
-            let mut moved = false;
+            let mut elsewhere = false;
             for place in before {
-                moved |= path(group)? != path(place)?;
+                elsewhere |= path(group)? != path(place)?;
             }
-            moves.push(group.filter(|_| moved));
+            moves.push(group.filter(|_| elsewhere));
             if group.is_some() {
                 before = [group; 2];
             }
