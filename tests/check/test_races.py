@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.check.conftest import POLICIES, ROOT, Checked, check
-from tests.check.races import RACES, WITHOUT_REAL_TIME, Race
+from tests.check.races import PLAIN, RACES, Race
 
 
 def policy_of(race: Race) -> Path:
@@ -23,7 +23,7 @@ def replay(race: Race, case: Path) -> Checked:
 
 @pytest.mark.parametrize("race", RACES, ids=lambda race: race.name)
 def test_found_with_no_switch_too_many_and_found_again(race: Race, tmp_path: Path) -> None:
-    options = ["--interleave", WITHOUT_REAL_TIME, "--seed", str(race.seed), "--runs", str(race.runs), "-C", tmp_path]
+    options = ["--interleave", *PLAIN, "--seed", str(race.seed), "--runs", str(race.runs), "-C", tmp_path]
     finding = check(policy_of(race), *options).finding
     switches = [made["switch"] for made in finding["switches"]]
     assert 1 <= len(switches) <= race.switches, finding
@@ -47,7 +47,7 @@ def test_found_with_no_switch_too_many_and_found_again(race: Race, tmp_path: Pat
 
 @pytest.mark.parametrize("race", RACES, ids=lambda race: race.name)
 def test_not_found_without(race: Race) -> None:
-    checked = check(policy_of(race), WITHOUT_REAL_TIME, "--seed", str(race.seed), "--runs", str(race.runs))
+    checked = check(policy_of(race), *PLAIN, "--seed", str(race.seed), "--runs", str(race.runs))
     assert checked.status == 0, checked
 
 
@@ -59,7 +59,7 @@ def test_every_race_is_tried() -> None:
 
 def test_a_switch_that_is_none_is_one_line(tmp_path: Path) -> None:
     race = RACES[0]
-    options = ["--interleave", WITHOUT_REAL_TIME, "--seed", str(race.seed), "--runs", str(race.runs), "-C", tmp_path]
+    options = ["--interleave", *PLAIN, "--seed", str(race.seed), "--runs", str(race.runs), "-C", tmp_path]
     case = Path(check(policy_of(race), *options).finding["case"])
     case.write_text(
         re.sub(r'    "[^"]*", #', '    "1.2 disk 3", #', case.read_text(encoding="utf-8")), encoding="utf-8"

@@ -26,6 +26,10 @@ pub struct Cgroup {
     effective: CpuMask,
     /// In the order in which they came.
     members: Vec<TaskId>,
+    /// It has not been removed.
+    there: bool,
+    /// The policy has accepted it.
+    pub initialised: bool,
 }
 
 /// Without control groups in the plan there is the root, and nobody is noted down.
@@ -36,8 +40,6 @@ pub struct Cgroups {
     /// By tasks: the group of each, and the CPUs that it asked for itself.
     of_task: Vec<usize>,
     asked: Vec<Option<CpuMask>>,
-    /// So many the policy has accepted.
-    pub initialised: usize,
 }
 
 impl Cgroups {
@@ -50,6 +52,8 @@ impl Cgroups {
             cpus: None,
             effective: possible.clone(),
             members: Vec::new(),
+            there: true,
+            initialised: false,
         };
         let mut all = vec![group(ROOT)];
         if !plan.cgroups.is_empty() {
@@ -67,7 +71,6 @@ impl Cgroups {
             controllers: plan.controllers(),
             of_task: vec![ROOT; noted],
             asked: vec![None; noted],
-            initialised: 0,
         };
         cgroups.compute();
         cgroups
@@ -122,6 +125,28 @@ impl Cgroups {
             let place = self.of(task);
             self.all[place].members.retain(|member| *member != task);
         }
+    }
+
+    pub fn is_there(&self, place: usize) -> bool {
+        self.all[place].there
+    }
+
+    /// Whether it could be removed: nobody is in it.
+    pub fn remove(&mut self, place: usize) -> bool {
+        let cgroup = &mut self.all[place];
+        let goes = cgroup.there && cgroup.members.is_empty();
+        cgroup.there &= !goes;
+        goes
+    }
+
+    /// With nothing that it was ever given.
+    pub fn make(&mut self, place: usize) {
+        let cgroup = &mut self.all[place];
+        cgroup.there = true;
+        cgroup.weight = WEIGHT;
+        cgroup.max = CpuMax::NONE;
+        cgroup.cpus = None;
+        self.compute();
     }
 
     /// Give a group other CPUs: the groups that have others now, parents first.
@@ -186,6 +211,11 @@ fn listed(cpus: &[u32]) -> CpuMask {
 /// Where a group of the plan is.
 pub fn place(cgroup: u32) -> usize {
     cgroup as usize + BEFORE
+}
+
+/// The same of where tasks move.
+pub fn destination(cgroup: Option<u32>) -> usize {
+    cgroup.map_or(ROOT, place)
 }
 
 #[cfg(test)]

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 
 use kernel::{Hotplug, RtGuard};
 
+use crate::cgroup::{Cgroup, Mover};
 use crate::interleaving::Interleaving;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     pub machine: Shape,
     pub groups: Vec<Group>,
+    pub cgroups: Vec<Cgroup>,
     pub hotplug: Vec<Hotplug>,
     pub interleaving: Interleaving,
     /// Beside those that the user fixed.
@@ -66,6 +68,10 @@ pub struct Group {
     pub policy: &'static str,
     pub cpus: Vec<u32>,
     pub warden: Option<Warden>,
+    /// The control group that its tasks begin in.
+    pub cgroup: Option<usize>,
+    /// Only beside a control group.
+    pub mover: Option<Mover>,
     pub footprint_kib: u32,
     /// How often the actions are done before the task exits; `None`: for ever.
     pub times: Option<u32>,
@@ -81,6 +87,8 @@ pub enum Action {
     Yield,
     Nice(i32),
     Affinity(Vec<u32>),
+    /// The task moves itself into a control group.
+    Enter(usize),
     Policy(&'static str),
     /// Under this real-time policy for so many microseconds, and back.
     RealTime(&'static str, u64),
@@ -118,6 +126,7 @@ impl Action {
             self,
             Self::Nice(_)
                 | Self::Affinity(_)
+                | Self::Enter(_)
                 | Self::Policy(_)
                 | Self::RealTime(..)
                 | Self::Kept(_)
@@ -133,17 +142,21 @@ impl Case {
             Kind::Pair => 2 * group.count,
             Kind::Herd | Kind::Family | Kind::Storm => 1 + group.count,
         });
-        groups.sum::<u32>() + self.wardens() as u32
+        groups.sum::<u32>() + self.helpers() as u32
     }
 
     pub fn actions(&self) -> usize {
         let own: usize = self.groups.iter().map(|group| group.actions.len()).sum();
-        own + self.wardens()
+        own + self.helpers()
     }
 
-    fn wardens(&self) -> usize {
+    /// Tasks that change others, or control groups.
+    fn helpers(&self) -> usize {
         let groups = self.groups.iter();
-        groups.filter(|group| group.warden.is_some()).count()
+        let of_groups = groups
+            .map(|group| usize::from(group.warden.is_some()) + usize::from(group.mover.is_some()));
+        let keepers = (self.cgroups.iter()).filter(|cgroup| cgroup.keeper.is_some());
+        of_groups.sum::<usize>() + keepers.count()
     }
 
     pub fn hotplug_script(&self) -> String {
@@ -163,6 +176,9 @@ impl Case {
             count(self.actions(), "action"),
             format!("{} ms", self.duration_ms),
         ];
+        if !self.cgroups.is_empty() {
+            parts.insert(3, count(self.cgroups.len(), "control group"));
+        }
         if !self.hotplug.is_empty() {
             parts.push(format!("hotplug {}", self.hotplug_script()));
         }

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use crate::case::{Action, Case, Group, Kind, Shape, Warden};
+use crate::cgroup_text;
 
 const LICENCE: &str = "# SPDX-License-Identifier: GPL-2.0-or-later\n";
 
@@ -97,12 +98,30 @@ pub fn workload(case: &Case) -> String {
             Kind::Plain | Kind::Family | Kind::Storm | Kind::Threads => {}
         }
     }
+    cgroup_text::tables(&mut text, &case.cgroups);
     for (index, group) in case.groups.iter().enumerate() {
         tasks(&mut text, &name(index), group, case.pause_us);
     }
     for (index, group) in case.groups.iter().enumerate() {
         if let Some(warden) = &group.warden {
             watch(&mut text, &name(index), group, warden);
+        }
+    }
+    for (index, group) in case.groups.iter().enumerate() {
+        if let (Some(mover), Some(own)) = (group.mover, group.cgroup) {
+            let (of, count) = of_others(&name(index), group);
+            let steps = cgroup_text::moved(mover, own, &of, count);
+            helper(&mut text, &format!("{}_mover", name(index)), &steps);
+        }
+    }
+    for (place, cgroup) in case.cgroups.iter().enumerate() {
+        if let Some(keeper) = &cgroup.keeper {
+            let steps = cgroup_text::kept(cgroup, keeper, place, case.machine.cpus());
+            helper(
+                &mut text,
+                &format!("{}_keeper", cgroup_text::name(place)),
+                &steps,
+            );
         }
     }
     text.push_str("\n[metrics]\npromises = []\n");
@@ -221,21 +240,30 @@ fn task(text: &mut String, name: &str, group: &Group, count: u32, start: &str, p
     if !group.cpus.is_empty() {
         let _ = writeln!(text, "cpus = {:?}", group.cpus);
     }
+    if let Some(place) = group.cgroup {
+        let _ = writeln!(text, "cgroup = \"{}\"", cgroup_text::name(place));
+    }
     if group.footprint_kib != 0 {
         let _ = writeln!(text, "footprint_kib = {}", group.footprint_kib);
     }
     let _ = write!(text, "program = [\n    {program},\n]\n");
 }
 
-/// Who changes the CPUs of a group's tasks: of those that began with the workload, or of the children.
-fn watch(text: &mut String, name: &str, group: &Group, warden: &Warden) {
-    let (of, count) = match group.kind {
+/// Those of a group's tasks that others change: those that began with the workload, or the children. Their name, and how
+/// many they are.
+fn of_others(name: &str, group: &Group) -> (String, u32) {
+    match group.kind {
         Kind::Plain | Kind::Pair => (name.to_owned(), group.count),
         Kind::Herd => (format!("{name}_herd"), group.count),
         Kind::Family | Kind::Storm => (format!("{name}_child"), group.count),
         // Only the first: nobody takes such a thread to another CPU for long.
         Kind::Threads => (format!("{name}_0"), 1),
-    };
+    }
+}
+
+/// Who changes the CPUs of a group's tasks.
+fn watch(text: &mut String, name: &str, group: &Group, warden: &Warden) {
+    let (of, count) = of_others(name, group);
     let confine = |cpus: &[u32]| {
         let action = format!("{{ confine = \"{of}[i]\", cpus = {cpus:?} }}");
         format!("{{ for = \"i\", to = {count}, do = [{action}, {{ run_us = 1 }}] }}")
@@ -247,10 +275,14 @@ fn watch(text: &mut String, name: &str, group: &Group, warden: &Warden) {
         pause,
         confine(&group.cpus),
     ];
+    helper(text, &format!("{name}_warden"), &steps);
+}
+
+fn helper(text: &mut String, name: &str, steps: &[String]) {
+    let program = forever(steps);
     let _ = write!(
         text,
-        "\n[[task]]\nname = \"{name}_warden\"\nprogram = [\n    {},\n]\n",
-        forever(&steps)
+        "\n[[task]]\nname = \"{name}\"\nprogram = [\n    {program},\n]\n"
     );
 }
 
@@ -296,6 +328,7 @@ fn plain(action: &Action) -> String {
         Action::Timer(us) => format!("{{ timer_us = {us} }}"),
         Action::Yield => "{ yield = true }".to_string(),
         Action::Nice(nice) => format!("{{ nice = {nice} }}"),
+        Action::Enter(place) => format!("{{ cgroup = \"{}\" }}", cgroup_text::name(*place)),
         Action::Affinity(cpus) => format!("{{ affinity = {cpus:?} }}"),
         Action::Policy(policy) => format!("{{ policy = \"{policy}\" }}"),
         Action::RealTime(policy, us) => {

@@ -6,50 +6,14 @@ use std::collections::BTreeMap;
 use kernel::{Change, Hotplug, RtGuard};
 use policy::{Manifest, Tunable};
 use workload::draw::Stream;
-use workload::plan::Draw;
 
 use crate::case::{Action, Case, Group, Kind, Shape, Warden};
+use crate::cgroups;
+use crate::dice::{Dice, Pace, some_cpus};
 use crate::interleaving::Interleaving;
 
 /// Longer slices than this are longer waits by declaration: no finding.
 const LONGEST_US: i128 = 20_000;
-
-struct Dice(Stream);
-
-impl Dice {
-    fn between(&mut self, low: i64, high: i64) -> i64 {
-        self.0.draw(&Draw::Uniform(low, high), 0, &[]) as i64
-    }
-
-    fn up_to(&mut self, high: u32) -> u32 {
-        self.between(0, i64::from(high)) as u32
-    }
-
-    fn chance(&mut self, pct: i64) -> bool {
-        self.between(1, 100) <= pct
-    }
-
-    fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
-        &list[self.between(0, list.len() as i64 - 1) as usize]
-    }
-
-    /// Small numbers as often as large ones.
-    fn scale(&mut self, low: u64, high: u64) -> u64 {
-        let (low_bits, high_bits) = (low.max(1).ilog2(), high.max(1).ilog2());
-        let bits = self.between(i64::from(low_bits), i64::from(high_bits));
-        let base = 1_u64 << bits;
-        let value = base + self.between(0, base as i64 - 1) as u64;
-        value.clamp(low, high)
-    }
-}
-
-/// What kind of a run: many short ones, and some that are long enough for a clock to wrap and for the weak to starve.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Pace {
-    Short,
-    Medium,
-    Long,
-}
 
 /// What the user asks for.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +22,8 @@ pub struct Draws {
     pub pause_us: u64,
     /// There are real-time tasks that hold a CPU.
     pub real_time: bool,
+    /// There are control groups.
+    pub cgroups: bool,
 }
 
 impl Default for Draws {
@@ -65,6 +31,7 @@ impl Default for Draws {
         Self {
             pause_us: 1_000,
             real_time: true,
+            cgroups: true,
         }
     }
 }
@@ -143,10 +110,18 @@ pub fn case(
         machine.rt_guard = *above.pick(&RT_GUARDS);
         groups.push(real_time(&mut above, cpus, pace));
     }
+    let mut inside = Dice(Stream::new(!seed, (run >> 32) as u32, run as u32));
+    let cgroups = if draws.cgroups && inside.chance(20) {
+        // The model's cpusets do not lose the CPUs that go.
+        cgroups::draw(&mut inside, &mut groups, cpus, pace, hotplug.is_empty())
+    } else {
+        Vec::new()
+    };
     Case {
         interleaving: Interleaving::Off,
         machine,
         groups,
+        cgroups,
         hotplug,
         tunables,
         duration_ms,
@@ -208,6 +183,8 @@ fn group(dice: &mut Dice, cpus: u32, left: u32, pace: Pace) -> Group {
         },
         cpus: perhaps_some_cpus(dice, cpus, 25),
         warden: None,
+        cgroup: None,
+        mover: None,
         footprint_kib: *dice.pick(&[0, 0, 64, 512]),
         times: dice.chance(20).then(|| 1 + dice.up_to(30)),
         actions,
@@ -223,6 +200,8 @@ fn plain(kind: Kind, actions: Vec<Action>) -> Group {
         policy: "other",
         cpus: Vec::new(),
         warden: None,
+        cgroup: None,
+        mover: None,
         footprint_kib: 0,
         times: None,
         actions,
@@ -245,17 +224,6 @@ fn nice(dice: &mut Dice) -> i32 {
         7 => -20,
         _ => dice.between(-20, 19) as i32,
     }
-}
-
-/// One CPU, most often, or a few.
-fn some_cpus(dice: &mut Dice, cpus: u32) -> Vec<u32> {
-    let mut chosen = vec![dice.up_to(cpus - 1)];
-    if dice.chance(35) {
-        chosen.extend((0..cpus).filter(|_| dice.chance(40)));
-    }
-    chosen.sort_unstable();
-    chosen.dedup();
-    chosen
 }
 
 fn perhaps_some_cpus(dice: &mut Dice, cpus: u32, pct: i64) -> Vec<u32> {

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use kernel::Bounds;
+use kernel::{Bounds, Program};
 use serde::{Deserialize, Serialize};
+use workload::plan::Plan;
 
 use crate::interleaving::{Interleaving, Made};
 
@@ -39,9 +40,25 @@ const AUDIT_NS: u64 = 50_000_000;
 const PATIENCE_NS: u64 = 25_000_000_000;
 /// A tick of no more than 100 Hz: 32 of them are a third of a second.
 const SLIVERS: u32 = 32;
+/// No run is so long.
+const NEVER_NS: u64 = 1 << 60;
 
 impl Limits {
-    pub fn bounds(&self) -> Bounds {
+    /// Tasks of control groups wait by declaration where the policy knows of a weight or a limit: for a light group's
+    /// turn, or for the next period beside an idle CPU.
+    pub fn bounds(&self, program: &Program, plan: &Plan) -> Bounds {
+        let mut bounds = self.of_all_groups();
+        let limits = program.heeds_limits() && plan.limits_cgroups();
+        if limits || program.heeds_weights() && plan.weighs_cgroups() {
+            bounds.starvation_ns = PATIENCE_NS;
+        }
+        if limits {
+            (bounds.idle_ns, bounds.lost_ns) = (NEVER_NS, NEVER_NS);
+        }
+        bounds
+    }
+
+    fn of_all_groups(self) -> Bounds {
         Bounds {
             idle_ns: self.idle_ms * 1_000_000,
             starvation_ns: self.starvation_ms * 1_000_000,

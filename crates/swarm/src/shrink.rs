@@ -9,20 +9,40 @@
 use kernel::{Change, RtGuard};
 
 use crate::case::{Action, Case, Kind};
+use crate::cgroup::{self, Gives, WEIGHT};
+use crate::cgroups;
 use crate::interleaving::Interleaving;
 
 type Pass = fn(&Case) -> Vec<Case>;
 
-const PASSES: usize = 10;
+const PASSES: usize = 11;
 
 /// What comes early is made small at the cost of the rest: in a short run, only many CPUs are idle for long in sum.
 const ORDERS: [[Pass; PASSES]; 2] = [
     [
-        switches, duration, groups, tunables, hotplug, counts, attributes, actions, machine,
+        switches,
+        duration,
+        groups,
+        control_groups,
+        tunables,
+        hotplug,
+        counts,
+        attributes,
+        actions,
+        machine,
         numbers,
     ],
     [
-        switches, groups, tunables, hotplug, machine, counts, attributes, actions, duration,
+        switches,
+        groups,
+        control_groups,
+        tunables,
+        hotplug,
+        machine,
+        counts,
+        attributes,
+        actions,
+        duration,
         numbers,
     ],
 ];
@@ -58,6 +78,7 @@ fn size(case: &Case) -> impl Ord + use<> {
         case.tasks(),
         case.actions(),
         case.machine.cpus(),
+        case.cgroups.len(),
         case.interleaving.listed().len(),
     )
 }
@@ -146,6 +167,49 @@ fn groups(case: &Case) -> Vec<Case> {
         .into_iter()
         .filter_map(|groups| changed(case, |case| case.groups = groups))
         .collect()
+}
+
+/// None at all, then fewer, then simpler ones.
+fn control_groups(case: &Case) -> Vec<Case> {
+    let none = changed(case, |case| {
+        while !case.cgroups.is_empty() {
+            cgroups::leave_out(case, 0);
+        }
+    });
+    let mut cases: Vec<Case> = none.into_iter().collect();
+    for place in (0..case.cgroups.len()).rev() {
+        cases.extend(changed(case, |case| cgroups::leave_out(case, place)));
+    }
+    let changes: [fn(&mut cgroup::Cgroup); 6] = [
+        |cgroup| cgroup.keeper = None,
+        |cgroup| cgroup.max = None,
+        |cgroup| cgroup.weight = WEIGHT,
+        |cgroup| cgroup.cpus.clear(),
+        |cgroup| cgroup.parent = None,
+        |cgroup| {
+            if let Some(keeper) = &mut cgroup.keeper
+                && !matches!(keeper.gives, Gives::Cpus(_))
+            {
+                keeper.gives = Gives::Weight(2 * WEIGHT);
+            }
+        },
+    ];
+    for change in changes {
+        for place in 0..case.cgroups.len() {
+            cases.extend(changed(case, |case| change(&mut case.cgroups[place])));
+        }
+    }
+    cases.extend(each_group(case, |group| {
+        group.cgroup = None;
+        group.mover = None;
+    }));
+    cases.extend(each_group(case, |group| group.mover = None));
+    cases.extend(each_group(case, |group| {
+        if let Some(mover) = &mut group.mover {
+            mover.anew = false;
+        }
+    }));
+    cases
 }
 
 fn tunables(case: &Case) -> Vec<Case> {
@@ -287,6 +351,7 @@ fn fit(case: &mut Case) {
             }
         }
     }
+    cgroup::sets(&mut case.cgroups).for_each(wrap);
     for event in &mut case.hotplug {
         event.cpu %= cpus;
     }

@@ -51,6 +51,7 @@ fn one(name: &str, program: &Program, job: &Job) -> Result<Verdict> {
         let plan = workload.plan(load, &params, machine.cpus() as u32, job.seed)?;
         let options = Options {
             interleave,
+            bounds: job.limits.bounds(program, &plan),
             ..options(job, &machine)?
         };
         kernel::simulate(&machine, plan, program, name, &job.tunables, options)
@@ -77,7 +78,6 @@ fn one(name: &str, program: &Program, job: &Job) -> Result<Verdict> {
 fn options(job: &Job, machine: &Machine) -> Result<Options> {
     let mut options = Options {
         strict: true,
-        bounds: job.limits.bounds(),
         trace_at_once: true,
         hotplug: kernel::hotplug::parse(&job.hotplug, machine.cpus())?,
         max_events: MAX_EVENTS,

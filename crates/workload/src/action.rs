@@ -62,6 +62,8 @@ pub const ACTIONS: &[&str] = &[
     "affinity",
     "confine",
     "cgroup",
+    "make_cgroup",
+    "remove_cgroup",
     "weight",
     "max_us",
     "cpuset",
@@ -147,6 +149,7 @@ pub fn compile(compiler: &mut Compiler, action: &str, node: &Node, table: &Table
             }
         }
         "cgroup" => move_to_cgroup(compiler, node, table)?,
+        "make_cgroup" | "remove_cgroup" => cgroups::come_or_go(compiler, action, node)?,
         "log" => log(compiler, node, table)?,
         "count" => {
             let by = table
@@ -454,7 +457,7 @@ fn set_policy(compiler: &Compiler, node: &Node, table: &Table) -> Result<Inst> {
 
 /// The task's own process, or with `of` another's.
 fn move_to_cgroup(compiler: &Compiler, node: &Node, table: &Table) -> Result<Inst> {
-    let cgroup = cgroups::of_tasks(node, compiler.scope, &compiler.arrays.cgroups)?;
+    let cgroup = cgroups::destination(node, compiler.scope, &compiler.arrays.cgroups)?;
     let Some(of) = table.optional("of") else {
         return Ok(Inst::Cgroup { cgroup });
     };

@@ -15,6 +15,9 @@ const LEAST_US: i64 = 1_000;
 const MOST_PERIOD_US: i64 = 1_000_000;
 const MOST_MAX_US: i64 = 1 << 40;
 
+/// The kernel's first group, which has no name.
+pub const ROOT: &str = "/";
+
 const LONGEST_NAME: usize = 64;
 /// The kernel's own files in a group's folder begin with these and a full stop.
 const CONTROLLERS: &[&str] = &[
@@ -191,6 +194,14 @@ pub fn of_tasks(node: &Node, scope: &Scope, known: &[Known]) -> Result<u32> {
     Ok(found)
 }
 
+/// Where tasks can move: to one of these, or to the kernel's first group.
+pub fn destination(node: &Node, scope: &Scope, known: &[Known]) -> Result<Option<u32>> {
+    if scope.choice(node)? == ROOT && !known.is_empty() {
+        return Ok(None);
+    }
+    of_tasks(node, scope, known).map(Some)
+}
+
 /// An action that changes a group, which `of` names.
 pub fn change(compiler: &Compiler, action: &str, node: &Node, table: &Table) -> Result<Inst> {
     let (scope, known) = (compiler.scope, &compiler.arrays.cgroups);
@@ -218,6 +229,16 @@ pub fn change(compiler: &Compiler, action: &str, node: &Node, table: &Table) -> 
                 period_us: period.transpose()?,
             }
         }
+    })
+}
+
+/// A group comes or goes while the workload runs.
+pub fn come_or_go(compiler: &Compiler, action: &str, node: &Node) -> Result<Inst> {
+    let cgroup = of_tasks(node, compiler.scope, &compiler.arrays.cgroups)?;
+    Ok(if action == "make_cgroup" {
+        Inst::MakeCgroup { cgroup }
+    } else {
+        Inst::RemoveCgroup { cgroup }
     })
 }
 

@@ -261,15 +261,15 @@ pub enum Inst {
         index: Value,
         cpus: Vec<u32>,
     },
-    /// Move the task's process into a group, with all its threads.
+    /// Move the task's process into a group, with all its threads; without one into the first of all, the kernel's root.
     Cgroup {
-        cgroup: u32,
+        cgroup: Option<u32>,
     },
     /// The same for another task. One that does not live is left alone.
     CgroupOf {
         group: u32,
         index: Value,
-        cgroup: u32,
+        cgroup: Option<u32>,
     },
     /// Change a group: what it gets of the CPUs beside its siblings, how much of them at most, and which.
     CgroupWeight {
@@ -286,6 +286,15 @@ pub enum Inst {
     CgroupCpus {
         cgroup: u32,
         cpus: Vec<u32>,
+    },
+    /// Make a group anew, as it was in the beginning. Nothing happens where it is there.
+    MakeCgroup {
+        cgroup: u32,
+    },
+    /// Nothing happens where somebody is in it, or it is not there. Nobody moves to a group that is not there, and
+    /// nothing changes it.
+    RemoveCgroup {
+        cgroup: u32,
     },
     /// The task stays on its CPU until as many `MigrateEnable` have followed: the kernel's own sections, which programs
     /// enter through system calls.
@@ -391,6 +400,8 @@ impl Inst {
             | Self::Affinity { .. }
             | Self::Cgroup { .. }
             | Self::CgroupCpus { .. }
+            | Self::MakeCgroup { .. }
+            | Self::RemoveCgroup { .. }
             | Self::MigrateDisable
             | Self::MigrateEnable
             | Self::Stamp
@@ -538,15 +549,29 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether a control group ever has another weight than its siblings, or might.
+    pub fn weighs_cgroups(&self) -> bool {
+        let weighs = |cgroup: &Cgroup| cgroup.weight.is_some();
+        let changes = |inst: &Inst| matches!(inst, Inst::CgroupWeight { .. });
+        self.cgroups.iter().any(weighs) || self.insts().any(changes)
+    }
+
+    /// Whether a control group ever has a limit, or might.
+    pub fn limits_cgroups(&self) -> bool {
+        let limits = |cgroup: &Cgroup| cgroup.max.is_some();
+        let changes = |inst: &Inst| matches!(inst, Inst::CgroupMax { .. });
+        self.cgroups.iter().any(limits) || self.insts().any(changes)
+    }
+
+    fn insts(&self) -> impl Iterator<Item = &Inst> {
+        self.groups.iter().flat_map(|group| &group.program)
+    }
+
     /// `cpu`, unless the groups have nothing but CPUs.
     pub fn controllers(&self) -> Controllers {
-        let insts = || self.groups.iter().flat_map(|group| &group.program);
         let cpuset = self.cgroups.iter().any(|cgroup| !cgroup.cpus.is_empty())
-            || insts().any(|inst| matches!(inst, Inst::CgroupCpus { .. }));
-        let shares = |cgroup: &Cgroup| cgroup.weight.is_some() || cgroup.max.is_some();
-        let changes =
-            |inst: &Inst| matches!(inst, Inst::CgroupWeight { .. } | Inst::CgroupMax { .. });
-        let cpu = self.cgroups.iter().any(shares) || insts().any(changes) || !cpuset;
+            || (self.insts()).any(|inst| matches!(inst, Inst::CgroupCpus { .. }));
+        let cpu = self.weighs_cgroups() || self.limits_cgroups() || !cpuset;
         Controllers {
             cpu: cpu && !self.cgroups.is_empty(),
             cpuset,

@@ -233,6 +233,8 @@ fn takes_time(inst: &Inst) -> bool {
             | Inst::CgroupWeight { .. }
             | Inst::CgroupMax { .. }
             | Inst::CgroupCpus { .. }
+            | Inst::MakeCgroup { .. }
+            | Inst::RemoveCgroup { .. }
             | Inst::MigrateDisable
             | Inst::MigrateEnable
     )

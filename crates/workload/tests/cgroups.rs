@@ -34,6 +34,7 @@ cgroup = "where"
 program = [
     { run_us = 1 },
     { cgroup = "batch" },
+    { cgroup = "/" },
     { cgroup = "app.slice", of = "b[1]" },
 ]
 [[task]]
@@ -46,6 +47,8 @@ program = [
     { max_us = "max", of = "batch", period_us = 5000 },
     { max_us = 2000, of = "batch" },
     { cpuset = [1], of = "batch" },
+    { remove_cgroup = "batch" },
+    { make_cgroup = "where" },
 ]
 [metrics]
 promises = ["elapsed_s"]
@@ -91,14 +94,15 @@ fn groups_are_in_the_order_in_which_they_are_made() {
     let begin: Vec<_> = plan.groups.iter().map(|group| group.cgroup).collect();
     assert_eq!(begin, [Some(2), Some(0)]);
     let moves = [
-        Inst::Cgroup { cgroup: 0 },
+        Inst::Cgroup { cgroup: Some(0) },
+        Inst::Cgroup { cgroup: None },
         Inst::CgroupOf {
             group: 1,
             index: Value::Const(1),
-            cgroup: 2,
+            cgroup: Some(2),
         },
     ];
-    assert_eq!(plan.groups[0].program[1..3], moves);
+    assert_eq!(plan.groups[0].program[1..4], moves);
     let changes = [
         Inst::CgroupWeight {
             cgroup: 1,
@@ -120,6 +124,11 @@ fn groups_are_in_the_order_in_which_they_are_made() {
         },
     ];
     assert_eq!(plan.groups[1].program[1..5], changes);
+    let come_and_go = [
+        Inst::RemoveCgroup { cgroup: 0 },
+        Inst::MakeCgroup { cgroup: 2 },
+    ];
+    assert_eq!(plan.groups[1].program[5..7], come_and_go);
 }
 
 #[test]
@@ -225,7 +234,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "cgroup = \"batch\"\nprogram",
         "cgroup = \"batch\"\nthreads = true\nstart = \"fork\"\nprogram",
-        "34: task[1].cgroup: expected processes beside it: a thread is where its process is",
+        "35: task[1].cgroup: expected processes beside it: a thread is where its process is",
     ),
     (
         "{ cgroup = \"batch\" }",
@@ -240,32 +249,42 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "of = \"b[1]\"",
         "of = \"b[2]\"",
-        "29: task[0].program[2].of: expected an index from 0 to 1, found 2",
+        "30: task[0].program[3].of: expected an index from 0 to 1, found 2",
     ),
     (
         "{ weight = \"me + 1\", of = \"user.slice\" }",
         "{ weight = 10_001, of = \"user.slice\" }",
-        "37: task[1].program[1].weight: expected 1 to 10000, found 10001",
+        "38: task[1].program[1].weight: expected 1 to 10000, found 10001",
     ),
     (
         "{ weight = \"me + 1\", of = \"user.slice\" }",
         "{ weight = 5 }",
-        "37: task[1].program[1].of: expected this key, found none",
+        "38: task[1].program[1].of: expected this key, found none",
+    ),
+    (
+        "{ remove_cgroup = \"batch\" }",
+        "{ remove_cgroup = \"user.slice\" }",
+        "42: task[1].program[5].remove_cgroup: expected a cgroup that is no other's parent, user.slice is one",
+    ),
+    (
+        "{ make_cgroup = \"where\" }",
+        "{ make_cgroup = \"here\" }",
+        "43: task[1].program[6].make_cgroup: unknown cgroup here, expected one of batch, user.slice, app.slice",
     ),
     (
         "{ max_us = 2000, of = \"batch\" }",
         "{ max_us = 2000, of = \"a\" }",
-        "39: task[1].program[3].of: unknown cgroup a, expected one of batch, user.slice, app.slice",
+        "40: task[1].program[3].of: unknown cgroup a, expected one of batch, user.slice, app.slice",
     ),
     (
         "{ cpuset = [1], of = \"batch\" }",
         "{ cpuset = [], of = \"batch\" }",
-        "40: task[1].program[4].cpuset: expected at least one CPU, found none",
+        "41: task[1].program[4].cpuset: expected at least one CPU, found none",
     ),
     (
         "{ cpuset = [1], of = \"batch\" }",
         "{ cpuset = [1], of = \"batch\", all = true }",
-        "40: task[1].program[4].all: unknown key, expected one of cpuset, of",
+        "41: task[1].program[4].all: unknown key, expected one of cpuset, of",
     ),
     (
         "[metrics]",

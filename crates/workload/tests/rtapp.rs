@@ -160,6 +160,45 @@ fn barriers_timers_memory_and_devices() {
 }
 
 #[test]
+fn task_groups_are_control_groups() {
+    let plan = plan("groups", 2);
+    let name = |cgroup: u32| plan.cgroups[cgroup as usize].name.as_str();
+    let parents: Vec<_> = (plan.cgroups.iter())
+        .map(|cgroup| (cgroup.name.as_str(), cgroup.parent.map(name)))
+        .collect();
+    let expected = [("rest", None), ("work", None), ("work_deep", Some("work"))];
+    assert_eq!(parents, expected);
+    let groups: Vec<_> = (plan.groups.iter())
+        .map(|group| (group.count, group.threads, group.cgroup.map(name)))
+        .collect();
+    // A process moves as a whole, so that those that move are none's threads.
+    let expected = [
+        (4, true, Some("rest")),
+        (4, false, Some("work_deep")),
+        (2, true, Some("work_deep")),
+        (2, false, Some("rest")),
+        (2, true, None),
+    ];
+    assert_eq!(groups, expected);
+    let moves = |group: usize| -> Vec<Option<&str>> {
+        let program = plan.groups[group].program.iter();
+        let of = |inst: &Inst| match inst {
+            Inst::Cgroup { cgroup } => Some(cgroup.map(name)),
+            _ => None,
+        };
+        program.filter_map(of).collect()
+    };
+    // A phase that names no group leaves the task where it is, also from one pass to the next.
+    assert_eq!(moves(1), [Some("rest"), None]);
+    assert_eq!(moves(3), [Some("work_deep")]);
+    for stays in [0, 2, 4] {
+        assert!(moves(stays).is_empty(), "{stays}");
+    }
+    let workload = Workload::read(&file("groups")).unwrap();
+    assert!(workload.remarks.is_empty());
+}
+
+#[test]
 fn every_remark() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f.json");
@@ -167,8 +206,8 @@ fn every_remark() {
 "global": {"frag": 1, "durations": 5, "io_device": "/dev/sda"},
 "tasks": {
  "a": {"dl-period": 5, "suspend": "b", "resume": "c", "iorun": 4096},
- "b": {"taskgroup": "/x", "suspend", "resume": "a", "signal": "d"},
- "e": {"taskgroup": "/y", "lock": "m", "wait": {"ref": "f", "mutex": "m"}, "unlock": "m", "resume": "f"}
+ "b": {"suspend", "resume": "a", "signal": "d"},
+ "e": {"lock": "m", "wait": {"ref": "f", "mutex": "m"}, "unlock": "m", "resume": "f"}
 }}"#;
     std::fs::write(&path, text).unwrap();
     let workload = Workload::read(&path).unwrap();
@@ -181,7 +220,6 @@ fn every_remark() {
         "2: global.durations: ignored, as rt-app does with a key that it does not know, did you mean duration?",
         "2: global.io_device: left alone",
         "4: tasks.a.dl-period: ignored, only SCHED_DEADLINE",
-        "5: tasks.b.taskgroup: all tasks are in one group",
         "4: tasks.a.suspend: waits until the task's own name is resumed",
         "4: tasks.a.resume: wakes nobody, as in rt-app: no task waits for \"c\"",
         "4: tasks.a: never ends",
@@ -258,6 +296,16 @@ const MESSAGES: &[(&str, &str, &str)] = &[
         "\"sleep\": 10",
         "\"nodes_membind\": [0]",
         "f.json:7: tasks.b.phases.p.nodes_membind: memory bound",
+    ),
+    (
+        "\"sleep\": 10",
+        "\"taskgroup\": \"/a\", \"policy\": \"SCHED_FIFO\"",
+        "f.json:7: tasks.b.phases.p.taskgroup: expected SCHED_OTHER, SCHED_BATCH or SCHED_IDLE beside it, as rt-app does",
+    ),
+    (
+        "\"sleep\": 10}, \"q\"",
+        "\"taskgroup\": \"/a\", \"sleep\": 10}, \"r\": {\"run\": 1, \"taskgroup\": \"/a/b\"}, \"q\"",
+        "f.json:7: tasks.b.phases.p.taskgroup: expected a cgroup that is no other's parent, a is one",
     ),
     (
         "\"sleep\": 10",

@@ -66,6 +66,8 @@ def _check(runner: Path, policy: str, options: argparse.Namespace, results: Resu
         command.append("--interleave")
     if options.no_real_time:
         command.append("--no-real-time")
+    if options.no_cgroups:
+        command.append("--no-cgroups")
     status = _simulate(command, options.json, results)
     if results.kernel and not results.kernel.good:
         return status or CHECK_FAILED

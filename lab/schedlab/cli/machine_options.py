@@ -69,6 +69,7 @@ def _check(commands: argparse._SubParsersAction) -> None:
     what.add_argument(
         "--no-real-time", action="store_true", help="leave out the real-time tasks that hold a CPU for long"
     )
+    what.add_argument("--no-cgroups", action="store_true", help="leave out control groups")
     what.add_argument("--replay", metavar="FILE", help="run this case.toml again, and nothing else")
     what.add_argument(
         "--conformance",

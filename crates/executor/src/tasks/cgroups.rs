@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use workload::interpreter::Element;
-use workload::plan::{CpuMax, Plan};
+use workload::plan::{Cgroup, Plan};
 
 use super::attributes::allowed_cpus;
 use super::context::Context;
@@ -160,20 +160,8 @@ fn build(
     for (place, cgroup) in plan.cgroups.iter().enumerate() {
         let own = folder.join(path(plan, place as u32));
         make_folder(&own)?;
-        if let Some(weight) = cgroup.weight {
-            write(&own.join("cpu.weight"), &weight.to_string())?;
-        }
-        if let Some(CpuMax {
-            quota_us,
-            period_us,
-        }) = cgroup.max
-        {
-            write(&own.join("cpu.max"), &limit(quota_us, Some(period_us)))?;
-        }
-        if !cgroup.cpus.is_empty() {
-            let cpus = listed(&cpus, &cgroup.cpus)
-                .map_err(|cpu| format!("{}: there is no CPU {cpu}", cgroup.name))?;
-            write(&own.join("cpuset.cpus"), &cpus)?;
+        for (name, text) in given(cgroup, &cpus)? {
+            write(&own.join(name), &text)?;
         }
         let is_parent = (plan.cgroups.iter()).any(|other| other.parent == Some(place as u32));
         if is_parent {
@@ -181,6 +169,23 @@ fn build(
         }
     }
     Ok(())
+}
+
+/// What the files of a group get, in this order.
+fn given(cgroup: &Cgroup, cpus: &[usize]) -> Result<Vec<(&'static str, String)>, String> {
+    let mut files = Vec::new();
+    if let Some(weight) = cgroup.weight {
+        files.push(("cpu.weight", weight.to_string()));
+    }
+    if let Some(max) = cgroup.max {
+        files.push(("cpu.max", limit(max.quota_us, Some(max.period_us))));
+    }
+    if !cgroup.cpus.is_empty() {
+        let cpus = listed(cpus, &cgroup.cpus)
+            .map_err(|cpu| format!("{}: there is no CPU {cpu}", cgroup.name))?;
+        files.push(("cpuset.cpus", cpus));
+    }
+    Ok(files)
 }
 
 /// From the run's own folder.
@@ -255,27 +260,74 @@ fn remove_once(folder: &Path) -> io::Result<()> {
     std::fs::remove_dir(folder)
 }
 
-/// The group's file, if this run has groups.
-fn file(context: &Context, cgroup: u32, name: &str) -> PathBuf {
+/// The group's folder, if this run has groups.
+fn own_folder(context: &Context, cgroup: u32) -> PathBuf {
     let folder = context.cgroups.unwrap_or(Path::new(""));
-    folder.join(path(context.plan, cgroup)).join(name)
+    folder.join(path(context.plan, cgroup))
 }
 
+/// A group that is not there, or on its way out, is left alone.
 fn change(context: &Context, cgroup: u32, name: &str, text: &str) -> Result<(), Fault> {
-    std::fs::write(file(context, cgroup, name), text)
-        .map_err(|error| Fault::os(Kind::Cgroup, &error))
+    change_in(&own_folder(context, cgroup), name, text)
+}
+
+fn change_in(folder: &Path, name: &str, text: &str) -> Result<(), Fault> {
+    let written = std::fs::write(folder.join(name), text);
+    if written.is_err() && !folder.exists() {
+        return Ok(());
+    }
+    unless(written, &[libc::ENODEV])
+}
+
+/// What these errors say is no fault.
+fn unless(done: io::Result<()>, errors: &[i32]) -> Result<(), Fault> {
+    match done {
+        Err(error)
+            if !error
+                .raw_os_error()
+                .is_some_and(|error| errors.contains(&error)) =>
+        {
+            Err(Fault::os(Kind::Cgroup, &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub fn make(context: &Context, cgroup: u32) -> Result<(), Fault> {
+    let made = std::fs::create_dir(own_folder(context, cgroup));
+    if made.is_ok() {
+        let of = &context.plan.cgroups[cgroup as usize];
+        // All its CPUs were there when it was made before.
+        for (name, text) in given(of, context.cpus).unwrap_or_default() {
+            change(context, cgroup, name, &text)?;
+        }
+    }
+    unless(made, &[libc::EEXIST])
+}
+
+pub fn remove(context: &Context, cgroup: u32) -> Result<(), Fault> {
+    let removed = std::fs::remove_dir(own_folder(context, cgroup));
+    unless(removed, &[libc::EBUSY, libc::ENOENT])
 }
 
 /// Moves the calling process.
-pub fn enter(context: &Context, cgroup: u32) -> Result<(), Fault> {
-    change(context, cgroup, "cgroup.procs", "0")
+pub fn enter(context: &Context, cgroup: Option<u32>) -> Result<(), Fault> {
+    change_in(&destination(context, cgroup), "cgroup.procs", "0")
+}
+
+/// The folder of the group that tasks move to: the root is that of the run's own.
+fn destination(context: &Context, cgroup: Option<u32>) -> PathBuf {
+    let root = || context.cgroups.and_then(Path::parent);
+    let folder = |cgroup| own_folder(context, cgroup);
+    cgroup.map_or_else(|| root().unwrap_or(Path::new("")).to_owned(), folder)
 }
 
 /// The same for the process of another task, which may be gone, or not have begun.
-pub fn move_other(context: &Context, task: Element, cgroup: u32) -> Result<(), Fault> {
+pub fn move_other(context: &Context, task: Element, cgroup: Option<u32>) -> Result<(), Fault> {
     super::attributes::of_another(context, task, |slot| {
         let process = slot.process.load(std::sync::atomic::Ordering::SeqCst);
-        change(context, cgroup, "cgroup.procs", &process.to_string())
+        let folder = destination(context, cgroup);
+        change_in(&folder, "cgroup.procs", &process.to_string())
     })
 }
 

@@ -70,7 +70,7 @@ fn enter_cgroup(context: &Context, group: usize, index: usize) -> bool {
     };
     // As whoever hears of it will know the task.
     task::name(&context.plan.groups[group].name);
-    let entered = cgroups::enter(context, cgroup);
+    let entered = cgroups::enter(context, Some(cgroup));
     if let Err(fault) = &entered {
         fault.leave(context.arena, context.arena.slot_of(group, index));
         context.ring();

@@ -192,11 +192,11 @@ impl World for Task<'_, '_> {
         Ok(attributes::confine(self.context, task, cpus)?)
     }
 
-    fn set_cgroup(&mut self, cgroup: u32) -> Call<Self> {
+    fn set_cgroup(&mut self, cgroup: Option<u32>) -> Call<Self> {
         Ok(cgroups::enter(self.context, cgroup)?)
     }
 
-    fn set_cgroup_of(&mut self, task: Element, cgroup: u32) -> Call<Self> {
+    fn set_cgroup_of(&mut self, task: Element, cgroup: Option<u32>) -> Call<Self> {
         Ok(cgroups::move_other(self.context, task, cgroup)?)
     }
 
@@ -215,6 +215,14 @@ impl World for Task<'_, '_> {
 
     fn set_cgroup_cpus(&mut self, cgroup: u32, cpus: &[u32]) -> Call<Self> {
         Ok(cgroups::set_cpus(self.context, cgroup, cpus)?)
+    }
+
+    fn make_cgroup(&mut self, cgroup: u32) -> Call<Self> {
+        Ok(cgroups::make(self.context, cgroup)?)
+    }
+
+    fn remove_cgroup(&mut self, cgroup: u32) -> Call<Self> {
+        Ok(cgroups::remove(self.context, cgroup)?)
     }
 
     fn migrate_disable(&mut self) -> Call<Self> {

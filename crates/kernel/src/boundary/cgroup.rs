@@ -79,6 +79,10 @@ pub struct Cgroups {
     parents: Vec<usize>,
     /// The first place behind all that is below a group.
     ends: Vec<usize>,
+    /// Those that have not been removed.
+    there: Vec<bool>,
+    /// The number of the group that is made next.
+    next_id: u64,
 }
 
 /// Its first member is where a policy's pointers to a group lead, and those to its state.
@@ -115,6 +119,8 @@ impl Cgroups {
         };
         let mut groups = Self {
             shapes: levels.into_iter().enumerate().map(shape).collect(),
+            there: vec![true; parents.len()],
+            next_id: ROOT_CGROUP + parents.len() as u64,
             parents,
             ends,
         };
@@ -151,9 +157,21 @@ impl Cgroups {
     }
 
     pub fn with_id(&self, id: u64) -> *mut Cgroup {
-        let place = id.checked_sub(ROOT_CGROUP).map(|place| place as usize);
-        let place = place.filter(|place| *place < self.parents.len());
+        let mut places = 0..self.parents.len();
+        let place = places.find(|place| self.there[*place] && self.shapes[*place].node.id == id);
         place.map_or(std::ptr::null_mut(), |place| self.cgroup(place))
+    }
+
+    /// A group without others below it goes.
+    pub fn remove(&mut self, place: usize) {
+        self.there[place] = false;
+    }
+
+    /// It comes again, as another group in the same place.
+    pub fn make(&mut self, place: usize) {
+        self.there[place] = true;
+        self.shapes[place].node.id = self.next_id;
+        self.next_id += 1;
     }
 
     /// The group at this level above one, or itself.
@@ -175,6 +193,14 @@ impl Cgroups {
 
     /// The next of a walk over what is below a group; without one before it the first.
     pub fn next(&self, walk: Walk, start: usize, before: Option<usize>) -> Option<usize> {
+        let mut at = self.step(walk, start, before);
+        while let Some(place) = at.filter(|place| !self.there[*place]) {
+            at = self.step(walk, start, Some(place));
+        }
+        at
+    }
+
+    fn step(&self, walk: Walk, start: usize, before: Option<usize>) -> Option<usize> {
         let end = self.ends[start];
         match (walk, before) {
             (Walk::ParentsFirst | Walk::Up, None) => Some(start),
@@ -266,5 +292,29 @@ mod tests {
         assert_eq!(place(groups.with_id(ROOT_CGROUP + 5)), Some(5));
         assert!(groups.with_id(ROOT_CGROUP + 6).is_null());
         assert!(groups.with_id(0).is_null());
+    }
+
+    #[test]
+    fn a_group_that_is_removed_is_passed_over_and_comes_again_as_another() {
+        let mut groups = groups();
+        let walked = |groups: &Cgroups, walk, start| {
+            let mut at = None;
+            let walk = std::iter::from_fn(|| {
+                at = groups.next(walk, start, at);
+                at
+            });
+            walk.take(9).collect::<Vec<usize>>()
+        };
+        groups.remove(2);
+        groups.remove(4);
+        assert_eq!(walked(&groups, Walk::ParentsFirst, 0), [0, 1, 3, 5]);
+        assert_eq!(walked(&groups, Walk::ChildrenFirst, 0), [3, 1, 5, 0]);
+        assert_eq!(walked(&groups, Walk::Children, 1), [3]);
+        assert!(groups.with_id(ROOT_CGROUP + 4).is_null());
+        groups.make(4);
+        assert!(groups.with_id(ROOT_CGROUP + 4).is_null());
+        let again = groups.with_id(ROOT_CGROUP + 6);
+        assert_eq!(groups.place(again), Some(4));
+        assert_eq!(walked(&groups, Walk::ChildrenFirst, 1), [4, 3, 1]);
     }
 }

@@ -23,7 +23,7 @@ use super::shown::{
     ExitTaskArgs, InitTaskArgs, PerfEventValue,
 };
 use super::types::{Shown, Types};
-use super::{Code, Filled, Ops, enumerations, helpers, inlines, kfuncs, maps};
+use super::{Callback, Code, Filled, Ops, enumerations, helpers, inlines, kfuncs, maps};
 use crate::consts::OPS_ENQ_MIGRATION_DISABLED;
 
 /// What policies may call that see this release: as an image names it, and by its name.
@@ -143,6 +143,16 @@ impl Program {
             ),
             _ => Ok(()),
         }
+    }
+
+    /// Whether it hears of the weights of control groups that change, so that it may give their tasks as much.
+    pub fn heeds_weights(&self) -> bool {
+        self.ops.has(Callback::CgroupSetWeight)
+    }
+
+    /// The same of limits, for which it may let tasks wait.
+    pub fn heeds_limits(&self) -> bool {
+        self.ops.has(Callback::CgroupSetBandwidth)
     }
 
     /// What was counted in this process since the last time, for [`Program::coverage`]; empty unless

@@ -22,16 +22,22 @@ const MOST_ERRNO: i32 = 4_095;
 impl Sim<'_> {
     /// The policy hears of all groups that there are, each after its parent.
     pub(crate) fn init_cgroups(&mut self) {
-        self.cgroups.initialised = 0;
         for place in 0..self.cgroups.count_shown() {
-            if self.end.broken_off() || !self.init_cgroup(place) {
+            if !self.cgroups.is_there(place) {
+                continue;
+            }
+            if self.end.broken_off() {
                 return;
             }
-            self.cgroups.initialised = place + 1;
+            let error = self.init_cgroup(place);
+            if error != 0 {
+                return self.eject(format!("ops.cgroup_init() failed ({error})"));
+            }
         }
     }
 
-    fn init_cgroup(&mut self, place: usize) -> bool {
+    /// The policy's error, if it does not accept the group.
+    fn init_cgroup(&mut self, place: usize) -> i32 {
         let cgroup = self.cgroups.get(place);
         let mut args = CgroupInitArgs {
             weight: cgroup.weight,
@@ -46,10 +52,8 @@ impl Sim<'_> {
         let error = self.call(Callback::CgroupInit, arguments);
         self.boundary.take_back();
         let error = error.map_or(0, |error| error as i32);
-        if error != 0 {
-            self.eject(format!("ops.cgroup_init() failed ({error})"));
-        }
-        error == 0
+        self.cgroups.get_mut(place).initialised = error == 0;
+        error
     }
 
     /// The policy loses them, each before its parent.
@@ -59,11 +63,59 @@ impl Sim<'_> {
             let walk = crate::boundary::CgroupWalk::ChildrenFirst;
             at = self.boundary.view.cgroups.next(walk, ROOT, at);
             let Some(place) = at else { return };
-            if place < self.cgroups.initialised {
-                let address = self.boundary.view.cgroup_address(place);
-                self.call(Callback::CgroupExit, [address]);
+            self.exit_cgroup(place);
+        }
+    }
+
+    fn exit_cgroup(&mut self, place: usize) {
+        if std::mem::take(&mut self.cgroups.get_mut(place).initialised) {
+            let address = self.boundary.view.cgroup_address(place);
+            self.call(Callback::CgroupExit, [address]);
+        }
+    }
+
+    /// A group of the plan comes again. It has nothing until what it had in the beginning is written to its files
+    /// (`scx_tg_online()`, then the files). It stays where it was among its siblings.
+    pub(crate) fn make_cgroup(&mut self, on: CpuId, cgroup: u32) -> Result<(), String> {
+        let place = place(cgroup);
+        if self.cgroups.is_there(place) {
+            return Ok(());
+        }
+        self.cgroups.make(place);
+        if self.cgroups.controllers().cpu {
+            self.boundary.view.cgroups.make(place);
+            let error = self.init_cgroup(place);
+            if error != 0 {
+                self.forget_cgroup(place);
+                return Err(format!("the policy does not accept it (error {})", -error));
             }
         }
+        let given = &self.plan.cgroups[cgroup as usize];
+        let (weight, max, cpus) = (given.weight, given.max, given.cpus.clone());
+        if let Some(weight) = weight {
+            self.set_cgroup_weight(place, weight);
+        }
+        if let Some(max) = max {
+            self.set_cgroup_max(place, max.quota_us, Some(max.period_us));
+        }
+        if !cpus.is_empty() {
+            self.set_cgroup_cpus(on, place, &cpus);
+        }
+        Ok(())
+    }
+
+    /// A group goes, if nobody is in it (`scx_tg_offline()`).
+    pub(crate) fn remove_cgroup(&mut self, place: usize) {
+        if self.cgroups.remove(place) && self.cgroups.controllers().cpu {
+            self.exit_cgroup(place);
+            self.forget_cgroup(place);
+        }
+    }
+
+    fn forget_cgroup(&mut self, place: usize) {
+        self.cgroups.remove(place);
+        self.boundary.view.cgroups.remove(place);
+        self.boundary.maps.forget_cgroup(place);
     }
 
     /// Where a task is that comes into being, and where it moves itself first of all, if anywhere else. `first`: it is the
@@ -139,6 +191,9 @@ impl Sim<'_> {
         id: TaskId,
         to: usize,
     ) -> Result<(), String> {
+        if !self.cgroups.is_there(to) {
+            return Ok(());
+        }
         let moving = self.moving(id, to);
         if moving.iter().any(|thread| self.is_kept(*thread)) {
             return Ok(());
@@ -265,7 +320,7 @@ impl Sim<'_> {
 
     /// Nothing happens where it has this weight already.
     pub(crate) fn set_cgroup_weight(&mut self, place: usize, weight: u32) {
-        if self.cgroups.get(place).weight != weight {
+        if self.cgroups.is_there(place) && self.cgroups.get(place).weight != weight {
             let address = self.boundary.view.cgroup_address(place);
             self.call(Callback::CgroupSetWeight, [address, u64::from(weight)]);
             self.cgroups.get_mut(place).weight = weight;
@@ -284,7 +339,7 @@ impl Sim<'_> {
             quota_us,
             period_us: period_us.unwrap_or(was.period_us),
         };
-        if max != was {
+        if self.cgroups.is_there(place) && max != was {
             let address = self.boundary.view.cgroup_address(place);
             let arguments = [address, max.period_us, quota(max), 0];
             self.call(Callback::CgroupSetBandwidth, arguments);
@@ -294,6 +349,9 @@ impl Sim<'_> {
 
     /// All who are in the group or below it get other CPUs, group after group.
     pub(crate) fn set_cgroup_cpus(&mut self, on: CpuId, place: usize, cpus: &[u32]) {
+        if !self.cgroups.is_there(place) {
+            return;
+        }
         let changed = self.cgroups.give_cpus(place, cpus);
         for place in changed {
             for id in self.cgroups.members(place) {

@@ -134,8 +134,9 @@ impl Actor<'_, '_> {
         &mut self.sim.tasks[self.id]
     }
 
-    fn cgroup_name(&self, cgroup: u32) -> &str {
-        &self.sim.plan.cgroups[cgroup as usize].name
+    fn cgroup_name(&self, cgroup: impl Into<Option<u32>>) -> &str {
+        let cgroup = cgroup.into();
+        cgroup.map_or("/", |cgroup| &self.sim.plan.cgroups[cgroup as usize].name)
     }
 
     fn block(&mut self, wait: Wait) {
@@ -398,14 +399,14 @@ impl World for Actor<'_, '_> {
         Ok(())
     }
 
-    fn set_cgroup(&mut self, cgroup: u32) -> Call<Self> {
-        let to = cgroups::place(cgroup);
+    fn set_cgroup(&mut self, cgroup: Option<u32>) -> Call<Self> {
+        let to = cgroups::destination(cgroup);
         let moved = self.sim.move_process(Some(self.cpu), self.id, to);
         moved.map_err(|why| format!("moves to {}: {why}", self.cgroup_name(cgroup)))?;
         Err(Stop::After)
     }
 
-    fn set_cgroup_of(&mut self, task: Element, cgroup: u32) -> Call<Self> {
+    fn set_cgroup_of(&mut self, task: Element, cgroup: Option<u32>) -> Call<Self> {
         let id = self.sim.groups.member(task.array, task.index);
         if !self.sim.tasks[id].alive() {
             return Ok(());
@@ -413,7 +414,7 @@ impl World for Actor<'_, '_> {
         if self.sim.tasks[id].leader == self.sim.tasks[self.id].leader {
             return self.set_cgroup(cgroup);
         }
-        let to = cgroups::place(cgroup);
+        let to = cgroups::destination(cgroup);
         let moved = self.sim.move_process(Some(self.cpu), id, to);
         let label = self.sim.label(id);
         moved.map_err(|why| format!("moves {label} to {}: {why}", self.cgroup_name(cgroup)))?;
@@ -439,6 +440,17 @@ impl World for Actor<'_, '_> {
         let place = cgroups::place(cgroup);
         self.sim.set_cgroup_cpus(self.cpu, place, cpus);
         Err(Stop::After)
+    }
+
+    fn make_cgroup(&mut self, cgroup: u32) -> Call<Self> {
+        let made = self.sim.make_cgroup(self.cpu, cgroup);
+        made.map_err(|why| format!("makes {}: {why}", self.cgroup_name(cgroup)))?;
+        Ok(())
+    }
+
+    fn remove_cgroup(&mut self, cgroup: u32) -> Call<Self> {
+        self.sim.remove_cgroup(cgroups::place(cgroup));
+        Ok(())
     }
 
     fn migrate_disable(&mut self) -> Call<Self> {

@@ -148,7 +148,7 @@ fn a_policy_that_refuses_a_move_hears_whose_are_off() {
     let change = Inst::CgroupOf {
         group: 0,
         index: Value::Const(1),
-        cgroup: 1,
+        cgroup: Some(1),
     };
     let boss = group("boss", 1, vec![sleep_for(MS), change, sleep_for(5 * MS)]);
     let moved = |name: &str| {
@@ -187,11 +187,70 @@ fn a_policy_that_refuses_a_move_hears_whose_are_off() {
 }
 
 #[test]
+fn a_group_that_the_policy_does_not_accept_is_not_made() {
+    let made = |times: u32| {
+        let mut program = vec![sleep_for(MS)];
+        for _ in 0..times {
+            program.push(Inst::RemoveCgroup { cgroup: 0 });
+            program.push(Inst::MakeCgroup { cgroup: 0 });
+        }
+        let boss = group("boss", 1, [program, vec![run_for(MS)]].concat());
+        let mut plan = plan(vec![boss], for_ms(20));
+        plan.cgroups = vec![named("a", None, 200, &[])];
+        run(&free(1), plan, "counts")
+    };
+    // The root, the run's own and the plan's are three already.
+    ok(&made(2));
+    let refused = made(3);
+    assert_eq!(refused.status, Status::Failed);
+    let reason = "makes a: the policy does not accept it (error 16)";
+    assert!(refused.reason.contains(reason), "{}", refused.reason);
+}
+
+#[test]
+fn a_group_with_tasks_in_it_stays() {
+    let dies = Group {
+        cgroup: Some(0),
+        ..group("dies", 1, vec![run_for(2 * MS)])
+    };
+    let change = |inst: Inst| vec![sleep_for(MS), inst];
+    let boss = group(
+        "boss",
+        1,
+        [
+            change(Inst::RemoveCgroup { cgroup: 0 }),
+            change(Inst::CgroupWeight {
+                cgroup: 0,
+                weight: Value::Const(500),
+            }),
+            vec![sleep_for(5 * MS)],
+            change(Inst::RemoveCgroup { cgroup: 0 }),
+            change(Inst::CgroupWeight {
+                cgroup: 0,
+                weight: Value::Const(600),
+            }),
+            vec![run_for(MS)],
+        ]
+        .concat(),
+    );
+    let mut plan = plan(vec![dies, boss], for_ms(20));
+    plan.cgroups = vec![named("a", None, 200, &[])];
+    let (outcome, text) = traced(&free(2), plan, "tells", Options::default());
+    ok(&outcome);
+    let heard = said(&text);
+    let heard: Vec<&str> = (heard.into_iter())
+        .filter(|line| line.starts_with("weight") || line.starts_with("exit"))
+        .collect();
+    assert_eq!(heard[..2], ["weight 2: 200 to 500", "exit 2: 200"]);
+    assert_eq!(heard[2..], ["exit 1: 100", "exit 0: 100"]);
+}
+
+#[test]
 fn who_moves_is_off_its_run_queue_meanwhile() {
     let change = Inst::CgroupOf {
         group: 0,
         index: Value::Const(0),
-        cgroup: 1,
+        cgroup: Some(1),
     };
     let heard = |of: Vec<Inst>, more: Vec<Group>| {
         let moved = Group {

@@ -70,9 +70,8 @@ pub struct CheckArgs {
     /// A task that changes its own nice, policy or affinity sleeps so long afterwards; 0: it may do so all the time
     #[arg(long, value_name = "US", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pause_us: u64,
-    /// Leave out the real-time tasks that hold a CPU for long
-    #[arg(long)]
-    no_real_time: bool,
+    #[command(flatten)]
+    without: Without,
     /// Break operations off between two calls of the policy's, so that those of other CPUs come in between
     #[arg(long)]
     interleave: bool,
@@ -85,6 +84,17 @@ pub struct CheckArgs {
     /// Count what the runs execute of the policy, and write it to this file for lcov's tools
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     coverage: Option<PathBuf>,
+}
+
+/// What no case has.
+#[derive(Args)]
+struct Without {
+    /// Leave out the real-time tasks that hold a CPU for long
+    #[arg(long)]
+    no_real_time: bool,
+    /// Leave out control groups
+    #[arg(long)]
+    no_cgroups: bool,
 }
 
 #[derive(Args)]
@@ -204,7 +214,8 @@ pub fn run(args: &CheckArgs) -> Result<u8> {
             limits: limits(args),
             draws: Draws {
                 pause_us: args.pause_us,
-                real_time: !args.no_real_time,
+                real_time: !args.without.no_real_time,
+                cgroups: !args.without.no_cgroups,
             },
             seed: args.seed,
             runs: args.runs.unwrap_or(if args.time_s.is_some() {

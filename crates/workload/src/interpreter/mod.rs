@@ -354,6 +354,14 @@ impl<'p> Interpreter<'p> {
                 enter(world);
                 world.set_cgroup_cpus(*cgroup, cpus)?;
             }
+            Inst::MakeCgroup { cgroup } => {
+                enter(world);
+                world.make_cgroup(*cgroup)?;
+            }
+            Inst::RemoveCgroup { cgroup } => {
+                enter(world);
+                world.remove_cgroup(*cgroup)?;
+            }
             Inst::MigrateDisable => world.migrate_disable()?,
             Inst::MigrateEnable => world.migrate_enable()?,
             Inst::Cpu { into } => {

@@ -100,10 +100,10 @@ pub trait World {
     fn set_affinity(&mut self, cpus: &[u32]) -> Call<Self>;
     /// The same for another task; nothing happens if it does not live.
     fn confine(&mut self, task: Element, cpus: &[u32]) -> Call<Self>;
-    /// Move the task's process into a control group of the plan.
-    fn set_cgroup(&mut self, cgroup: u32) -> Call<Self>;
+    /// Move the task's process into a control group of the plan, or into the kernel's root.
+    fn set_cgroup(&mut self, cgroup: Option<u32>) -> Call<Self>;
     /// The same for another task; nothing happens if it does not live.
-    fn set_cgroup_of(&mut self, task: Element, cgroup: u32) -> Call<Self>;
+    fn set_cgroup_of(&mut self, task: Element, cgroup: Option<u32>) -> Call<Self>;
     fn set_cgroup_weight(&mut self, cgroup: u32, weight: u32) -> Call<Self>;
     /// Without a quota there is no limit; without a period it stays as it is.
     fn set_cgroup_max(
@@ -113,6 +113,10 @@ pub trait World {
         period_us: Option<u64>,
     ) -> Call<Self>;
     fn set_cgroup_cpus(&mut self, cgroup: u32, cpus: &[u32]) -> Call<Self>;
+    /// As it was in the beginning; nothing happens if it is there.
+    fn make_cgroup(&mut self, cgroup: u32) -> Call<Self>;
+    /// Nothing happens if somebody is in it, or it is not there.
+    fn remove_cgroup(&mut self, cgroup: u32) -> Call<Self>;
     fn migrate_disable(&mut self) -> Call<Self>;
     fn migrate_enable(&mut self) -> Call<Self>;
     /// The CPU that the task runs on.

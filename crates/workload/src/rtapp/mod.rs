@@ -3,16 +3,18 @@
 //!
 //! `workgen` reads the text with the liberties that rt-app's own script of that name allows, `read` holds the file as
 //! rt-app sees it, `forks` counts what `fork` events start, `program` turns events into actions (`waits` and `timers`
-//! those that wait), `shared` names what tasks share, `remarks` says what has no effect, and this file puts the sections
+//! those that wait), `shared` names what tasks share, `taskgroups` says in which groups they are, `remarks` says what has no effect, and this file puts the sections
 //! of a workload around them. Every value is made from one of the file, so
 //! that errors found later still name the place in the JSON.
 
 mod attributes;
 mod forks;
+mod names;
 mod program;
 mod read;
 mod remarks;
 mod shared;
+mod taskgroups;
 mod timers;
 mod waits;
 mod workgen;
@@ -100,6 +102,7 @@ pub fn workload(json: &str, path: &Path) -> Result<(Node, Vec<String>)> {
     }
     sections.push(("params", table(&root, params)));
     sections.extend(shared.sections(&root));
+    sections.extend(shared.taskgroups.section(&root));
     sections.push(("task", list(&root, groups)));
     let promised = ["elapsed_s", "cpu_s", "throughput_per_s"];
     let metrics = vec![

@@ -6,8 +6,10 @@ use input::{Kind, Node};
 
 use super::attributes::Class;
 use super::forks::{Forks, target};
+use super::names::named;
 use super::read::{Event, File, Phase, Task};
-use super::shared::{Shared, named};
+use super::shared::Shared;
+use super::taskgroups::{self, Places};
 use super::timers::Timers;
 use super::{MAX_US, flag, int, list, logged, table, text};
 
@@ -23,6 +25,8 @@ pub fn group(
     shared: &mut Shared,
 ) -> Result<Node> {
     let count = forked.unwrap_or(task.instances);
+    let places = Places::of(task)?;
+    let begin = places.begin(&mut shared.taskgroups)?;
     let mut events = Events {
         file,
         task,
@@ -32,6 +36,7 @@ pub fn group(
         timers: Timers::of(file, task, forks, shared)?,
         shared,
         held: Vec::new(),
+        places: &places,
     };
     let program = events.program()?;
     let at = task.node;
@@ -44,10 +49,12 @@ pub fn group(
         ("name", text(at, &label)),
         ("count", text(at, &format!("copies * {count}"))),
     ];
-    keys.push(match forked {
-        None => ("threads", flag(at)),
-        Some(_) => ("start", text(at, "fork")),
-    });
+    match forked {
+        None if places.move_later() => {}
+        None => keys.push(("threads", flag(at))),
+        Some(_) => keys.push(("start", text(at, "fork"))),
+    }
+    keys.extend(begin);
     keys.extend(task.attributes.of_group(at, first_class(task)?)?);
     if let Some(cpus) = task.phases[0].cpus.or(task.cpus) {
         keys.push(("cpus", allowed(cpus)?));
@@ -84,6 +91,7 @@ pub struct Events<'f, 'a> {
     timers: Timers,
     /// Locks held at this point of a phase.
     pub(super) held: Vec<String>,
+    places: &'f Places<'a>,
 }
 
 impl Events<'_, '_> {
@@ -96,14 +104,20 @@ impl Events<'_, '_> {
         program.extend(self.timers.begin(task));
         let mut body = Vec::new();
         let mut class = task.attributes.class(at, None)?;
+        let mut group = task.attributes.group;
         for (index, phase) in task.phases.iter().enumerate() {
-            if task.phases.len() > 1 {
+            group = phase.attributes.group.or(group);
+            if let [only] = task.phases.as_slice() {
+                class = only.attributes.class(only.node, class)?.or(class);
+            } else {
                 if let Some(next) = phase.attributes.class(phase.node, class)? {
                     body.extend(next.actions(phase.node));
                     class = Some(next);
                 }
                 body.extend(self.moved(index)?);
+                body.extend(self.places.moved(index, &mut self.shared.taskgroups)?);
             }
+            taskgroups::fits(group, class)?;
             body.extend(repeated(
                 phase.node,
                 "turn",

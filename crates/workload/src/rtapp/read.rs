@@ -6,7 +6,7 @@ use input::{Kind, Node, suggest};
 
 use super::MAX_US;
 use super::attributes::Attributes;
-use super::shared::plain_name;
+use super::names::plain_name;
 
 /// Events that are turned into actions, and such as are refused. A key is an event if it begins with one of these;
 /// of two that fit, the first counts.

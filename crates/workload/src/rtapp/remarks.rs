@@ -29,19 +29,6 @@ pub fn remarks(file: &File, forks: &Forks) -> Vec<String> {
             }
         }
     }
-    let groups = file.tasks.iter().flat_map(|task| {
-        let of_phases = task
-            .phases
-            .iter()
-            .filter_map(|phase| phase.attributes.group);
-        task.attributes.group.into_iter().chain(of_phases)
-    });
-    if let Some(group) = groups.into_iter().next() {
-        say(
-            group,
-            "all tasks are in one group: policies here schedule tasks, not task groups",
-        );
-    }
     for (task, event) in file.events() {
         let Ok(name) = event.node.text() else {
             continue;

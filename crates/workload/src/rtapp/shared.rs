@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use input::Node;
 
+use super::names::plain_name;
+use super::taskgroups::Taskgroups;
 use super::{int, list, table, text};
 
 /// Resources that tasks share, by the file's name for them and by ours.
@@ -13,6 +15,7 @@ pub struct Shared {
     pub locks: BTreeMap<String, String>,
     pub semaphores: BTreeMap<String, String>,
     pub conditions: BTreeMap<String, String>,
+    pub taskgroups: Taskgroups,
     /// With what they begin with.
     variables: BTreeMap<String, (String, i64)>,
 }
@@ -52,29 +55,4 @@ impl Shared {
             ("condition", arrays(&self.conditions)),
         ]
     }
-}
-
-/// Our name for one of the file's: plain, and different from all others.
-pub fn plain_name(name: &str, taken: impl Fn(&str) -> bool) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    let mut base: String = name.to_ascii_lowercase().chars().map(plain).collect();
-    if !base.starts_with(|c: char| c.is_ascii_lowercase()) {
-        base.insert(0, 'x');
-    }
-    let mut made = base.clone();
-    let mut number = 2;
-    while taken(&made) {
-        made = format!("{base}_{number}");
-        number += 1;
-    }
-    made
-}
-
-pub fn named(names: &mut BTreeMap<String, String>, name: &str) -> String {
-    if let Some(known) = names.get(name) {
-        return known.clone();
-    }
-    let made = plain_name(name, |made| names.values().any(|other| other == made));
-    names.insert(name.to_string(), made.clone());
-    made
 }

@@ -4,9 +4,9 @@
 use anyhow::{Result, ensure};
 use input::Node;
 
+use super::names::named;
 use super::program::Events;
 use super::read::Event;
-use super::shared::named;
 use super::{flag, int, list, table, text};
 
 impl Events<'_, '_> {

@@ -41,11 +41,13 @@ pub enum Did {
     PolicyOf(Element, Policy),
     Affinity(Vec<u32>),
     Confine(Element, Vec<u32>),
-    Cgroup(u32),
-    CgroupOf(Element, u32),
+    Cgroup(Option<u32>),
+    CgroupOf(Element, Option<u32>),
     CgroupWeight(u32, u32),
     CgroupMax(u32, Option<u64>, Option<u64>),
     CgroupCpus(u32, Vec<u32>),
+    MakeCgroup(u32),
+    RemoveCgroup(u32),
     MigrateDisable,
     MigrateEnable,
     Log(u32, u64),
@@ -275,11 +277,11 @@ impl World for Fake {
         self.does(Did::Confine(task, cpus.to_vec()))
     }
 
-    fn set_cgroup(&mut self, cgroup: u32) -> Call<Self> {
+    fn set_cgroup(&mut self, cgroup: Option<u32>) -> Call<Self> {
         self.does(Did::Cgroup(cgroup))
     }
 
-    fn set_cgroup_of(&mut self, task: Element, cgroup: u32) -> Call<Self> {
+    fn set_cgroup_of(&mut self, task: Element, cgroup: Option<u32>) -> Call<Self> {
         self.does(Did::CgroupOf(task, cgroup))
     }
 
@@ -298,6 +300,14 @@ impl World for Fake {
 
     fn set_cgroup_cpus(&mut self, cgroup: u32, cpus: &[u32]) -> Call<Self> {
         self.does(Did::CgroupCpus(cgroup, cpus.to_vec()))
+    }
+
+    fn make_cgroup(&mut self, cgroup: u32) -> Call<Self> {
+        self.does(Did::MakeCgroup(cgroup))
+    }
+
+    fn remove_cgroup(&mut self, cgroup: u32) -> Call<Self> {
+        self.does(Did::RemoveCgroup(cgroup))
     }
 
     fn migrate_disable(&mut self) -> Call<Self> {

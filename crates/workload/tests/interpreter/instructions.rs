@@ -200,14 +200,15 @@ fn each_system_call_enters_the_kernel_and_asks_for_its_own_thing() {
 fn control_groups_are_changed_by_system_calls() {
     let me = || Value::Me;
     let system_calls = [
-        (Inst::Cgroup { cgroup: 4 }, Did::Cgroup(4)),
+        (Inst::Cgroup { cgroup: Some(4) }, Did::Cgroup(Some(4))),
+        (Inst::Cgroup { cgroup: None }, Did::Cgroup(None)),
         (
             Inst::CgroupOf {
                 group: 0,
                 index: me(),
-                cgroup: 4,
+                cgroup: Some(4),
             },
-            Did::CgroupOf(element(0, 1), 4),
+            Did::CgroupOf(element(0, 1), Some(4)),
         ),
         (
             Inst::CgroupWeight {
@@ -239,6 +240,8 @@ fn control_groups_are_changed_by_system_calls() {
             },
             Did::CgroupCpus(2, vec![1]),
         ),
+        (Inst::MakeCgroup { cgroup: 2 }, Did::MakeCgroup(2)),
+        (Inst::RemoveCgroup { cgroup: 2 }, Did::RemoveCgroup(2)),
     ];
     for (inst, did) in system_calls {
         assert_eq!(asked(&inst), [Did::EnterKernel, did], "{inst:?}");

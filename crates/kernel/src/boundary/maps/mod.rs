@@ -357,6 +357,17 @@ impl Maps {
         }
     }
 
+    /// A control group is no more, and with it what policies keep of it.
+    pub fn forget_cgroup(&mut self, place: usize) {
+        for map in &mut self.all {
+            if let Store::CgroupStorage(values) = &mut map.store
+                && let Some(value) = values.get_mut(place).and_then(Option::take)
+            {
+                self.kept.push(value);
+            }
+        }
+    }
+
     /// The code that was under way is through; whether anything was freed.
     #[inline]
     pub fn settle(&mut self) -> bool {
