@@ -17,9 +17,10 @@ _ANY = Case("", (), (Group(Kind.ALONE, 1, 1, ()),))
 
 @dataclass(frozen=True)
 class Aim:
-    policy: Arm
+    policy: Arm  # as it is simulated
     against: Arm | None
     measure: Measure
+    given: tuple[str, ...]  # both, as they were given: a guest's default is its kernel's own
 
     def __post_init__(self) -> None:
         name = self.measure[0]

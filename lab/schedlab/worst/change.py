@@ -147,4 +147,19 @@ def _one_group(dice: Dice, scene: Scene, change: Callable[[Group], Group]) -> Sc
     return _with_groups(scene, (*groups[:at], made, *groups[at + 1 :]))
 
 
-_MOVES = [_shape, _more, _fewer, _another, _count, _count, _rounds, _rounds, _nice, _nice, _policy, _steps, _steps, _steps]
+_MOVES = [
+    _shape,
+    _more,
+    _fewer,
+    _another,
+    _count,
+    _count,
+    _rounds,
+    _rounds,
+    _nice,
+    _nice,
+    _policy,
+    _steps,
+    _steps,
+    _steps,
+]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A scene: the shape of a machine, and the work on it.
 
-The machine is a guest of the exact tier, so that what is found can be tried in one.
+The machine is a guest of the exact tier, so that what is found can be tried in one. Its CPUs take turns on one clock:
+beside a second busy one a CPU takes twice as long for the same work.
 """
 
 import re
@@ -15,35 +16,24 @@ from schedlab.search.case import Case
 class Shape:
     sockets: int
     cores: int  # of a socket
-    threads: int  # of a core
 
     @property
     def cpus(self) -> int:
-        return self.sockets * self.cores * self.threads
+        return self.sockets * self.cores
 
     @property
     def guest(self) -> str:
         """As -m names such a guest."""
-        flat = self.sockets == self.threads == 1
-        return str(self.cpus) if flat else f"{self.sockets}x{self.cores}x{self.threads}"
+        return str(self.cpus) if self.sockets == 1 else f"{self.sockets}x{self.cores}x1"
 
     def __str__(self) -> str:
         parts = [f"{self.cpus} CPU{'s' if self.cpus > 1 else ''}"]
-        parts += [f"{self.sockets} sockets"] * (self.sockets > 1) + ["SMT"] * (self.threads > 1)
+        parts += [f"{self.sockets} sockets"] * (self.sockets > 1)
         return ", ".join(parts)
 
 
-# The smallest first.
-SHAPES = [
-    Shape(1, 1, 1),
-    Shape(1, 2, 1),
-    Shape(2, 1, 1),
-    Shape(1, 1, 2),
-    Shape(1, 3, 1),
-    Shape(1, 4, 1),
-    Shape(2, 2, 1),
-    Shape(1, 2, 2),
-]
+# The smallest first. Hardware threads are left out: an emulated one is as fast as a core.
+SHAPES = [Shape(1, 1), Shape(1, 2), Shape(2, 1), Shape(1, 3), Shape(1, 4), Shape(2, 2)]
 
 
 @dataclass(frozen=True)
@@ -62,7 +52,7 @@ def machine_text(shape: Shape, name: str) -> str:
         "sockets": str(shape.sockets),
         "llcs_per_socket": "1",
         "cores_per_llc": str(shape.cores),
-        "threads_per_core": str(shape.threads),
+        "threads_per_core": "1",
     }
     for key, value in values.items():
         text, many = re.subn(rf"(?m)^{key} = .*$", f"{key} = {value}", text)

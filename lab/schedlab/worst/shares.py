@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What CPUs, work and weights alone explain of a number: the guess that a find is measured by.
 
-A wait        while the weakest task waits, every other has its share of the CPUs, in turns of which the weakest's own is
-              a tick: the weights of all others over its own and over the CPUs, in ticks, and a tick at least
-Elapsed time  all work over the CPUs, and the longest chain of steps after it: no schedule that leaves no CPU idle
-              beside a task that waits takes longer (Graham 1966)
+A wait        while the weakest task waits, every other has its share of the CPUs, in turns of which the weakest's own
+              is a tick: the weights of all others over its own and over the CPUs, in ticks, and a tick at least
+Elapsed time  all work, as the CPUs share a clock, and the longest chain of steps after it: no schedule that leaves no
+              CPU idle beside a task that waits takes longer (by Graham's bound of 1966)
 Lag           a tick
 """
 
@@ -26,7 +26,7 @@ def explained(metric: str, case: Case, cpus: int) -> float | None:
         case "max_lag_us":
             return float(TICK_US)
         case "elapsed_s":
-            return (work_us(case) / cpus + span_us(case)) / 1e6
+            return (work_us(case) + span_us(case)) / 1e6
         case _:
             return None
 

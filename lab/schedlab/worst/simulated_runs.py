@@ -6,7 +6,6 @@ Costs are those of the machine file, without their spread.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from schedlab import atomic
 from schedlab.campaign import cells, matrix
