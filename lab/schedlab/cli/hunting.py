@@ -26,9 +26,6 @@ from schedlab.collect.store import Store, directory_of
 from schedlab.errors import CHECK_FAILED, InputError, InterruptedRun, LabError
 from schedlab.format.numbers import number, scale
 from schedlab.places import applications, sim
-from schedlab.report import case_picture
-from schedlab.report.case_picture import Captioned
-from schedlab.report.shown_schedules import Panel
 from schedlab.statistics.agreement import title
 from schedlab.terminal.progress import CellProgress
 from schedlab.trace import simulated
@@ -222,6 +219,9 @@ def _try(aim: Aim, saved: Saved, store: Store) -> Tried:
 
 def _picture(aim: Aim, saved: Saved, tried: Tried) -> str:
     """The simulator's schedules, and a guest's where it was traced."""
+    from schedlab.report import case_picture
+    from schedlab.report.shown_schedules import Panel
+
     workload, machine = workloads.read(saved.workload), machines.read(saved.machine)
     own = applications.task_names(workload)
     whole = aim.measure[0] not in _OF_WAITS
@@ -244,21 +244,12 @@ def _picture(aim: Aim, saved: Saved, tried: Tried) -> str:
         if found:
             # The runner and threads of the kernel are in the trace, too.
             outside = frozenset(pid for pid, name in found.names.items() if name not in own)
-            shown.append(_captioned(f"{given}, simulated", Panel(given, found, outside=outside), whole))
+            shown.append(case_picture.captioned(f"{given}, simulated", Panel(given, found, outside=outside), whole))
     for one in tried.schedules:
         panel = Panel(one.policy, one.found, tried.kernel, one.outside)
-        shown.append(_captioned(f"{one.policy}, Linux {tried.kernel} in a guest of the exact tier", panel, whole))
+        where = f"{one.policy}, Linux {tried.kernel} in a guest of the exact tier"
+        shown.append(case_picture.captioned(where, panel, whole))
     return case_picture.svg(shown)
-
-
-def _captioned(caption: str, panel: Panel, whole: bool) -> Captioned:
-    found = panel.found
-    if whole:
-        found = case_picture.window(found, found.start_ns, found.end_ns)
-    else:
-        found = case_picture.longest_wait(found, panel.outside)
-    start, length = found.start_ns / 1e6, (found.end_ns - found.start_ns) / 1e6
-    return Captioned(replace(panel, found=found), f"{caption}: {length:,.0f} ms from {start:,.0f} ms on")
 
 
 def _said(aim: Aim, saved: Saved, tried: Tried) -> Iterator[str]:

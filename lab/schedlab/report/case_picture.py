@@ -22,6 +22,14 @@ class Captioned:
     caption: str
 
 
+def captioned(what: str, panel: Panel, whole: bool) -> Captioned:
+    """The whole run, or its longest wait."""
+    found = panel.found
+    found = window(found, found.start_ns, found.end_ns) if whole else longest_wait(found, panel.outside)
+    start, length = found.start_ns / 1e6, (found.end_ns - found.start_ns) / 1e6
+    return Captioned(replace(panel, found=found), f"{what}: {length:,.0f} ms from {start:,.0f} ms on")
+
+
 def longest_wait(found: Schedule, outside: frozenset[int] = frozenset()) -> Schedule:
     """The window of it."""
     waits = [wait for wait in found.waits if wait.pid not in outside]

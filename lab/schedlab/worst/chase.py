@@ -14,7 +14,7 @@ from schedlab.worst import change, smaller
 from schedlab.worst.scene import Scene
 
 # Of the budget: drawing ends at the first, changing at the second, and the rest is for making it small.
-_DRAWING, _CHANGING = 0.3, 0.7
+_DRAWING, _CHANGING = 0.25, 0.6
 STILL = 0.8
 _KEPT = 8
 _AT_ONCE = 16
