@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from schedlab.search.case import Case, Group, Kind, Step, Steps, What
 from schedlab.search.draw import NICE, Dice, Size, group, step
-from schedlab.worst import shares
+from schedlab.worst import shares, smaller
 from schedlab.worst.scene import SHAPES, Scene
 
 SIZE = Size(
@@ -20,6 +20,8 @@ SIZE = Size(
     longest_sleep_us=200_000,
     policies=("other",) * 9 + ("batch",),
 )
+# So many of those that are changed are smaller ones.
+_SMALLER_PCT = 40
 _MOST_GROUPS, _MOST_OF_A_GROUP, _MOST_ROUNDS = 5, 12, 4_000
 # The guest emulates a second of work in some ten.
 _MOST_WORK_US, _MOST_SPAN_US = 1_500_000, 3_000_000
@@ -31,7 +33,12 @@ def drawn(dice: Dice) -> Scene:
 
 
 def changed(dice: Dice, scene: Scene, others: Sequence[Scene]) -> Scene:
-    """One to three things are otherwise; a group may come from another scene."""
+    """One to three things are otherwise; a group may come from another scene. Or it is smaller: what is left out no
+    longer hides what is bad.
+    """
+    if dice.chance(_SMALLER_PCT) and (offers := smaller.scenes(scene)):
+        at = min(dice.between(0, len(offers) - 1), dice.between(0, len(offers) - 1))
+        return _fit(offers[at])
     for _ in range(dice.between(1, 3)):
         scene = dice.pick(_MOVES)(dice, scene, others)
     return _fit(scene)
@@ -119,13 +126,13 @@ def _steps(dice: Dice, scene: Scene, others: Sequence[Scene]) -> Scene:
 
 def _longer(dice: Dice, one: Step) -> Step:
     longest = {
-        What.RUN: SIZE.longest_run_us,
+        What.RUN: _MOST_WORK_US,
         What.SLEEP: SIZE.longest_sleep_us,
         What.TIMER: SIZE.longest_sleep_us,
     }.get(one.what)
     if longest is None:
         return one
-    by = dice.pick([50, 80, 90, 110, 125, 200])
+    by = dice.pick([50, 80, 110, 125, 200, 400])
     least, most = (min(max(5, time * by // 100), longest) for time in (one.least, one.most))
     if one.what == What.TIMER:
         least = most = max(100, most)

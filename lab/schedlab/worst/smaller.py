@@ -22,10 +22,22 @@ def scenes(scene: Scene) -> list[Scene]:
 
 
 def _offered(scene: Scene) -> Iterator[Scene]:
-    for shape in SHAPES[: SHAPES.index(scene.shape)]:
+    at = SHAPES.index(scene.shape)
+    for shape in SHAPES[:at]:
         yield replace(scene, shape=shape)
+    # What a CPU less changes may have to be made up for by fewer tasks.
+    for shape in dict.fromkeys((SHAPES[0], SHAPES[max(0, at - 1)])):
+        for case in _fewer_tasks(scene.case):
+            yield Scene(case, shape)
     for case in _simpler(scene.case):
         yield replace(scene, case=case)
+
+
+def _fewer_tasks(case: Case) -> Iterator[Case]:
+    """One task for each group; for one group; without one of the tasks of a group."""
+    yield replace(case, groups=tuple(next(_one_run(group)) for group in case.groups))
+    yield from _each(case, lambda group: iter([next(_one_run(group))]))
+    yield from _each(case, lambda group: iter([replace(group, count=max(1, group.count - 1))]))
 
 
 def _simpler(case: Case) -> Iterator[Case]:
