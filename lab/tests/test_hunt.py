@@ -13,6 +13,7 @@ from schedlab.errors import InputError
 from schedlab.report import case_picture
 from schedlab.report.case_picture import Captioned
 from schedlab.report.shown_schedules import Panel
+from schedlab.search import case_file
 from schedlab.search.case import Case, Group, Kind, Step, What
 from schedlab.search.draw import Dice
 from schedlab.trace.schedule import Schedule, Stretch
@@ -149,7 +150,7 @@ def test_the_parser_takes_what_is_changed_and_what_is_smaller(tmp_path: Path) ->
     files = []
     for number, one in enumerate(scenes):
         files.append(tmp_path / f"w{number}.toml")
-        files[-1].write_text(case_folder.case_file.text(one.case, ["a comment"], f"w{number}", "schedlab hunt"))
+        files[-1].write_text(case_file.text(one.case, ["a comment"], f"w{number}", "schedlab hunt"))
     entries = described.entries(workloads=files)["workloads"]
     assert [entry["error"] for entry in entries if "error" in entry] == []
 
