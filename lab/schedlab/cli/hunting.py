@@ -110,7 +110,8 @@ class _Hunt:
                 raise InterruptedRun(f"interrupted after {ran}: nothing found yet; the same command resumes")
             return self._nothing(best, ran, chase.uncounted)
         saved = self._saved(best, chase)
-        tried = Tried(why_not="interrupted" if interrupted else _NOT_ASKED)
+        # What is kept until a guest has said something, if it comes to that.
+        tried = Tried(why_not=_NOT_ASKED if self.options.no_guest and not interrupted else "interrupted")
         lines = self._keep(best, saved, tried)
         if not interrupted and not self.options.no_guest:
             # The guest takes the files that were just written.
@@ -244,6 +245,7 @@ def _picture(aim: Aim, saved: Saved, tried: Tried) -> str:
         if found:
             # The runner and threads of the kernel are in the trace, too.
             outside = frozenset(pid for pid, name in found.names.items() if name not in own)
+            found.waits = [wait for wait in found.waits if wait.pid not in outside]
             shown.append(case_picture.captioned(f"{given}, simulated", Panel(given, found, outside=outside), whole))
     for one in tried.schedules:
         panel = Panel(one.policy, one.found, tried.kernel, one.outside)
