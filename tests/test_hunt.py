@@ -3,6 +3,7 @@
 
 import json
 import re
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from schedlab import simulator
 from schedlab.catalogue import workloads
 from schedlab.cli.program import main
 from schedlab.errors import INTERRUPTED
+from schedlab.format.numbers import number
 from schedlab.places import applications
 from schedlab.trace import simulated
-from schedlab.worst import chase, simulated_runs, waits
+from schedlab.worst import simulated_runs, waits
 from tests.command_line import schedlab
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -132,17 +134,29 @@ def test_an_interrupted_hunt_keeps_the_worst_and_goes_on(
     assert case.read_text() == whole.replace(str(tmp_path / "whole"), str(tmp_path / "out"))
 
 
+PAGE = ROOT / "docs/hunt.md"
 CASES = sorted((ROOT / "results/hunt").glob("*/case"))
 
 
+def test_the_page_has_every_case_that_is_kept() -> None:
+    named = re.findall(r"(?m)^\| \[`([\w.-]+)`\]", PAGE.read_text())
+    assert sorted(named) == [case.parent.name for case in CASES]
+    assert {"bfs-232", "bfs", "o1", "eevdf", "cfs-2.6.31"} <= set(named)
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda path: path.parent.name)
-def test_a_case_of_the_page_is_still_there(case: Path) -> None:
+def test_a_case_of_the_page_says_what_its_files_say_and_is_still_there(case: Path) -> None:
     done = schedlab("hunt", "--replay", str(case), "--no-guest", "--json")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    page = (ROOT / "docs/hunt.md").read_text()
-    assert f"results/hunt/{case.parent.name}/case" in page
-    assert told["times"] >= chase.STILL
+    assert json.loads(done.stdout)["there"]
+    said = tomllib.loads((case / "case.toml").read_text())
+    row = next(line for line in PAGE.read_text().splitlines() if line.startswith(f"| [`{case.parent.name}`]"))
+    times, kernel = row.removesuffix(" |").split(" | ")[-2:]
+    assert times == number(said["times"])
+    word = "confirmed" if said["kernel"]["confirmed"] else "not confirmed"
+    assert kernel.endswith(f"{number(said['kernel']['times'])} times: {word}")
+    assert f"`{said['policy']}" in row
+    assert said["found"]["seed"] == 1
 
 
 def test_a_trace_tells_the_waits_that_the_record_tells() -> None:

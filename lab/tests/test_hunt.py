@@ -136,6 +136,7 @@ def test_nothing_that_is_drawn_or_changed_says_nothing_of_a_policy() -> None:
     scenes = [*drawn(200), *changed(800)]
     assert {one.shape for one in scenes} == set(SHAPES)
     assert {group.policy for one in scenes for group in one.case.groups} == {"other", "batch"}
+    assert max(one.case.tasks for one in scenes) == change.MOST_TASKS
     assert max(shares.work_us(one.case) for one in scenes) <= 1_500_000
     assert max(shares.span_us(one.case) for one in scenes) <= 3_000_000
     for one in scenes:
@@ -167,6 +168,8 @@ def test_a_smaller_scene_never_grows() -> None:
 def test_the_work_of_two_groups_is_that_of_one_task() -> None:
     both = Scene(of(alone(3, times=2, us=700), alone(1, us=800)), Shape(1, 1))
     assert Scene(of(alone(us=5_000)), Shape(1, 1)) in smaller.scenes(both)
+    alike = Scene(of(alone(3, us=700), alone(2, us=700)), Shape(1, 1))
+    assert Scene(of(alone(5, us=700)), Shape(1, 1)) in smaller.scenes(alike)
     unlike = Scene(of(alone(3, times=2, us=700), alone(1, us=800, nice=5)), Shape(1, 1))
     assert all(shares.work_us(one.case) < 5_000 for one in smaller.scenes(unlike) if len(one.case.groups) == 1)
 

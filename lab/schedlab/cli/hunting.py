@@ -260,7 +260,7 @@ def _said(aim: Aim, saved: Saved, tried: Tried) -> Iterator[str]:
     if saved.ends:
         yield f"{saved.policy}: the kernel throws it out: {saved.ends}"
     else:
-        value, base = _told(aim, saved.value, saved.base)
+        value, base = _value(aim, saved.value), _base(aim, saved.base)
         yield f"{saved.policy}: {title(aim.measure)} {value}, {_times(saved.times)} {than}, {base}"
     if found := saved.found:
         now = f"{_many(found['cpus'], 'CPU')}, {_many(found['tasks'], 'task')}"
@@ -278,17 +278,18 @@ def _kernel_said(aim: Aim, tried: Tried) -> str:
     word = "confirmed" if tried.confirmed else "not confirmed"
     if tried.ends:
         return f"Linux {tried.kernel}, exact guest: {tried.ends}: {word}".replace("Linux ,", "the")
-    value, base = _told(aim, tried.value, tried.base)
+    value, base = _value(aim, tried.value), _base(aim, tried.base)
     return f"Linux {tried.kernel}, exact guest: {value}, {_times(tried.times)} {base}: {word}"
 
 
-def _told(aim: Aim, *values: float) -> list[str]:
-    unit = metric(aim.measure[0]).unit
-    told = []
-    for value in values:
-        factor, name = scale(unit, [value])
-        told.append(f"{number(value * factor)} {name}".rstrip())
-    return told
+def _value(aim: Aim, value: float) -> str:
+    factor, unit = scale(metric(aim.measure[0]).unit, [value])
+    return f"{number(value * factor)} {unit}".rstrip()
+
+
+def _base(aim: Aim, base: float) -> str:
+    counted = f" (counted as {_value(aim, aim.floor)})" if base < aim.floor else ""
+    return f"{_value(aim, base)}{counted}"
 
 
 def _times(times: float) -> str:

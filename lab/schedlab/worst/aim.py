@@ -33,6 +33,11 @@ class Aim:
     def arms(self) -> list[Arm]:
         return [self.policy, *([self.against] if self.against else [])]
 
+    @property
+    def floor(self) -> float:
+        """What it is compared with counts as this much at least."""
+        return _FLOORS.get(metric(self.measure[0]).unit, 1.0)
+
     def times(self, value: float, base: float) -> float:
         """How many times what it is compared with the number is."""
-        return value / max(base, _FLOORS.get(metric(self.measure[0]).unit, 1.0))
+        return value / max(base, self.floor)

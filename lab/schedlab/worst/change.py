@@ -22,7 +22,8 @@ SIZE = Size(
 )
 # So many of those that are changed are smaller ones.
 _SMALLER_PCT = 40
-_MOST_GROUPS, _MOST_OF_A_GROUP, _MOST_ROUNDS = 5, 12, 4_000
+# Beside more tasks everybody waits longer, which says little; and nobody can follow them.
+MOST_TASKS, _MOST_ROUNDS = 8, 4_000
 # The guest emulates a second of work in some ten.
 _MOST_WORK_US, _MOST_SPAN_US = 1_500_000, 3_000_000
 
@@ -45,8 +46,8 @@ def changed(dice: Dice, scene: Scene, others: Sequence[Scene]) -> Scene:
 
 
 def _fit(scene: Scene) -> Scene:
-    """With fewer rounds where it is too much work."""
-    case = scene.case
+    """With fewer tasks where they are too many, and with fewer rounds where it is too much work."""
+    case = _few(scene.case)
     while shares.work_us(case) > _MOST_WORK_US or shares.span_us(case) > _MOST_SPAN_US:
         groups = tuple(replace(one, times=one.times // 2) if one.times > 1 else one for one in case.groups)
         if groups == case.groups:
@@ -58,15 +59,26 @@ def _fit(scene: Scene) -> Scene:
     return replace(scene, case=case)
 
 
+def _few(case: Case) -> Case:
+    """The last groups go, and of one that is too large some tasks."""
+    groups = case.groups
+    while len(groups) > 1 and sum(group.tasks for group in groups) > MOST_TASKS:
+        groups = groups[:-1]
+    first = groups[0]
+    while first.tasks > MOST_TASKS:
+        first = replace(first, count=first.count - 1)
+    return replace(case, groups=(first, *groups[1:]))
+
+
 def _shape(dice: Dice, scene: Scene, others: Sequence[Scene]) -> Scene:
     return replace(scene, shape=dice.pick(SHAPES))
 
 
 def _more(dice: Dice, scene: Scene, others: Sequence[Scene]) -> Scene:
-    if len(scene.case.groups) >= _MOST_GROUPS:
+    if scene.case.tasks >= MOST_TASKS:
         return scene
     new = dice.pick(dice.pick(others).case.groups) if dice.chance(40) else group(dice, SIZE)
-    return _with_groups(scene, (*scene.case.groups, new))
+    return _with_groups(scene, (new, *scene.case.groups))
 
 
 def _fewer(dice: Dice, scene: Scene, others: Sequence[Scene]) -> Scene:
@@ -82,7 +94,7 @@ def _another(dice: Dice, scene: Scene, others: Sequence[Scene]) -> Scene:
 def _count(dice: Dice, scene: Scene, others: Sequence[Scene]) -> Scene:
     def other(one: Group) -> Group:
         count = dice.pick([one.count + 1, one.count - 1, one.count * 2])
-        return replace(one, count=min(max(1, count), _MOST_OF_A_GROUP))
+        return replace(one, count=min(max(1, count), MOST_TASKS))
 
     return _one_group(dice, scene, other)
 

@@ -43,11 +43,20 @@ def _fewer_tasks(case: Case) -> Iterator[Case]:
 def _simpler(case: Case) -> Iterator[Case]:
     others = shrink.simpler(case)
     yield from (other for other in others if len(other.groups) < len(case.groups))
+    yield from _joined(case)
     yield from _merged(case)
     for change in (_one_run, _alone, _fewer):
         yield from _each(case, change)
     yield from (other for other in others if len(other.groups) == len(case.groups))
     yield from _each(case, _shorter)
+
+
+def _joined(case: Case) -> Iterator[Case]:
+    """Groups that differ in their counts alone are one."""
+    for (at, one), (then, other) in combinations(enumerate(case.groups), 2):
+        if replace(one, count=1) == replace(other, count=1):
+            made = replace(one, count=one.count + other.count)
+            yield replace(case, groups=(*case.groups[:at], made, *case.groups[at + 1 : then], *case.groups[then + 1 :]))
 
 
 def _merged(case: Case) -> Iterator[Case]:
