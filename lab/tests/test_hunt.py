@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,6 +21,7 @@ from schedlab.trace.schedule import Schedule, Stretch
 from schedlab.worst import case_folder, change, scene, shares, smaller, waits
 from schedlab.worst.case_folder import Saved
 from schedlab.worst.chase import STILL, Chase, Find
+from schedlab.worst.judge import SimulatedJudge
 from schedlab.worst.scene import SHAPES, Scene, Shape
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -339,3 +341,13 @@ def test_bad_input_is_one_line(lab: Callable, arguments: list[str], message: str
     assert done.stderr.startswith(f"schedlab: {message}")
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
+
+
+def test_a_latency_counts_where_the_kernel_would_tell_it_too() -> None:
+    aim = SimpleNamespace(measure=("wakeup_latency_us", "p99"))
+    judge = SimulatedJudge(aim, None)
+    sleeps = Group(Kind.ALONE, 1, 1, (run(100), Step(What.SLEEP, 100, 100)))
+    herd = Group(Kind.HERD, 2, 1, (), (run(100),))
+    assert [judge._is_told(of(group)) for group in (sleeps, herd, alone())] == [True, True, False]
+    aim.measure = ("starvation_max_us", "mean")
+    assert judge._is_told(of(alone()))

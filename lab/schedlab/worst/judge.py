@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What each scene comes to, and which do not count.
 
-Not counted is what runs too long for a guest, what has no such number, and what ends badly under the other policy too.
+Not counted is what runs too long for a guest, what has no such number that a guest would tell too, and what ends badly
+under the other policy.
 A scene in which the kernel throws the policy out is worse than any number.
 """
 
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from schedlab.collect.records import EJECTED, OK, Record
+from schedlab.search.case import Case, Kind, What
 from schedlab.worst import shares
 from schedlab.worst.aim import Aim
 from schedlab.worst.chase import Find
@@ -29,6 +31,8 @@ class SimulatedJudge:
         return [self._find(scene, *own) for scene, own in zip(scenes, told, strict=True)]
 
     def _find(self, scene: Scene, mine: Record | None, other: Record | None = None) -> Find | None:
+        if not self._is_told(scene.case):
+            return None
         if mine is None or (other is None and self.aim.against) or (other and not _is_short(other)):
             return None
         base = self._base(scene, other)
@@ -38,6 +42,13 @@ class SimulatedJudge:
             return Find(scene, math.inf, math.inf, base, mine.reason)
         value = number(mine, self.aim.measure) if _is_short(mine) else None
         return None if value is None else Find(scene, self.aim.times(value, base), value, base)
+
+    def _is_told(self, case: Case) -> bool:
+        """The simulator knows the latency of wake-ups that no program logs; a kernel does not."""
+        if self.aim.measure[0] != "wakeup_latency_us":
+            return True
+        steps = [step.what for group in case.groups for step in (*group.steps, *group.answer)]
+        return bool({What.SLEEP, What.TIMER} & {*steps}) or any(group.kind == Kind.HERD for group in case.groups)
 
     def _base(self, scene: Scene, other: Record | None) -> float | None:
         if other:
