@@ -3,6 +3,7 @@
 
 import json
 import re
+import shutil
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,33 +48,36 @@ def hunted(out: Path, policy: object, *more: str, budget: int = 400) -> dict:
     return json.loads(done.stdout)
 
 
-def test_a_policy_that_starves_a_nice_level_is_found_and_made_small(starver: Path, tmp_path: Path) -> None:
-    told = hunted(tmp_path / "out", starver)
-    case = tmp_path / "out" / "case"
-    assert told["folder"] == str(case)
-    assert told["found"]["runs"] <= 400
-    assert told["times"] > 20
-    assert told["found"]["tasks"] <= 3
-    assert told["found"]["tasks"] <= told["found"]["tasks_before"]
-    workload = (case / "workload.toml").read_text()
-    assert re.search(r"(?m)^nice = 5$", workload)
+@pytest.fixture(scope="module")
+def found(starver: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
+    return hunted(tmp_path_factory.mktemp("found") / "out", starver)
+
+
+def test_a_policy_that_starves_a_nice_level_is_found_and_made_small(found: dict, starver: Path) -> None:
+    case = Path(found["folder"])
+    assert found["found"]["runs"] <= 400
+    assert found["times"] > 20
+    assert found["found"]["tasks"] <= 3
+    assert found["found"]["tasks"] <= found["found"]["tasks_before"]
+    assert re.search(r"(?m)^nice = 5$", (case / "workload.toml").read_text())
     assert (case / "schedule.svg").read_text().count("<g transform") == 1
     # The record of the case alone says the same.
     words = simulator.command(str(starver), case / "workload.toml", case / "machine.toml", seed=1, exact_costs=True)
     metrics = simulator.record(words)["metrics"]
-    assert metrics["starvation_max_us"] == pytest.approx(told["value"])
+    assert metrics["starvation_max_us"] == pytest.approx(found["value"])
     again = schedlab("hunt", "--replay", str(case), "--no-guest")
     assert again.returncode == 0, again.stderr
     assert again.stdout.splitlines()[-1].startswith("still there: it was ")
 
 
-def test_a_find_that_is_gone_is_told(starver: Path, tmp_path: Path) -> None:
-    hunted(tmp_path / "out", starver, budget=120)
-    file = tmp_path / "out" / "case" / "case.toml"
-    text, many = re.subn(r"(?m)^policy = .*$", 'policy = "vtime"', file.read_text())
+def test_a_find_that_is_gone_is_told(found: dict, tmp_path: Path) -> None:
+    """Under a policy that shares by weight."""
+    case = tmp_path / "case"
+    shutil.copytree(found["folder"], case)
+    text, many = re.subn(r"(?m)^policy = .*$", 'policy = "vtime"', (case / "case.toml").read_text())
     assert many == 1
-    file.write_text(text)
-    done = schedlab("hunt", "--replay", str(file.parent), "--no-guest")
+    (case / "case.toml").write_text(text)
+    done = schedlab("hunt", "--replay", str(case), "--no-guest")
     assert done.returncode == 1, done.stderr
     assert done.stdout.splitlines()[-1].startswith("gone: it was ")
 
@@ -82,7 +86,7 @@ def test_the_same_seed_and_budget_find_the_same_however_many_run(tmp_path: Path)
     """With the other one's records, too, as after an interruption."""
     found = []
     for out, jobs in (("one", "1"), ("two", "2"), ("two", "2")):
-        hunted(tmp_path / out, "o1", "--jobs", jobs, budget=90)
+        hunted(tmp_path / out, "o1", "--jobs", jobs, budget=60)
         case = tmp_path / out / "case"
         texts = [(case / name).read_text() for name in ("case.toml", "workload.toml", "machine.toml", "schedule.svg")]
         found.append([text.replace(str(tmp_path / out), "OUT") for text in texts])
@@ -90,12 +94,23 @@ def test_the_same_seed_and_budget_find_the_same_however_many_run(tmp_path: Path)
 
 
 def test_one_policy_against_another(tmp_path: Path) -> None:
-    told = hunted(tmp_path / "out", "rr", "--against", "eevdf", "--metric", "wakeup_latency_us.p99", budget=200)
+    told = hunted(tmp_path / "out", "rr", "--against", "eevdf", "--metric", "wakeup_latency_us.p99", budget=120)
     assert told["times"] > 2
     assert told["times"] == pytest.approx(told["value"] / max(told["base"], 1_000))
     assert (tmp_path / "out" / "case" / "schedule.svg").read_text().count("<g transform") == 2
     again = schedlab("hunt", "--replay", str(tmp_path / "out" / "case"), "--no-guest", "--json")
     assert json.loads(again.stdout)["times"] == pytest.approx(told["times"], rel=1e-4)
+
+
+def test_a_policy_that_is_thrown_out_is_worse_than_any_number(tmp_path: Path) -> None:
+    policy = tmp_path / "scx_double_insert.bpf.c"
+    policy.write_text((STARVES.parent / "double_insert.bpf.c").read_text())
+    told = hunted(tmp_path / "out", policy, budget=40)
+    assert told["times"] is told["value"] is None
+    assert "already direct-dispatched" in told["ends"]
+    again = schedlab("hunt", "--replay", str(tmp_path / "out" / "case"), "--no-guest")
+    assert again.returncode == 0, again.stderr
+    assert again.stdout.splitlines()[-1] == "still there: it was thrown out when it was found"
 
 
 def test_where_nothing_is_worse_nothing_is_kept(tmp_path: Path) -> None:

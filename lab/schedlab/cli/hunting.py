@@ -293,7 +293,7 @@ def _base(aim: Aim, base: float) -> str:
 
 
 def _times(times: float) -> str:
-    return "any number of times" if math.isinf(times) else f"{number(times)} times"
+    return "thrown out" if math.isinf(times) else f"{number(times)} times"
 
 
 def _many(count: int, what: str) -> str:
