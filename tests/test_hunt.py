@@ -170,7 +170,7 @@ def test_a_case_of_the_page_says_what_its_files_say_and_is_still_there(case: Pat
     assert times == number(said["times"])
     word = "confirmed" if said["kernel"]["confirmed"] else "not confirmed"
     assert kernel.endswith(f"{number(said['kernel']['times'])} times: {word}")
-    assert f"`{said['policy']}" in row
+    assert f"`hunt {said['policy']}" in row
     assert said["found"]["seed"] == 1
 
 

@@ -11,7 +11,7 @@ from schedlab.report.shown_schedules import Panel
 from schedlab.trace.schedule import Schedule, Stretch
 
 # More cannot be told apart, and would make a large file.
-_MOST_RUNS = 500
+_MOST_RUNS = 200
 _TITLE, _LEGEND, _MARGIN = 22, 24, 10
 _AROUND = 0.1  # of the wait, before it and after it
 
