@@ -203,13 +203,16 @@ def test_a_nice_level_that_a_task_changes_to_counts() -> None:
 
 
 def test_elapsed_time_is_explained_by_work_and_the_longest_chain() -> None:
-    # 2 x 3 ms of work; 3 ms and 2 ms of sleep one after the other.
+    # 2 x 3 ms of work; 3 ms and 2 ms of sleep one after the other; 2 tasks with a round of 2 steps.
     sleeps = Group(Kind.ALONE, 2, 1, (run(3_000), Step(What.SLEEP, 1_000, 2_000)))
-    assert shares.explained("elapsed_s", of(sleeps), 2) == pytest.approx(0.011)
-    # Those that want a lock hold it one after the other: 4 x 1 ms of work, and all of it is the chain.
+    assert shares.explained("elapsed_s", of(sleeps), 2) == pytest.approx(0.011 + 2 * 540e-6)
+    # Those that want a lock hold it one after the other: 4 x 1 ms of work, and all of it is the chain; 4 rounds.
     lock = Group(Kind.LOCK, 4, 1, (), (run(1_000),))
-    assert shares.explained("elapsed_s", of(lock), 2) == pytest.approx(0.008)
+    assert shares.explained("elapsed_s", of(lock), 2) == pytest.approx(0.008 + 4 * 530e-6)
     assert shares.explained("turnaround_us", of(lock), 2) is None
+    # Messages without any work take time, and that says nothing of a policy.
+    pair = Group(Kind.PAIR, 1, 1_000, ())
+    assert shares.explained("elapsed_s", of(pair), 2) == pytest.approx(2 * (500 + 1_000 * 20) / 1e6)
 
 
 def test_a_machine_is_the_measured_guest_with_another_shape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ The find is then tried on a real kernel, in a guest of the exact tier: confirmed
 half as bad there.
 
 exit status: 0 found, 1 nothing worse than what is explained, or gone with --replay, 2 bad
-input, 130 interrupted, with the worst so far kept
+input, 3 the simulator is not built, 130 interrupted, with the worst so far kept
 
 examples:
   schedlab hunt bfs:rules=232

@@ -4,7 +4,8 @@
 A wait        while the weakest task waits, every other has its share of the CPUs, in turns of which the weakest's own
               is a tick: the weights of all others over its own and over the CPUs, in ticks, and a tick at least
 Elapsed time  all work, as the CPUs share a clock, and the longest chain of steps after it: no schedule that leaves no
-              CPU idle beside a task that waits takes longer (by Graham's bound of 1966)
+              CPU idle beside a task that waits takes longer (by Graham's bound of 1966); and some microseconds for each
+              round, step and task, for system calls, switches and ends
 Lag           a tick
 """
 
@@ -15,6 +16,8 @@ from schedlab.search.case import Case, Group, Kind, Steps, What
 TICK_US = 4_000  # at 250 Hz, which is what guests have
 # What a fork and what it brings takes.
 _CHILD_US = 800
+# What a task, a round of it and a step of a round take beside its steps, of elapsed time.
+_TASK_US, _ROUND_US, _STEP_US = 500, 20, 10
 _BASE = 1.25  # a nice level is so much weight
 
 
@@ -26,7 +29,7 @@ def explained(metric: str, case: Case, cpus: int) -> float | None:
         case "max_lag_us":
             return float(TICK_US)
         case "elapsed_s":
-            return (work_us(case) + span_us(case)) / 1e6
+            return (work_us(case) + span_us(case) + _beside_us(case)) / 1e6
         case _:
             return None
 
@@ -51,6 +54,11 @@ def work_us(case: Case) -> int:
 
 def span_us(case: Case) -> int:
     return max(_span_us(group) for group in case.groups)
+
+
+def _beside_us(case: Case) -> int:
+    steps = ((group, len(group.steps) + len(group.answer)) for group in case.groups)
+    return sum(group.tasks * (_TASK_US + group.times * (_ROUND_US + many * _STEP_US)) for group, many in steps)
 
 
 def _work_us(group: Group) -> int:
