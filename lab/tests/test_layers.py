@@ -20,6 +20,7 @@ cli
 doctor
 report  terminal
 studies
+worst
 bisection  choice  search
 export  format
 ledger

@@ -36,6 +36,7 @@ def check(name: str, result: object, checkout: Path) -> None:
         ("help-compare", ["compare", "--help"]),
         ("help-bisect", ["bisect", "--help"]),
         ("bisect-nothing", ["bisect", "-w", "latt"]),
+        ("help-hunt", ["hunt", "--help"]),
         ("help-report", ["report", "--help"]),
         ("help-record", ["record", "--help"]),
         ("help-snapshot", ["snapshot", "--help"]),

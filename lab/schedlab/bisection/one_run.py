@@ -30,6 +30,7 @@ class Question:
     place: str
     seed: int
     measure: Measure
+    exact_costs: bool = False  # of the simulator: without their spread
 
     def is_worse_upwards(self) -> bool:
         return metrics.metric(self.measure[0]).better == "lower"
@@ -47,10 +48,10 @@ def question(
     if not 1 <= at <= MAX_LOAD:
         raise InputError(f"--load {at}: expected 1 to {MAX_LOAD:,}")
     given = assign_params(params, [found])[found.name]
-    return Question(found, at, given, where, place, seed, _measure(metric))
+    return Question(found, at, given, where, place, seed, measure(metric))
 
 
-def _measure(text: str) -> Measure:
+def measure(text: str) -> Measure:
     name, _, statistic = text.partition(".")
     if name not in metrics.known():
         raise unknown("metric", name, metrics.known())
@@ -83,6 +84,7 @@ def ask(step: Step, asked: Question, store: Store, say: Say) -> Said:
             api=None,
             repetitions=1,
             seed_base=asked.seed,
+            exact_costs=asked.exact_costs,
             controlled=False,
         )
         if len(request.arms) != 1:

@@ -2,13 +2,14 @@
 """The command line. A command calls one stage after the other; no stage calls the next by itself.
 
 Imports: bisection, campaign, capture, catalogue, choice, collect, decisions, doctor, export, format, ledger, places,
-probes, report, sched_ext, search, statistics, studies, terminal, trace, vm.
+probes, report, sched_ext, search, statistics, studies, terminal, trace, vm, worst.
 
 program           entry point: parses, runs one command, turns errors into one line and an exit status
 commands          the commands in their groups, and how --help looks
 choose_options    options of choose
 measure_options   options of compare, run, study, report, trace, decisions
 bisect_options    options of bisect
+hunt_options      options of hunt
 agree_options     options of agree
 workload_options  options of record, snapshot, calibrate
 machine_options   options of check, explain, compatibility, list, doctor, vm, load, status, unload
@@ -16,6 +17,7 @@ choose            choose: candidates race until a sequential test is sure
 compare           compare, run: a campaign from the request to its files
 outcome           the end of these, and report: from records to files and a summary
 bisect            bisect: the kernel or commit at which a number became worse
+hunting           hunt: a policy's worst case, kept as files and tried in a guest
 conditions        the conditions of --fail-on, judged, for the terminal and as JUnit's test cases
 compatibility     compatibility: other people's schedulers, simulated and on a real kernel
 agree             agree: many cells simulated and on a real kernel, number beside number

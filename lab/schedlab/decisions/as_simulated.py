@@ -6,7 +6,7 @@ is whole is told beside it.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from schedlab.capture import events as kernel
 from schedlab.capture.trace_file import Trace
@@ -51,6 +51,23 @@ def traced_cell(trace: Trace) -> TracedCell:
     if found.whole_until_ns is not None and found.whole_until_ns < found.begin_ns:
         raise too_early
     return found
+
+
+def of_cell(traced: TracedCell) -> Iterator[Event]:
+    """Until the trace's or the cell's end, timed from its beginning. Of others than the cell's tasks nobody is told to
+    wait: it is not the cell's schedule.
+    """
+    end_ns = traced.end_ns if traced.whole_until_ns is None else min(traced.end_ns, traced.whole_until_ns)
+    for event in traced.events:
+        if event.time_ns > end_ns:
+            return
+        fields = event.fields
+        if event.name == "sched_switch":
+            if event.pid("prev_") not in traced.cell:
+                fields = {**fields, "prev_state": "S"}
+        elif event.pid() not in traced.cell:
+            continue
+        yield replace(event, time_ns=event.time_ns - traced.begin_ns, fields=fields)
 
 
 def _found(trace: Trace) -> TracedCell:

@@ -14,6 +14,7 @@ charts                metric against load
 oneway_plots          every run: one-way plots and quantile tables
 schedule_picture      who runs where, and who waits, in a window of a cell
 shown_schedules       what that picture shows: simulated again, or out of a kernel's trace
+case_picture          the schedules of one case as an SVG file: the longest wait, and what ran meanwhile
 compatibility_tables  which schedulers run, and how near the simulator comes to the kernel
 agreement_tables      how far the simulator agrees with a kernel, number by number
 application_tables    applications beside their models, and recordings beside their replays

@@ -18,7 +18,7 @@ from schedlab.statistics.summary import Summary
 from schedlab.trace.schedule import Stretch
 
 _MOST_TASK_ROWS = 24
-_WIDTH, _NAMES, _RIGHT = 900, 110, 12
+WIDTH, _NAMES, _RIGHT = 900, 110, 12
 _CPU_ROW, _TASK_ROW, _AXIS = 22, 13, 26
 _OUTSIDE = "other tasks of the machine"
 _APART = (
@@ -48,7 +48,7 @@ def section(summary: Summary, workload: str, results_in: Path) -> Markup:
 def _figure(shown: Shown) -> Markup:
     panels = shown.panels
     start, end = panels[0].found.start_ns, panels[0].found.end_ns
-    groups = _groups(panels)
+    groups = groups_of(panels)
     first = shown.cell
     about = f"On {machine_name(first['machine'])} at load {first['load']}, seed {first['seed']}"
     caption = join(
@@ -87,7 +87,7 @@ def _kernel(panel: Panel, panels: list[Panel]) -> str:
     return f" on Linux {panel.kernel}" if len({other.kernel for other in panels}) > 1 else ""
 
 
-def _groups(panels: list[Panel]) -> list[str]:
+def groups_of(panels: list[Panel]) -> list[str]:
     tasks = sorted(
         (pid, name) for panel in panels for pid, name in panel.found.names.items() if pid not in panel.outside
     )
@@ -114,8 +114,8 @@ def _ms(ns: float) -> str:
 
 
 def _swatch(group: str, index: int) -> Markup:
-    colour = _colour(group, index)
-    return Markup(f'<svg viewBox="0 0 12 12" aria-hidden="true"><rect width="12" height="12" fill="{colour}"/></svg>')
+    filled = colour(group, index)
+    return Markup(f'<svg viewBox="0 0 12 12" aria-hidden="true"><rect width="12" height="12" fill="{filled}"/></svg>')
 
 
 def _waits() -> Markup:
@@ -124,7 +124,7 @@ def _waits() -> Markup:
     return element("span", Markup(f'<svg viewBox="0 0 12 12" aria-hidden="true">{hatch}</svg>'), "waits for a CPU")
 
 
-def _colour(group: str, index: int) -> str:
+def colour(group: str, index: int) -> str:
     return palette.ASIDE[0] if group == _OUTSIDE else palette.colour(index)
 
 
@@ -134,7 +134,7 @@ def _data(panels: list[Panel], groups: list[str]) -> dict[str, Any]:
         "start_ns": start,
         "end_ns": panels[0].found.end_ns,
         "groups": groups,
-        "colours": [_colour(group, index) for index, group in enumerate(groups)],
+        "colours": [colour(group, index) for index, group in enumerate(groups)],
         "panels": [_panel(panel, groups, start) for panel in panels],
     }
 
@@ -167,13 +167,20 @@ def _task_rows(panel: Panel) -> list[int]:
 
 
 def _svg(panel: Panel, groups: list[str]) -> Markup:
+    height, inside = drawing(panel, groups)
+    head = f'<svg role="img" viewBox="0 0 {WIDTH} {height}" font-family="system-ui, sans-serif" font-size="11">'
+    return Markup(f"{head}{inside}</svg>")
+
+
+def drawing(panel: Panel, groups: list[str]) -> tuple[int, Markup]:
+    """Its height, and what is in it."""
     found = panel.found
     cpus, tasks = found.cpus, _task_rows(panel)
     top = len(cpus) * _CPU_ROW + 8
     height = top + len(tasks) * _TASK_ROW + _AXIS
-    scale = (_WIDTH - _NAMES - _RIGHT) / max(1, found.end_ns - found.start_ns)
+    scale = (WIDTH - _NAMES - _RIGHT) / max(1, found.end_ns - found.start_ns)
     soft, line = palette.SOFT[0], palette.LINE[0]
-    out = [f'<svg role="img" viewBox="0 0 {_WIDTH} {height}" font-family="system-ui, sans-serif" font-size="11">']
+    out = []
     for at, cpu in enumerate(cpus):
         out.append(_label(f"CPU {cpu}", at * _CPU_ROW + 15, soft))
     for at, pid in enumerate(tasks):
@@ -194,11 +201,11 @@ def _svg(panel: Panel, groups: list[str]) -> Markup:
             out.append(bar(s, y, 3, f'fill="{soft}" opacity="0.55"'))
     for s in found.runs:
         group = _group(panel, s.pid)
-        colour = f'fill="{_colour(group, groups.index(group))}"'
-        out.append(bar(s, cpus.index(s.cpu) * _CPU_ROW + 2, _CPU_ROW - 4, colour))
+        filled = f'fill="{colour(group, groups.index(group))}"'
+        out.append(bar(s, cpus.index(s.cpu) * _CPU_ROW + 2, _CPU_ROW - 4, filled))
         if s.pid in tasks:
-            out.append(bar(s, top + tasks.index(s.pid) * _TASK_ROW + 1, _TASK_ROW - 2, colour))
-    return Markup("".join(out) + "</svg>")
+            out.append(bar(s, top + tasks.index(s.pid) * _TASK_ROW + 1, _TASK_ROW - 2, filled))
+    return height, Markup("".join(out))
 
 
 def _label(text: str, y: float, colour: str) -> str:

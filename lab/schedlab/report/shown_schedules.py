@@ -5,7 +5,7 @@ The window is found under the first scheduler: it begins where a task first wait
 others.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,11 @@ from schedlab.campaign.shown import shown
 from schedlab.capture import trace_file
 from schedlab.catalogue import machines, schedulers, workloads
 from schedlab.collect import traces
-from schedlab.decisions.as_simulated import TracedCell, Void, traced_cell
+from schedlab.decisions.as_simulated import Void, of_cell, traced_cell
 from schedlab.errors import LabError
 from schedlab.statistics.summary import Summary
 from schedlab.trace import simulated
 from schedlab.trace.schedule import Schedule, Wanted, schedule
-from schedlab.trace.simulated import Event
 
 # Past the start-up, and no longer than what can be told apart after some zooming.
 _START_NS = 10_000_000
@@ -128,7 +127,7 @@ def _traced(results_in: Path) -> Callable[[str, PlannedCell, Wanted], Panel | No
     def look(label: str, cell: PlannedCell, wanted: Wanted) -> Panel | None:
         trace = trace_file.parse(traces.read(results_in, cell.id), "its trace", allow_lost=True)
         traced = traced_cell(trace)
-        found = schedule(_of_picture(traced), wanted)
+        found = schedule(of_cell(traced), wanted)
         whole_until_ns = None if traced.whole_until_ns is None else traced.whole_until_ns - traced.begin_ns
         if whole_until_ns is not None and (
             found is None or (not wanted.somebody_waits and whole_until_ns < wanted.end_ns)
@@ -140,20 +139,3 @@ def _traced(results_in: Path) -> Callable[[str, PlannedCell, Wanted], Panel | No
         return Panel(label, found, trace.notes.get("kernel", "unknown"), outside)
 
     return look
-
-
-def _of_picture(traced: TracedCell) -> Iterator[Event]:
-    """Until the trace's or the cell's end, timed from its beginning. Of others than the cell's tasks nobody is told to
-    wait: it is not the cell's schedule.
-    """
-    end_ns = traced.end_ns if traced.whole_until_ns is None else min(traced.end_ns, traced.whole_until_ns)
-    for event in traced.events:
-        if event.time_ns > end_ns:
-            return
-        fields = event.fields
-        if event.name == "sched_switch":
-            if event.pid("prev_") not in traced.cell:
-                fields = {**fields, "prev_state": "S"}
-        elif event.pid() not in traced.cell:
-            continue
-        yield replace(event, time_ns=event.time_ns - traced.begin_ns, fields=fields)

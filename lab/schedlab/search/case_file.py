@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from schedlab.search.case import Case, Group, Kind, Step, Steps, What
 
 _LICENCE = "# SPDX-License-Identifier: GPL-2.0-or-later\n"
+_SOURCE = "schedlab agree --search"
 _STAMP = "{ stamp = true }"
 _TURNAROUND = '{ log = "turnaround_us", since = "stamp" }'
 _WOKEN = '{ log = "wakeup_latency_us", since = "due" }'
@@ -21,15 +22,16 @@ def name(case: Case) -> str:
     return f"{kinds}-{hashlib.sha256(_body(case).encode()).hexdigest()[:8]}"
 
 
-def text(case: Case, comments: Iterable[str] = ()) -> str:
-    """The whole file; `comments` are lines for its head."""
+def text(case: Case, comments: Iterable[str] = (), called: str = "", source: str = _SOURCE) -> str:
+    """The whole file; `comments` are lines for its head. A file that has a name of its own is `called` so."""
     head = _LICENCE + "".join(f"# {line}".rstrip() + "\n" for line in comments)
-    return f'{head}name = "{name(case)}"\n{_body(case)}'
+    return f'{head}name = "{called or name(case)}"\n{_body(case, source)}'
 
 
-def _body(case: Case) -> str:
+def _body(case: Case, source: str = _SOURCE) -> str:
+    many = f"{case.tasks} task{'s' if case.tasks != 1 else ''}" if source != _SOURCE else f"{case.tasks} tasks"
     parts = [
-        f'title = "{case.tasks} tasks"\nsource = "schedlab agree --search"\nload = "one"\nloads = [1]\n\n'
+        f'title = "{many}"\nsource = "{source}"\nload = "one"\nloads = [1]\n\n'
         '[params]\none = { default = 1, min = 1, max = 1, about = "" }\n'
     ]
     for index, group in enumerate(case.groups):

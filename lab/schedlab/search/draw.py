@@ -15,21 +15,29 @@ T = TypeVar("T")
 
 _KINDS = [Kind.ALONE] * 4 + [Kind.PAIR, Kind.STREAM, Kind.HERD, Kind.LOCK] * 2 + [Kind.FAMILY]
 _WHAT = [What.RUN] * 6 + [What.SLEEP] * 4 + [What.TIMER] * 2 + [What.YIELD, What.NICE]
-_NICE = [0] * 6 + [-20, -10, -5, 1, 5, 10, 19]
-_POLICIES = ["other"] * 8 + ["batch", "idle"]
+NICE = [0] * 6 + [-20, -10, -5, 1, 5, 10, 19]
 _QUEUES = ["pipe", "pipe", "socket", "tcp"]
 _BYTES = [16, 16, 100, 1_000, 4_000]
-# What a group is meant to take of a CPU, and to sleep, in microseconds.
-_CPU_US = 30_000
-_SLEEP_US = 200_000
-_LONGEST_RUN_US = 8_000
-_LONGEST_SLEEP_US = 20_000
 # A round has a few system calls and switches beside its steps.
 _ROUND_US = 20
 # So much work in a fork and what it brings, of a CPU's time.
 _CHILD_US = 800
 # What a tunable that is 0 by default may be, by its unit.
 _INSTEAD_OF_0 = {"ns": 6_000_000, "us": 6_000, "ms": 6, "hz": 250}
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a group is meant to take of a CPU and to sleep, and how long a step of it may be, in microseconds."""
+
+    cpu_us: int = 30_000
+    sleep_us: int = 200_000
+    longest_run_us: int = 8_000
+    longest_sleep_us: int = 20_000
+    policies: tuple[str, ...] = ("other",) * 8 + ("batch", "idle")
+
+
+SMALL = Size()
 
 
 @dataclass(frozen=True)
@@ -65,11 +73,11 @@ def cases(seed: int, of: Mapping[str, Sequence[Tunable]]) -> Iterator[Case]:
     """Without end."""
     number = 0
     while True:
-        yield case(_Dice(f"{seed} {number}"), of)
+        yield case(Dice(f"{seed} {number}"), of)
         number += 1
 
 
-class _Dice:
+class Dice:
     """Draws made of `random()` alone: of Python's generator only this is the same in all its versions."""
 
     def __init__(self, seed: str) -> None:
@@ -90,9 +98,9 @@ class _Dice:
         return min(max(power + self.between(0, power - 1), least), most)
 
 
-def case(dice: _Dice, of: Mapping[str, Sequence[Tunable]]) -> Case:
+def case(dice: Dice, of: Mapping[str, Sequence[Tunable]]) -> Case:
     scheduler = dice.pick(list(of))
-    groups = tuple(_group(dice) for _ in range(dice.between(1, 4)))
+    groups = tuple(group(dice, SMALL) for _ in range(dice.between(1, 4)))
     chosen: dict[str, str] = {}
     if of[scheduler] and dice.chance(60):
         for _ in range(dice.between(1, 2)):
@@ -101,7 +109,7 @@ def case(dice: _Dice, of: Mapping[str, Sequence[Tunable]]) -> Case:
     return Case(scheduler, tuple(sorted(chosen.items())), groups)
 
 
-def _value(dice: _Dice, tunable: Tunable) -> str:
+def _value(dice: Dice, tunable: Tunable) -> str:
     """A choice; or a number, most often near its default."""
     if tunable.choices:
         return dice.pick(tunable.choices)
@@ -112,24 +120,24 @@ def _value(dice: _Dice, tunable: Tunable) -> str:
     return str(dice.scale(least, min(max(middle * 8, least), tunable.most)))
 
 
-def _group(dice: _Dice) -> Group:
+def group(dice: Dice, size: Size) -> Group:
     kind = dice.pick(_KINDS)
     count = dice.between(1, 4)
     # What each round has to have, so that a task has something to do; the rest of it may be empty.
-    own = _steps(dice, needed=kind == Kind.ALONE)
-    answer = _steps(dice, needed=kind != Kind.PAIR) if kind != Kind.ALONE else ()
+    own = _steps(dice, size, needed=kind == Kind.ALONE)
+    answer = _steps(dice, size, needed=kind != Kind.PAIR) if kind != Kind.ALONE else ()
     cpu_us = _ROUND_US + _mean_us(own, What.RUN) + _mean_us(answer, What.RUN) + _CHILD_US * (kind == Kind.FAMILY)
     sleep_us = sum(_mean_us(own + answer, what) for what in (What.SLEEP, What.TIMER))
     # Those that want a lock sleep one after the other.
-    most = min(_CPU_US // (cpu_us * count), _SLEEP_US // (sleep_us * count) if sleep_us else 2_000, 2_000)
+    most = min(size.cpu_us // (cpu_us * count), size.sleep_us // (sleep_us * count) if sleep_us else 2_000, 2_000)
     return Group(
         kind=kind,
         count=count,
         times=dice.scale(max(1, most // 8), max(1, most)),
         steps=own,
         answer=answer,
-        nice=dice.pick(_NICE),
-        policy=dice.pick(_POLICIES),
+        nice=dice.pick(NICE),
+        policy=dice.pick(size.policies),
         threads=dice.chance(15),
         queue=dice.pick(_QUEUES),
         message_bytes=dice.pick(_BYTES),
@@ -137,33 +145,33 @@ def _group(dice: _Dice) -> Group:
 
 
 def _mean_us(steps: Steps, what: What) -> int:
-    return sum((step.least + step.most) // 2 for step in steps if step.what == what)
+    return sum((one.least + one.most) // 2 for one in steps if one.what == what)
 
 
-def _steps(dice: _Dice, needed: bool) -> Steps:
-    made = [_step(dice) for _ in range(dice.between(int(needed), 3))]
-    if needed and all(step.what != What.RUN for step in made):
-        made.append(_time(dice, What.RUN, _LONGEST_RUN_US))
+def _steps(dice: Dice, size: Size, needed: bool) -> Steps:
+    made = [step(dice, size) for _ in range(dice.between(int(needed), 3))]
+    if needed and all(one.what != What.RUN for one in made):
+        made.append(_time(dice, What.RUN, size.longest_run_us))
     return tuple(made)
 
 
-def _step(dice: _Dice) -> Step:
+def step(dice: Dice, size: Size) -> Step:
     what = dice.pick(_WHAT)
     match what:
         case What.RUN:
-            return _time(dice, what, _LONGEST_RUN_US)
+            return _time(dice, what, size.longest_run_us)
         case What.SLEEP:
-            return _time(dice, what, _LONGEST_SLEEP_US)
+            return _time(dice, what, size.longest_sleep_us)
         case What.TIMER:
-            period = dice.scale(100, _LONGEST_SLEEP_US)
+            period = dice.scale(100, size.longest_sleep_us)
             return Step(what, period, period)
         case What.NICE:
-            nice = dice.pick(_NICE)
+            nice = dice.pick(NICE)
             return Step(what, nice, nice)
         case What.YIELD:
             return Step(what)
 
 
-def _time(dice: _Dice, what: What, longest: int) -> Step:
+def _time(dice: Dice, what: What, longest: int) -> Step:
     least = dice.scale(5, longest)
     return Step(what, least, min(least * dice.pick([1, 1, 2, 4]), longest))

@@ -145,7 +145,7 @@ class Group:
     @cached_property
     def samples(self) -> dict[str, Sample]:
         """By column. They are made on first use, which is in the processes that work on all CPUs."""
-        return {label: sample for label, pairs in self.records.items() if (sample := _sample(self.metric, pairs))}
+        return {label: found for label, pairs in self.records.items() if (found := sample(self.metric, pairs))}
 
     @property
     def statistics(self) -> list[str]:
@@ -172,7 +172,7 @@ def groups(manifest: Manifest, found: dict[str, Record]) -> Iterator[Group]:
             yield Group(*key, name, columns)
 
 
-def _sample(name: str, pairs: list[tuple[int, Record]]) -> Sample | None:
+def sample(name: str, pairs: list[tuple[int, Record]]) -> Sample | None:
     """A metric that is a distribution in one record is one in all of them."""
     spread = [(seed, r.histograms[name]) for seed, r in pairs if name in r.histograms]
     if spread:
