@@ -67,7 +67,8 @@ def test_costs_that_are_seen_together_are_told_apart(costs: dict[str, int]) -> N
 def test_the_kernels_own_thread_is_seen_where_no_cpu_is_free(cpus: int) -> None:
     """Where it takes so little that it moves no task to another CPU, which takes more than the thread does.
 
-    On two CPUs the time does not rise evenly everywhere, by where ticks fall: at 18 and 25 us another cost takes as long.
+    On two CPUs the time does not rise evenly everywhere, by where ticks fall: at 18 and 25 us another cost takes as
+    long.
     """
     probe = WORK.with_cpus(cpus)
     costs = {"runner_task_ns": 100_000, "kthread_ns": 20_000, "kthread_period_ns": 4_000_000}
