@@ -308,6 +308,118 @@ def test_who_is_woken_goes_where_load_is_clearly_less(hogs: list[int], cpu: int,
     assert runs_on(tmp_path, "2.6.31", [0, *hogs], **{"cores": 1, beside: 2}) == [cpu]
 
 
+def woken_on(
+    folder: Path,
+    rules: str,
+    last: int,
+    waker: int,
+    hogs: dict[int, int],
+    allowed: tuple[int, ...] = (),
+    tunables: str = "",
+    how: str = "semaphore",
+    **machine: int,
+) -> int:
+    """Where a task runs at once or waits, that ran last on one CPU and is woken on another; so many hogs on some."""
+    shared, wakes, waits = {
+        "pipe": ('[[queue]]\nname = "it"\nkind = "pipe"\n', '{ send = "it", bytes = 8 }', '{ recv = "it" }'),
+        "semaphore": ('[[semaphore]]\nname = "it"\n', '{ post = "it" }', '{ wait = "it" }'),
+    }[how]
+    there = [f"{{ affinity = [{last}] }}", "{ run_us = 100 }", f"{{ affinity = {list(allowed)} }}"]
+    tasks = shared + task("sleeper", *there, waits, "{ run_ms = 1 }", SLEEPS)
+    tasks += task("waker", "{ run_us = 300_500 }", wakes, FOR_EVER, cpus=[waker])
+    tasks += "".join(hog(f"hog{cpu}", cpus=[cpu], count=count) for cpu, count in hogs.items())
+    schedule = run(folder, rules, tasks, 500, "+periodic=off+newidle=off" + tunables, **machine)
+    turns = [(cpu, turn.name) for cpu in schedule.by_cpu for turn in schedule.turns(500, cpu, after_ms=300)]
+    (cpu,) = {cpu for cpu, name in turns if name == "sleeper"}
+    return cpu
+
+
+CACHE, CACHES, NODES = {"cores": 4}, {"cores": 2, "llcs": 2}, {"cores": 2, "sockets": 2}
+
+
+@pytest.mark.parametrize(
+    ("last", "waker", "hogs", "allowed", "machine", "cpu"),
+    [
+        (2, 1, {}, (), CACHE, 2),
+        (2, 2, {}, (), CACHE, 3),
+        (3, 1, {3: 1}, (), CACHE, 0),
+        (2, 0, {2: 3}, (), CACHE, 1),
+        (2, 0, {2: 3}, (0, 2, 3), CACHE, 3),
+        (2, 0, {2: 3}, (2, 3), CACHE, 2),
+        (2, 0, {2: 3, 1: 1, 3: 1}, (), CACHE, 0),
+        (2, 0, {2: 1, 1: 1, 3: 1}, (), CACHE, 2),
+        (2, 3, {2: 1}, (), CACHES, 2),
+        (0, 2, {0: 3}, (), CACHES, 3),
+        (0, 2, {0: 1}, (), NODES, 0),
+        (0, 2, {0: 3}, (), NODES, 0),
+    ],
+)
+def test_3_6_searches_the_cache_of_its_target(
+    last: int, waker: int, hogs: dict[int, int], allowed: tuple[int, ...], machine: dict, cpu: int, tmp_path: Path
+) -> None:
+    """Rules 2.2.10.1 and 2.2.10.2: three hogs on the last CPU make the waker's the target; one does not, nor a far node.
+
+    From there nobody looks for an idle CPU. Else it is the target, or the first after it in its cache, and around.
+    """
+    assert woken_on(tmp_path, "3.6", last, waker, hogs, allowed, **machine) == cpu
+
+
+@pytest.mark.parametrize(
+    ("last", "waker", "hogs", "allowed", "machine", "cpu"),
+    [
+        (2, 1, {}, (), CACHE, 2),
+        (2, 2, {}, (), CACHE, 2),
+        (3, 1, {3: 1}, (), CACHE, 3),
+        (2, 0, {2: 3}, (), CACHE, 1),
+        (2, 0, {2: 3}, (0, 2, 3), CACHE, 3),
+        (2, 0, {2: 3}, (2, 3), CACHE, 2),
+        (2, 0, {2: 3, 1: 1, 3: 1}, (), CACHE, 0),
+        (2, 0, {2: 1, 1: 1, 3: 1}, (), CACHE, 2),
+        (0, 2, {0: 3}, (), CACHES, 3),
+        (0, 2, {0: 3, 3: 1}, (), CACHES, 1),
+        (0, 2, {0: 3, 3: 1, 1: 1}, (), CACHES, 2),
+        (0, 2, {0: 3}, (), NODES, 3),
+        (0, 2, {0: 3, 3: 1}, (), NODES, 2),
+        (1, 3, {1: 3}, (), {"cores": 2, "threads": 2}, 0),
+        (1, 2, {0: 1, 1: 3}, (), {"cores": 2, "threads": 2}, 3),
+    ],
+)
+def test_2_6_32_looks_on_the_way_up(
+    last: int, waker: int, hogs: dict[int, int], allowed: tuple[int, ...], machine: dict, cpu: int, tmp_path: Path
+) -> None:
+    """Rule 2.2.10.3: it leaves its last CPU, if that is busy, only for what wake_affine grants. That takes three hogs.
+
+    Offered is the first idle CPU of the waker's cache, then of both caches, but not beyond a node; else the waker's.
+    """
+    assert woken_on(tmp_path, "2.6.32", last, waker, hogs, allowed, **machine) == cpu
+
+
+@pytest.mark.parametrize(
+    ("rules", "tunables", "cpu"),
+    [
+        ("3.6", "+affine_wakeups=off", 2),
+        ("2.6.32", "+affine_wakeups=off", 2),
+        ("2.6.31", "+affine_wakeups=off", 2),
+        ("3.6", "+idle_search=off", 0),
+        ("2.6.32", "+idle_search=off", 0),
+    ],
+)
+def test_a_part_of_the_choice_may_be_switched_off(rules: str, tunables: str, cpu: int, tmp_path: Path) -> None:
+    """Rules 2.2.8.1, 2.2.10.1 and 2.2.10.3: without wake_affine it stays, without the search the waker's CPU is all."""
+    assert woken_on(tmp_path, rules, 2, 0, {2: 3}, (), tunables, **CACHE) == cpu
+
+
+@pytest.mark.parametrize(("how", "cpu"), [("semaphore", {"3.6": 3, "2.6.32": 2, "2.6.31": 2}), ("pipe", {})])
+@pytest.mark.parametrize("rules", LATENCY)
+def test_who_is_about_to_sleep_does_not_count(rules: str, how: str, cpu: dict[str, int], tmp_path: Path) -> None:
+    """Rules 2.2.8.2, 2.2.10.1 and 2.2.10.3: without the waker its CPU has the task's 1,024 as the last one has a hog's.
+
+    In 3.6 the search begins there, in 2.6.32 with the first idle CPU; in 2.6.31 there is none.
+    """
+    at = woken_on(tmp_path, rules, 2, 0, {2: 1}, how=how, **CACHE)
+    assert at == (cpu[rules] if cpu else {"3.6": 1, "2.6.32": 1, "2.6.31": 0}[rules])
+
+
 @pytest.mark.parametrize(("asleep_us", "pulls"), [(200, False), (2000, True)])
 def test_a_cpu_that_is_idle_for_moments_does_not_pull(asleep_us: int, pulls: bool, tmp_path: Path) -> None:
     """Rule 2.2.11.6: in 3.6 not where it has been idle for less than 0.5 ms lately, whoever waits on the other CPU."""
