@@ -357,7 +357,7 @@ CACHE, CACHES, NODES = {"cores": 4}, {"cores": 2, "llcs": 2}, {"cores": 2, "sock
 def test_3_6_searches_the_cache_of_its_target(
     last: int, waker: int, hogs: dict[int, int], allowed: tuple[int, ...], machine: dict, cpu: int, tmp_path: Path
 ) -> None:
-    """Rules 2.2.10.1 and 2.2.10.2: three hogs on the last CPU make the waker's the target; one does not, nor a far node.
+    """Rules 2.2.10.1 and 2.2.10.2: three hogs on the last CPU make the waker's the target; one does not, nor a node.
 
     From there nobody looks for an idle CPU. Else it is the target, or the first after it in its cache, and around.
     """
