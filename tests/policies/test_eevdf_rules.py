@@ -258,7 +258,7 @@ def test_a_cpu_that_goes_idle_does_not_shorten_the_search(tmp_path: Path) -> Non
 def test_who_a_task_alone_wakes_and_sleeps_stays_in_its_cache(
     last: int, busy: list[int], machine: dict[str, int], cpu: int, tmp_path: Path
 ) -> None:
-    """Rules 3.11.2 and 3.11.3: the target is CPU 0, the waker's. It goes to its last one if that is idle, or to another.
+    """Rules 3.11.2 and 3.11.3: the target is CPU 0, the waker's. It goes to its last one if idle, or to another.
 
     A CPU of another cache is not taken, whether it is idle and the last one or not.
     """
