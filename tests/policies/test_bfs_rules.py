@@ -611,6 +611,44 @@ def test_who_may_still_use_its_cpu_keeps_its_place(rules: str, tmp_path: Path) -
     assert rest_of(schedule, 0, 100)[:3] == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("cpus", [[0], [0, 1], [1]])
+@pytest.mark.parametrize("rules", PUBLISHED)
+def test_who_may_still_use_its_cpu_preempts_nobody(rules: str, cpus: list[int], tmp_path: Path) -> None:
+    """Rules 1.3.6 and 1.3.13: a sync wake-up has left it waiting since its waker's task and the other were renewed.
+
+    Its deadline is before both of theirs, so that where it has to leave CPU 0 it preempts on the other one.
+    """
+    rr = 12 if rules in IN_JIFFIES else 6
+    last = ["{ affinity = [0] }", "{ run_us = 10 }", "{ affinity = [] }", '{ recv = "it" }', "{ run_us = 100 }", SLEEPS]
+    waker = [f"{{ run_us = {rr + 1}300 }}", '{ send = "it", bytes = 8 }', FOR_EVER]
+    tasks = '[[queue]]\nname = "it"\nkind = "pipe"\n' + task("sleeper", *last) + task("waker", *waker, cpus=[1])
+    tasks += hog("other", cpus=[0])
+    warden = [f"{{ run_us = {rr + 2}300 }}", f'{{ confine = "sleeper", cpus = {cpus} }}', FOR_EVER]
+    tasks += task("warden", *warden, policy="fifo:1", cpus=[2])
+    schedule = run(tmp_path, rules, tasks, 60, cores=3)
+    (turn, *_) = schedule.turns_of("sleeper", after_ms=rr)
+    if cpus == [1]:
+        assert turn == ("sleeper", rr + 2.3, rr + 2.4)
+        assert turn in schedule.turns(60, 1)
+    else:
+        assert 2 * rr <= turn.start <= 2 * rr + 1
+
+
+@pytest.mark.parametrize("cpus", [[0], [0, 1], [1]])
+def test_who_sticks_and_may_stay_sticks_on(cpus: list[int], tmp_path: Path) -> None:
+    """Rules 1.3.13 and 1.5.7, 424: a sticks to CPU 0 since 6 when its CPUs change at 8.3. So b finds nothing at 9.
+
+    Where a has to leave, its deadline is before b's.
+    """
+    warden = ["{ run_us = 8300 }", f'{{ confine = "a", cpus = {cpus} }}', FOR_EVER]
+    tasks = hog("a") + hog("c", cpus=[0]) + task("x", "{ run_ms = 3 }", SLEEPS, cpus=[1])
+    tasks += hog("b", cpus=[1]) + task("warden", *warden, policy="fifo:1", cpus=[2])
+    schedule = run(tmp_path, "424", tasks, cores=3)
+    assert schedule.turns(6) == [("a", 0, 6)]
+    leaves = [("b", 3, 9), ("a", 9, 15)]
+    assert schedule.turns(40, 1)[:3] == [("x", 0, 3), *(leaves if cpus == [1] else [("b", 3, 40)])]
+
+
 @pytest.mark.parametrize("rules", IN_JIFFIES)
 def test_who_runs_is_behind_all_that_arrive_with_it(rules: str, tmp_path: Path) -> None:
     """Rules 1.3.3, 1.5.1 and 1.5.3: at 61.3, when p is overdue, x wakes, and y right after it, which preempts p.
