@@ -317,6 +317,7 @@ def woken_on(
     allowed: tuple[int, ...] = (),
     tunables: str = "",
     how: str = "semaphore",
+    policy: str = "other",
     **machine: int,
 ) -> int:
     """Where a task runs at once or waits, that ran last on one CPU and is woken on another; so many hogs on some."""
@@ -326,7 +327,9 @@ def woken_on(
     }[how]
     there = [f"{{ affinity = [{last}] }}", "{ run_us = 100 }", f"{{ affinity = {list(allowed)} }}"]
     tasks = shared + task("sleeper", *there, waits, "{ run_ms = 1 }", SLEEPS)
-    tasks += task("waker", "{ run_us = 300_500 }", wakes, FOR_EVER, cpus=[waker])
+    before = ["{ run_us = 300_500 }"] if policy == "other" else ["{ until_ms = 300 }", "{ run_us = 500 }"]
+    after = FOR_EVER if policy == "other" else SLEEPS
+    tasks += task("waker", *before, wakes, after, cpus=[waker], policy=policy)
     tasks += "".join(hog(f"hog{cpu}", cpus=[cpu], count=count) for cpu, count in hogs.items())
     schedule = run(folder, rules, tasks, 500, "+periodic=off+newidle=off" + tunables, **machine)
     turns = [(cpu, turn.name) for cpu in schedule.by_cpu for turn in schedule.turns(500, cpu, after_ms=300)]
@@ -418,6 +421,15 @@ def test_who_is_about_to_sleep_does_not_count(rules: str, how: str, cpu: dict[st
     """
     at = woken_on(tmp_path, rules, 2, 0, {2: 1}, how=how, **CACHE)
     assert at == (cpu[rules] if cpu else {"3.6": 1, "2.6.32": 1, "2.6.31": 0}[rules])
+
+
+@pytest.mark.parametrize(("rules", "cpu"), [("3.6", 3), ("2.6.32", 2), ("2.6.31", 2)])
+def test_a_real_time_waker_is_no_part_of_the_load(rules: str, cpu: int, tmp_path: Path) -> None:
+    """Rules 2.2.8.2, 2.2.10.1 and 2.2.10.3: a hog is on its CPU as on the last one: with the task, that is the double.
+
+    So the task stays, and in 3.6 the search begins at CPU 2.
+    """
+    assert woken_on(tmp_path, rules, 2, 0, {0: 1, 2: 1}, how="pipe", policy="fifo:1", **CACHE) == cpu
 
 
 @pytest.mark.parametrize(("asleep_us", "pulls"), [(200, False), (2000, True)])
