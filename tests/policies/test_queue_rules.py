@@ -233,6 +233,50 @@ def test_mlfq_preempts_where_the_level_is_lowest(allowed: list[int], cpu: int, t
     assert turn in schedule.turns(60, cpu)
 
 
+def test_mlfq_preempts_where_it_ran_last_if_that_is_lower(tmp_path: Path) -> None:
+    """Rules 6.2.1 and 6.2.6: base 11 preempts base 8 of its own CPU, though another one runs base 1."""
+    on_0 = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    sleeper = task("sleeper", *on_0, "{ sleep_ms = 10 }", "{ run_ms = 1 }", SLEEPS, nice=-10)
+    hogs = [task(f"hog{at}", "{ sleep_ms = 1 }", FOR_EVER, nice=(0, 19)[at], cpus=[at]) for at in range(2)]
+    schedule = run(tmp_path, "mlfq:wake_boost=0", sleeper + "".join(hogs), 60, cores=2)
+    assert ("sleeper", 10.1, 11.1) in schedule.turns(60)
+
+
+def test_mlfq_knows_the_level_of_who_goes_on(tmp_path: Path) -> None:
+    """Rules 6.2.2, 6.2.3 and 6.2.6: first, alone from 10 on, loses its lift at 41. So second's preempts it at 50.5."""
+    tasks = task("first", "{ sleep_ms = 10 }", FOR_EVER) + task("second", "{ until_us = 50_500 }", FOR_EVER)
+    schedule = run(tmp_path, "mlfq", tasks)
+    assert schedule.turns(82, after_ms=10) == [("first", 10, 50.5), ("second", 50.5, 82)]
+
+
+def test_the_textbook_queue_lifts_who_runs(tmp_path: Path) -> None:
+    """Rule 6.2.7: at 1 s the hog is at the top, for 8 ms. Who wakes at 1,005.5, at the top as well, waits for them."""
+    tasks = hog("hog") + task("sleeper", "{ until_us = 1_005_500 }", "{ run_ms = 1 }", SLEEPS)
+    schedule = run(tmp_path, "mlfq:rules=textbook", tasks, 1100)
+    assert schedule.turns_of("sleeper", after_ms=900) == [("sleeper", 1008, 1009)]
+    assert [kick for kick in schedule.kicks if kick[0] > 900] == []
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_mlfq_has_a_level_for_sched_idle(later: bool, tmp_path: Path) -> None:
+    """Rules 6.2.1 and 6.2.6: below that of nice 19, for a task that begins with it or that changes to it."""
+    changes = task("idle", '{ policy = "idle" }', FOR_EVER)
+    tasks = (changes if later else hog("idle", policy="idle")) + hog("low", nice=19)
+    schedule = run(tmp_path, "mlfq", tasks, 1000)
+    assert schedule.turns(1000)[-1] == ("low", 1 if later else 0, 1000)
+
+
+def test_mlfq_lifts_who_starves_on_any_cpu(tmp_path: Path) -> None:
+    """Rules 6.2.4 and 6.2.5: on both CPUs base 8 runs. Base 1 waits from 1 on; at 5 s one of them takes it.
+
+    Nobody is kicked: a tick finds it.
+    """
+    low = task("low", "{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }", FOR_EVER, nice=19)
+    hogs = "".join(task(f"hog{cpu}", "{ sleep_ms = 1 }", FOR_EVER, cpus=[cpu]) for cpu in (0, 1))
+    schedule = run(tmp_path, "mlfq", low + hogs, 6000, cores=2)
+    assert schedule.turns_of("low", after_ms=1) == [("low", 5000, 5094)]
+
+
 @pytest.mark.parametrize(("scheduler", "limit_ms", "then"), [("fifo", 10, SLEEPS), ("rr", 100, FOR_EVER)])
 def test_who_makes_way_for_who_may_not_migrate_keeps_its_place(
     scheduler: str, limit_ms: int, then: str, tmp_path: Path
