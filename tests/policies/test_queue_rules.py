@@ -57,20 +57,6 @@ def test_who_yields_alone_goes_on_as_before(scheduler: str, until: int, tmp_path
     assert turn.start == until
 
 
-@pytest.mark.parametrize(
-    ("scheduler", "yields_us", "ends"),
-    [("rr:slice_us=100700", 100_750, 201), ("mlfq:wake_boost=0+quantum_us=31700", 31_750, 63)],
-)
-def test_who_yields_after_its_slice_has_a_new_one(scheduler: str, yields_us: int, ends: int, tmp_path: Path) -> None:
-    """Rules 6.1.1 and 6.2.4: more than half a tick was left at the tick before. Of the new one less is left at the end.
-
-    From the tick after the yield on it would last a tick longer. b wakes within it.
-    """
-    yields = task("a", f"{{ run_us = {yields_us} }}", "{ yield = true }", FOR_EVER)
-    schedule = run(tmp_path, scheduler, yields + task("b", f"{{ until_ms = {ends - 20} }}", FOR_EVER))
-    assert schedule.turns_of("b")[0].start == ends
-
-
 @pytest.mark.parametrize("scheduler", ["fifo", "rr"])
 def test_who_wakes_waits_behind_all(scheduler: str, tmp_path: Path) -> None:
     """Rules 6.1.1 and 6.1.2: equals do not preempt, and it is behind b, forked at 1 ms: it has slept since."""
