@@ -442,6 +442,28 @@ def test_a_cpu_that_is_idle_for_moments_does_not_pull(asleep_us: int, pulls: boo
     assert bool(elsewhere & {"a", "b"}) == pulls
 
 
+@pytest.mark.parametrize(("rules", "two", "one"), [("2.6.31", 21, 21), ("2.6.32", 6, 3), ("3.6", 7, 4)])
+def test_the_table_follows_the_cpus_that_are_online(rules: str, two: int, one: int, tmp_path: Path) -> None:
+    """Rules 2.1.4, 2.1.5 and 2.2.2: CPU 1 is away from 150 to 300. Half of 40, 10 and 12 ms, and then of 5 and 6.
+
+    2.6.31 counts once, when it is loaded.
+    """
+    hotplug = ("--hotplug", "150ms:-1,300ms:+1")
+    tasks, machine = hog("a", cpus=[0]) + hog("b", cpus=[0]), free_machine(tmp_path, cores=2)
+    schedule = simulate(tmp_path, f"cfs:rules={rules}", tasks, 0.45, machine, *hotplug, strict=False)
+    for ms, begins, ends in ((two, 0, 149), (one, 175, 299), (two, 325, 440)):
+        assert {round(turn.end - turn.start, 6) for turn in schedule.turns(ends, after_ms=begins)} == {ms}
+
+
+@pytest.mark.parametrize(("rules", "ends"), [("2.6.31", 61), ("2.6.32", 54), ("3.6", 54)])
+def test_who_comes_from_another_class_is_level_with_the_queue(rules: str, ends: int, tmp_path: Path) -> None:
+    """Rules 2.1.4 and 2.2.2: real-time up to 50.5, it has half the latency, to the tick after that, and so the hog."""
+    comes = task("comes", "{ sleep_us = 50_500 }", '{ policy = "other" }', FOR_EVER, policy="fifo:1")
+    schedule = run(tmp_path, rules, comes + hog("hog"))
+    assert schedule.turns(ends, after_ms=50) == [("comes", 50.5, ends)]
+    assert schedule.ran_ms("hog", 50) == pytest.approx(75, abs=LATENCY[rules])
+
+
 @pytest.mark.parametrize("policy", ["other", "idle"])
 @pytest.mark.parametrize("rules", ["2.6.32", "3.6"])
 def test_whose_cache_is_hot_stays(rules: str, policy: str, tmp_path: Path) -> None:

@@ -31,6 +31,24 @@ def test_equals_take_turns_of_a_slice(rules: str, turn: float, tmp_path: Path) -
     assert schedule.turns(round(6 * turn, 6)) == expected
 
 
+def test_the_slice_follows_the_cpus_that_are_online(tmp_path: Path) -> None:
+    """Rules 3.1 and 3.10.1: CPU 1 is away from 150 to 300. 1.5 ms on two CPUs and 0.75 on one end at the next tick."""
+    hotplug = ("--hotplug", "150ms:-1,300ms:+1")
+    tasks, machine = hog("a", cpus=[0]) + hog("b", cpus=[0]), free_machine(tmp_path, cores=2)
+    schedule = simulate(tmp_path, "eevdf:rules=6.6", tasks, 0.45, machine, *hotplug, strict=False)
+    for ms, begins, ends in ((2, 20, 149), (1, 165, 299), (2, 315, 440)):
+        assert {round(turn.end - turn.start, 6) for turn in schedule.turns(ends, after_ms=begins)} == {ms}
+
+
+@pytest.mark.parametrize(("rules", "ends"), [("6.6", 52), ("7.2", 51.2)])
+def test_who_comes_from_another_class_has_a_slice(rules: str, ends: float, tmp_path: Path) -> None:
+    """Rules 3.1, 3.4 and 3.7: real-time up to 50.5, it is placed without a lag: 0.75 ms, to a tick, or 0.7 on time."""
+    comes = task("comes", "{ sleep_us = 50_500 }", '{ policy = "other" }', FOR_EVER, policy="fifo:1")
+    schedule = run(tmp_path, rules, comes + hog("hog"))
+    assert schedule.turns(ends, after_ms=50.4) == [("comes", 50.5, ends)]
+    assert schedule.ran_ms("hog", 50) == pytest.approx(75, abs=2 * SLICE[rules])
+
+
 def test_who_is_picked_again_has_no_timer(tmp_path: Path) -> None:
     """Rule 3.10.4: b, with 0.7 where a has had 3, is picked again at 1.4, and runs up to the next tick, at 10."""
     turns = run(tmp_path, "7.2", hog("a", slice_us=3000) + hog("b"), hz=100).turns(10)
