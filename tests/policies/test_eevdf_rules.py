@@ -524,6 +524,22 @@ def test_an_idle_cpu_is_woken_to_balance(waiting: int, pulls: int, tmp_path: Pat
     assert len({turn.name for turn in turns if 21 <= turn.start < 25}) == pulls
 
 
+def test_who_waits_for_most_of_the_time_uses_little(tmp_path: Path) -> None:
+    """Rule 3.11.5: four share a CPU, so that each uses a quarter of it, and the idle CPU of another cache takes one.
+
+    They may leave from 900 on, but for what they differ by. When that one has run for 32 ms half of its CPU is still to
+    be had by the next balance, which is enough for a second one; and two and two are even.
+    """
+    there = ["{ affinity = [0] }", "{ run_ms = 225 }", "{ affinity = [] }"]
+    tasks = "".join(task(name, *there, FOR_EVER) for name in "abcd")
+    tunables = "+newidle=off+migration_cost_us=0+place_lag=off"
+    schedule = run(tmp_path, "7.2", tasks, 1000, tunables, cores=1, llcs=2)
+    came = [min((turn.start for turn in schedule.turns(1000, 1) if turn.name == name), default=0) for name in "abcd"]
+    first, second = sorted(ms for ms in came if ms)
+    assert 900 - 4 * 0.7 - 1 < first < 904
+    assert second == first + 32
+
+
 def test_who_is_changed_before_it_ran_where_it_was_pulled_leaves(tmp_path: Path) -> None:
     """Rules 3.2, 3.7 and 3.11.5: CPU 1 pulls two of three at 21, and a new nice level puts the one that waits back.
 

@@ -180,3 +180,15 @@ def test_a_sync_wakeup_on_the_same_cpu_preempts_nobody(
     tasks += task("waker", "{ until_ms = 1 }", "{ run_us = 50_500 }", wakes, FOR_EVER, cpus=[0])
     schedule = run(tmp_path, rules, shared + tasks, 100, cores=2)
     assert schedule.turns_of("sleeper", after_ms=1)[0].start == start.get(rules, 51.5)
+
+
+def test_a_level_that_is_used_up_pushes_who_is_left_down(tmp_path: Path) -> None:
+    """Rules 5.3.2 and 5.3.3, RSDL: moves comes to the hog's level with 4 ms left, which are no part of its quota there.
+
+    So when the hog has used the level's 6 ms, moves is put behind it in the next, and so on to the last: it begins with
+    a fresh quota in the rotation that the hog begins at 120.
+    """
+    moves = task("moves", "{ affinity = [1] }", "{ run_ms = 2 }", "{ affinity = [0] }", FOR_EVER)
+    tasks, machine = hog("hog", cpus=[0]) + moves, free_machine(tmp_path, cores=2)
+    schedule = simulate(tmp_path, "sd:rules=rsdl+periodic=off", tasks, 0.2, machine, strict=False)
+    assert schedule.turns(138) == [("hog", 0, 126), ("moves", 126, 132), ("hog", 132, 138)]
