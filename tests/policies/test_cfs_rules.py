@@ -308,6 +308,23 @@ def test_who_is_woken_goes_where_load_is_clearly_less(hogs: list[int], cpu: int,
     assert runs_on(tmp_path, "2.6.31", [0, *hogs], **{"cores": 1, beside: 2}) == [cpu]
 
 
+@pytest.mark.parametrize("beside", ["threads", "cores", "llcs", "sockets"])
+@pytest.mark.parametrize("woken_us", [600_800, 601_200])
+def test_a_load_counts_from_the_next_tick_on(woken_us: int, beside: str, tmp_path: Path) -> None:
+    """Rules 2.2.8.3 and 2.2.11.1, 2.6.31: a task of weight 137 from 600.5 on makes the other go to the waker's CPU.
+
+    112 % of 1,024 are more than 1,024, and less than both together. But for the threads of a core a wake-up goes by the
+    loads of the last tick, if those are less at the last CPU; half of the 137 would not be enough.
+    """
+    on_0 = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    tasks = '[[semaphore]]\nname = "it"\n' + task("sleeper", *on_0, '{ wait = "it" }', "{ run_ms = 1 }", SLEEPS)
+    tasks += task("waker", f"{{ run_us = {woken_us} }}", '{ post = "it" }', FOR_EVER, cpus=[1])
+    tasks += hog("hog", cpus=[0]) + task("late", "{ until_us = 600_500 }", FOR_EVER, cpus=[0], nice=9)
+    schedule = run(tmp_path, "2.6.31", tasks, 700, "+periodic=off+newidle=off", **{"cores": 1, beside: 2})
+    ran = {cpu for cpu in (0, 1) for turn in schedule.turns(700, cpu, after_ms=600) if turn.name == "sleeper"}
+    assert ran == {1 if beside == "threads" or woken_us > 601_000 else 0}
+
+
 def woken_on(
     folder: Path,
     rules: str,

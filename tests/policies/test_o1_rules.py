@@ -282,6 +282,32 @@ def test_who_is_woken_goes_by_the_level_that_holds_both(beside: str, hogs: list[
     assert {at for at in (0, 1) for turn in schedule.turns(1500, at, after_ms=600) if turn.name == "sleeper"} == {cpu}
 
 
+@pytest.mark.parametrize(
+    ("woken_us", "beside", "cpu"),
+    [
+        (600_800, "threads", 1),
+        (600_800, "cores", 0),
+        (600_800, "llcs", 0),
+        (600_800, "sockets", 0),
+        (601_200, "threads", 1),
+        (601_200, "cores", 1),
+        (601_200, "llcs", 1),
+        (601_200, "sockets", 1),
+    ],
+)
+def test_a_load_counts_from_the_next_tick_on(woken_us: int, beside: str, cpu: int, tmp_path: Path) -> None:
+    """Rules 4.10.2 and 4.10.4: a second hog, from 600.5 on, makes it go to the waker's CPU, where two are with it.
+
+    But for the threads of a core a wake-up goes by the loads of the last tick, if those are less at the last CPU.
+    """
+    there = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    tasks = '[[semaphore]]\nname = "it"\n' + task("sleeper", *there, '{ wait = "it" }', "{ run_ms = 1 }", SLEEPS)
+    tasks += task("waker", f"{{ run_us = {woken_us} }}", '{ post = "it" }', FOR_EVER, cpus=[1])
+    tasks += hog("hog", cpus=[0]) + task("late", "{ until_us = 600_500 }", FOR_EVER, cpus=[0])
+    schedule = run(tmp_path, tasks, 1500, tunables="periodic=off+newidle=off", **{"cores": 1, beside: 2})
+    assert {at for at in (0, 1) for turn in schedule.turns(1500, at, after_ms=600) if turn.name == "sleeper"} == {cpu}
+
+
 @pytest.mark.parametrize(("hogs", "others", "cpu"), [(1, [], 1), (1, [1], 0), (2, [], 0), (0, [], 0)])
 @pytest.mark.parametrize("scheduler", ["o1", "sd"])
 def test_a_woken_task_looks_for_an_idle_thread_only(
