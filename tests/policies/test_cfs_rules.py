@@ -311,7 +311,7 @@ def test_who_is_woken_goes_where_load_is_clearly_less(hogs: list[int], cpu: int,
 @pytest.mark.parametrize("beside", ["threads", "cores", "llcs", "sockets"])
 @pytest.mark.parametrize("woken_us", [600_800, 601_200])
 def test_a_load_counts_from_the_next_tick_on(woken_us: int, beside: str, tmp_path: Path) -> None:
-    """Rules 2.2.8.3 and 2.2.11.1, 2.6.31: a task of weight 137 from 600.5 on makes the other go to the waker's CPU.
+    """Rules 2.2.8.3 and 2.2.11.1 in 2.6.31: a task of weight 137 from 600.5 on makes the other go to the waker's CPU.
 
     112 % of 1,024 are more than 1,024, and less than both together. But for the threads of a core a wake-up goes by the
     loads of the last tick, if those are less at the last CPU; half of the 137 would not be enough.
