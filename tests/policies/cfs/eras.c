@@ -64,6 +64,29 @@ static const u8 load_indices[LB_3_6 + 1][SD_LEVELS][5] = {
 		     [SD_NODE] = { 3, 2, 0, 0, 0 } },
 };
 
+/* rules 2.2.11.1, 4.10.6 and 4.10.8, and of what a level's CPUs share. */
+static u32 flags_of(u32 era, u32 level)
+{
+	bool smt = level == SD_SMT, mc = level == SD_MC, node = level == SD_NODE;
+	u32 flags = 0;
+
+	if (era == LB_2_6_31 ? smt : era == LB_2_6_22 ? !node : true)
+		flags |= SD_NEWIDLE;
+	if (era == LB_2_6_22 ? node : era != LB_3_6 || !node)
+		flags |= SD_FORK;
+	if (!node || era == LB_2_6_31 || era == LB_2_6_32)
+		flags |= SD_AFFINE;
+	if (era == LB_2_6_31 || (era == LB_2_6_22 && node))
+		flags |= SD_WAKE_BALANCE;
+	if (level == SD_CPU ? era >= LB_2_6_32 : mc && era == LB_2_6_32)
+		flags |= SD_PREFER_SIBLING;
+	if (smt)
+		flags |= SD_SHARE_POWER;
+	if (mc || (smt && era == LB_3_6))
+		flags |= SD_SHARE_CACHE;
+	return flags;
+}
+
 /* rules 2.2.11.1, 2.2.11.3, 2.2.11.4 and 4.10.2: every level of every kernel. */
 static void test_domains(void)
 {
@@ -87,6 +110,8 @@ static void test_domains(void)
 				      sd->newidle_idx == want[2] && sd->wake_idx == want[3] &&
 				      sd->fork_idx == want[4],
 			      "era %u level %u: load indices", era, level);
+			check(sd->flags == flags_of(era, level), "era %u level %u: %x, not %x", era,
+			      level, sd->flags, flags_of(era, level));
 		}
 	}
 }
