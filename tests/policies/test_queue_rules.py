@@ -37,6 +37,21 @@ def test_who_is_preempted_stays_at_the_head(scheduler: str, tmp_path: Path) -> N
     assert schedule.turns_of("a")[1] == ("a", 11.5, ends)
 
 
+@pytest.mark.parametrize("kernel", [True, False])
+@pytest.mark.parametrize(("scheduler", "until"), [("fifo", 100), ("rr", 100), ("mlfq", 42)])
+def test_who_is_preempted_is_before_who_came_with_it(scheduler: str, until: int, kernel: bool, tmp_path: Path) -> None:
+    """Rules 6.1.2 and 6.2.6: two come at 10. Who runs goes on after the kernel's thread, or the real-time task.
+
+    mlfq's quantum is over 20.75 ms after 21, to a tick; rr's slice lasts.
+    """
+    both = "".join(task(name, "{ until_ms = 10 }", FOR_EVER) for name in "ab")
+    above = {"kernel": True} if kernel else {"policy": "fifo:1"}
+    tasks = both + task("above", "{ until_us = 20_500 }", "{ run_us = 500 }", SLEEPS, cpus=[0], **above)
+    first, second, third, *_ = run(tmp_path, scheduler, tasks, 100).turns(100, after_ms=9)
+    assert [first[1:], second] == [(10, 20.5), ("above", 20.5, 21)]
+    assert third == (first.name, 21, until)
+
+
 @pytest.mark.parametrize(("scheduler", "after"), [("fifo", 500), ("rr", 115), ("mlfq", 46)])
 def test_a_yield_goes_to_the_tail(scheduler: str, after: int, tmp_path: Path) -> None:
     """Rules 6.1.2 and 6.2.6: behind both others, who came later. rr and mlfq keep the rest of it: 90 ms, or 21."""
