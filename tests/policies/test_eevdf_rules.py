@@ -466,7 +466,7 @@ def test_a_child_begins_beside_its_parent_on_any_level(beside: str, tmp_path: Pa
     assert schedule.turns(10, 1)[-1] == ("child", 2.5, 10)
 
 
-@pytest.mark.parametrize(("x_ms", "y_ms", "cpu"), [(10, 20, 3), (20, 10, 2)])
+@pytest.mark.parametrize(("x_ms", "y_ms", "cpu"), [(10, 20, 3), (20, 10, 2), (20, 20, 2)])
 def test_a_child_begins_on_the_cpu_that_went_idle_last(x_ms: int, y_ms: int, cpu: int, tmp_path: Path) -> None:
     """Rule 3.11.4: two caches; in the other one both CPUs are idle, here one is."""
     tasks = task(
