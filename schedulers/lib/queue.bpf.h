@@ -162,9 +162,10 @@ static __always_inline bool queue_insert(struct task_struct *p, struct task_ctx 
 	s32 idle;
 
 	queue_waits(&t->place, scx_bpf_now());
-	/* rules 6.1.2 and 6.2.6: who comes back because a real-time task preempts it goes before who came at the same time. */
-	if (enq_flags & SCX_ENQ_REENQ)
+	/* rules 6.1.2 and 6.2.6: who comes back because it is preempted goes before who came at the same time. */
+	if (t->place.ran || enq_flags & SCX_ENQ_REENQ)
 		key--;
+	t->place.ran = false;
 	scx_bpf_dsq_insert_vtime(p, own ? CPU_DSQ(cpu) : SHARED_DSQ, slice, key, enq_flags);
 	idle = claim_idle(p);
 	if (idle < 0)

@@ -27,6 +27,7 @@ struct queue_place {
 	u64 joined_ns; /* 0: not in the queue */
 	u64 waits_since_ns; /* waits for a CPU since then; 0: it runs or sleeps */
 	u64 left_ns; /* of its time slice, where the policy has one */
+	bool ran; /* since it was queued; and it has kept its place */
 };
 
 /* The task with the least key runs first. */
@@ -48,6 +49,7 @@ static inline void queue_join(struct queue_place *place, u64 now_ns)
 static inline void queue_leave(struct queue_place *place)
 {
 	place->joined_ns = 0;
+	place->ran = false;
 }
 
 /* A task that is queued anew while it waits (its affinity changes, its CPU goes away) has waited all along. */
@@ -60,6 +62,7 @@ static inline void queue_waits(struct queue_place *place, u64 now_ns)
 static inline void queue_runs(struct queue_place *place)
 {
 	place->waits_since_ns = 0;
+	place->ran = true;
 }
 
 /* The running time is taken off the slice, which lasts across sleeps. */

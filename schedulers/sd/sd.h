@@ -139,11 +139,16 @@ static __always_inline s64 *stair_slot_ns(struct stair_queue *q, u64 rotation, u
 	return &q->slot_ns[rotation & 1][stair_bounded(slot)];
 }
 
-/* rule 5.2: into a slot, with a quota for the task, and for the slot. */
+/*
+ * rules 5.2 and 5.7.1: into a slot, with a fresh quota for the task, and for the
+ * slot. What was left is lost, what was taken too much is not.
+ */
 static __always_inline void stair_enter(const struct stair_config *cfg, struct stair_task *t,
 					struct stair_queue *q, u32 slot)
 {
 	t->at.level = slot;
+	if (t->left_ns > 0)
+		t->left_ns = 0;
 	t->left_ns += stair_quota(cfg, t->nice);
 	*stair_slot_ns(q, t->at.epoch, slot) += t->left_ns;
 }
@@ -155,14 +160,12 @@ static __always_inline void stair_leave(const struct stair_task *t, struct stair
 		*stair_slot_ns(q, t->at.epoch, t->at.level) -= t->left_ns;
 }
 
-/* rule 5.2: a new rotation: the first slot. What was left is lost, what was taken too much is not. */
+/* rule 5.2: a new rotation: the first slot. */
 static __always_inline void stair_begin(const struct stair_config *cfg, struct stair_task *t,
 					struct stair_queue *q, u64 rotation, u64 arrival)
 {
 	t->at.epoch = rotation;
 	t->at.arrival = arrival;
-	if (t->left_ns > 0)
-		t->left_ns = 0;
 	stair_enter(cfg, t, q, stair_first(stair_slots(cfg, t)));
 }
 

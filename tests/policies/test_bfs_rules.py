@@ -448,6 +448,89 @@ def test_modern_passes_over_cpus_that_went_idle(tmp_path: Path) -> None:
     assert ("sleeper", 50, 60) in schedule.turns(80, 10)
 
 
+@pytest.mark.parametrize(
+    ("last", "allowed", "nices", "cpu"),
+    [
+        (0, [], [5, 0, 10, 19, 0, 0], 2),
+        (0, [], [5, 10, 0, 19, 0, 0], 1),
+        (4, [], [19, 0, 0, 5, 0, 10], 5),
+        (0, [0, 1, 4], [0, 5, 10, 19, 19, 19], 1),
+        (1, [], [0, 0, 0, 0, 0, 0], 0),
+    ],
+)
+def test_modern_preempts_the_latest_deadline_of_the_cache(
+    last: int, allowed: list[int], nices: list[int], cpu: int, tmp_path: Path
+) -> None:
+    """Rule 1.4.4 as modern changes it: of the CPUs of the last one's cache, 0 to 2 or 3 to 5, that it may use.
+
+    The lowest number among equals. All hogs have been renewed when it wakes with its first deadline.
+    """
+    there = [f"{{ affinity = [{last}] }}", "{ run_us = 100 }", f"{{ affinity = {allowed} }}"]
+    tasks = task("sleeper", *there, "{ until_us = 20_500 }", "{ run_ms = 1 }", SLEEPS)
+    tasks += "".join(hog(f"hog{at}", cpus=[at], nice=nice) for at, nice in enumerate(nices))
+    schedule = run(tmp_path, "modern", tasks, llcs=2, cores=3)
+    assert ("sleeper", 20.5, 21.5) in schedule.turns(40, cpu)
+
+
+@pytest.mark.parametrize(("later_us", "start"), [(10, 21), (19, 21), (20, 20.525)])
+@pytest.mark.parametrize("cpus", [[], [0]])
+def test_modern_lets_who_was_just_switched_in_run(cpus: list[int], later_us: int, start: float, tmp_path: Path) -> None:
+    """Change 7 of the README: first ends at 20.505, and so does the time at which the hog was put aside.
+
+    For 20 us from then on second, whose deadline is before the hog's, does not preempt it, and has to wait for a tick.
+    """
+    first = task("first", "{ run_us = 10 }", "{ until_us = 20_500 }", "{ run_us = 5 }", SLEEPS, cpus=cpus)
+    wakes = f"{{ until_us = {20_505 + later_us} }}"
+    second = task("second", "{ run_us = 10 }", wakes, "{ run_ms = 1 }", SLEEPS, cpus=cpus)
+    schedule = run(tmp_path, "modern", first + second + hog("hog"))
+    turns = schedule.turns(start + 1, after_ms=20.5)
+    assert turns == [("first", 20.5, 20.505), ("hog", 20.505, start), ("second", start, start + 1)]
+
+
+@pytest.mark.parametrize(
+    ("nice", "after_us", "other", "begins"),
+    [(0, 20, True, 20.3), (0, 0, True, 20.3), (0, 20, False, 21.3), (0, 0, False, 21.3), (-1, 20, False, 21)],
+)
+def test_modern_counts_a_cpu_as_taken_at_once(
+    nice: int, after_us: int, other: bool, begins: float, tmp_path: Path
+) -> None:
+    """Changes 2 and 7 of the README: two are woken at 20.3, and the first preempts the latest deadline, on CPU 1.
+
+    So the second preempts another hog. Without one it waits for the first, or, with the earlier deadline, for the tick.
+    """
+    shared = "".join(f'[[semaphore]]\nname = "{name}"\n' for name in ("first", "second"))
+    waits = [["{ run_us = 10 }", f'{{ wait = "{name}" }}', "{ run_ms = 1 }", SLEEPS] for name in ("first", "second")]
+    tasks = task("first", *waits[0]) + task("second", *waits[1], nice=nice)
+    posts = ["{ until_ms = 20 }", "{ run_us = 300 }", '{ post = "first" }', '{ post = "second" }']
+    tasks += task("waker", *posts, FOR_EVER, cpus=[0], nice=-20) + hog("late", cpus=[1], nice=10)
+    tasks += hog("later", cpus=[2], nice=5) if other else ""
+    scheduler = f"modern+preempt_after_us={after_us}"
+    schedule = run(tmp_path, scheduler, shared + tasks, cores=3 if other else 2)
+    assert schedule.turns(40, 1, after_ms=20.3)[0][:2] == ("first", 20.3)
+    assert schedule.turns(40, 2 if other else 1, after_ms=begins)[0] == ("second", begins, begins + 1)
+
+
+def test_modern_lets_idleprio_preempt_nobody(tmp_path: Path) -> None:
+    """Rule 1.4.4: its deadline is before the hog's, and so it runs from the next tick on."""
+    sleeper = task("sleeper", "{ until_us = 20_500 }", "{ run_ms = 1 }", SLEEPS, policy="idle")
+    schedule = run(tmp_path, "modern", sleeper + hog("hog", policy="idle"))
+    assert schedule.turns_of("sleeper")[-1] == ("sleeper", 21, 22)
+
+
+def test_modern_hands_over_one_at_a_time(tmp_path: Path) -> None:
+    """Change 3 of the README: the first waits for the waker, which goes on, until the tick; the second for any CPU."""
+    shared = "".join(f'[[queue]]\nname = "{name}"\nkind = "pipe"\n' for name in ("first", "second"))
+    tasks = "".join(
+        task(name, "{ run_us = 10 }", f'{{ recv = "{name}" }}', "{ run_ms = 1 }", SLEEPS)
+        for name in ("first", "second")
+    )
+    sends = [f'{{ send = "{name}", bytes = 8 }}' for name in ("first", "second")]
+    tasks += task("waker", "{ until_ms = 20 }", "{ run_us = 300 }", *sends, FOR_EVER, cpus=[0], nice=1)
+    schedule = run(tmp_path, "modern", shared + tasks + hog("hog", cpus=[1], nice=10), cores=2)
+    assert schedule.turns(40, 0, after_ms=21)[0] == ("first", 21, 22)
+    assert schedule.turns(40, 1, after_ms=21)[0] == ("second", 21, 22)
+
+
 def test_modern_sticks_until_a_tick(tmp_path: Path) -> None:
     """Rule 1.5.10 as modern changes it: a gives way to c at 3.5 and sticks until the tick at 4.
 
@@ -526,6 +609,44 @@ def test_who_may_still_use_its_cpu_keeps_its_place(rules: str, tmp_path: Path) -
     machine = free_machine(tmp_path, cores=2)
     schedule = simulate(tmp_path, f"bfs:rules={rules}+rr_interval_us=1000", tasks, 0.2, machine, strict=False)
     assert rest_of(schedule, 0, 100)[:3] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("cpus", [[0], [0, 1], [1]])
+@pytest.mark.parametrize("rules", PUBLISHED)
+def test_who_may_still_use_its_cpu_preempts_nobody(rules: str, cpus: list[int], tmp_path: Path) -> None:
+    """Rules 1.3.6 and 1.3.13: a sync wake-up has left it waiting since its waker's task and the other were renewed.
+
+    Its deadline is before both of theirs, so that where it has to leave CPU 0 it preempts on the other one.
+    """
+    rr = 12 if rules in IN_JIFFIES else 6
+    last = ["{ affinity = [0] }", "{ run_us = 10 }", "{ affinity = [] }", '{ recv = "it" }', "{ run_us = 100 }", SLEEPS]
+    waker = [f"{{ run_us = {rr + 1}300 }}", '{ send = "it", bytes = 8 }', FOR_EVER]
+    tasks = '[[queue]]\nname = "it"\nkind = "pipe"\n' + task("sleeper", *last) + task("waker", *waker, cpus=[1])
+    tasks += hog("other", cpus=[0])
+    warden = [f"{{ run_us = {rr + 2}300 }}", f'{{ confine = "sleeper", cpus = {cpus} }}', FOR_EVER]
+    tasks += task("warden", *warden, policy="fifo:1", cpus=[2])
+    schedule = run(tmp_path, rules, tasks, 60, cores=3)
+    (turn, *_) = schedule.turns_of("sleeper", after_ms=rr)
+    if cpus == [1]:
+        assert turn == ("sleeper", rr + 2.3, rr + 2.4)
+        assert turn in schedule.turns(60, 1)
+    else:
+        assert 2 * rr <= turn.start <= 2 * rr + 1
+
+
+@pytest.mark.parametrize("cpus", [[0], [0, 1], [1]])
+def test_who_sticks_and_may_stay_sticks_on(cpus: list[int], tmp_path: Path) -> None:
+    """Rules 1.3.13 and 1.5.7, 424: a sticks to CPU 0 since 6 when its CPUs change at 8.3. So b finds nothing at 9.
+
+    Where a has to leave, its deadline is before b's.
+    """
+    warden = ["{ run_us = 8300 }", f'{{ confine = "a", cpus = {cpus} }}', FOR_EVER]
+    tasks = hog("a") + hog("c", cpus=[0]) + task("x", "{ run_ms = 3 }", SLEEPS, cpus=[1])
+    tasks += hog("b", cpus=[1]) + task("warden", *warden, policy="fifo:1", cpus=[2])
+    schedule = run(tmp_path, "424", tasks, cores=3)
+    assert schedule.turns(6) == [("a", 0, 6)]
+    leaves = [("b", 3, 9), ("a", 9, 15)]
+    assert schedule.turns(40, 1)[:3] == [("x", 0, 3), *(leaves if cpus == [1] else [("b", 3, 40)])]
 
 
 @pytest.mark.parametrize("rules", IN_JIFFIES)

@@ -308,6 +308,147 @@ def test_who_is_woken_goes_where_load_is_clearly_less(hogs: list[int], cpu: int,
     assert runs_on(tmp_path, "2.6.31", [0, *hogs], **{"cores": 1, beside: 2}) == [cpu]
 
 
+@pytest.mark.parametrize("beside", ["threads", "cores", "llcs", "sockets"])
+@pytest.mark.parametrize("woken_us", [600_800, 601_200])
+def test_a_load_counts_from_the_next_tick_on(woken_us: int, beside: str, tmp_path: Path) -> None:
+    """Rules 2.2.8.3 and 2.2.11.1 in 2.6.31: a task of weight 137 from 600.5 on makes the other go to the waker's CPU.
+
+    112 % of 1,024 are more than 1,024, and less than both together. But for the threads of a core a wake-up goes by the
+    loads of the last tick, if those are less at the last CPU; half of the 137 would not be enough.
+    """
+    on_0 = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    tasks = '[[semaphore]]\nname = "it"\n' + task("sleeper", *on_0, '{ wait = "it" }', "{ run_ms = 1 }", SLEEPS)
+    tasks += task("waker", f"{{ run_us = {woken_us} }}", '{ post = "it" }', FOR_EVER, cpus=[1])
+    tasks += hog("hog", cpus=[0]) + task("late", "{ until_us = 600_500 }", FOR_EVER, cpus=[0], nice=9)
+    schedule = run(tmp_path, "2.6.31", tasks, 700, "+periodic=off+newidle=off", **{"cores": 1, beside: 2})
+    ran = {cpu for cpu in (0, 1) for turn in schedule.turns(700, cpu, after_ms=600) if turn.name == "sleeper"}
+    assert ran == {1 if beside == "threads" or woken_us > 601_000 else 0}
+
+
+def woken_on(
+    folder: Path,
+    rules: str,
+    last: int,
+    waker: int,
+    hogs: dict[int, int],
+    allowed: tuple[int, ...] = (),
+    tunables: str = "",
+    how: str = "semaphore",
+    policy: str = "other",
+    **machine: int,
+) -> int:
+    """Where a task runs at once or waits, that ran last on one CPU and is woken on another; so many hogs on some."""
+    shared, wakes, waits = {
+        "pipe": ('[[queue]]\nname = "it"\nkind = "pipe"\n', '{ send = "it", bytes = 8 }', '{ recv = "it" }'),
+        "semaphore": ('[[semaphore]]\nname = "it"\n', '{ post = "it" }', '{ wait = "it" }'),
+    }[how]
+    there = [f"{{ affinity = [{last}] }}", "{ run_us = 100 }", f"{{ affinity = {list(allowed)} }}"]
+    tasks = shared + task("sleeper", *there, waits, "{ run_ms = 1 }", SLEEPS)
+    before = ["{ run_us = 300_500 }"] if policy == "other" else ["{ until_ms = 300 }", "{ run_us = 500 }"]
+    after = FOR_EVER if policy == "other" else SLEEPS
+    tasks += task("waker", *before, wakes, after, cpus=[waker], policy=policy)
+    tasks += "".join(hog(f"hog{cpu}", cpus=[cpu], count=count) for cpu, count in hogs.items())
+    schedule = run(folder, rules, tasks, 500, "+periodic=off+newidle=off" + tunables, **machine)
+    turns = [(cpu, turn.name) for cpu in schedule.by_cpu for turn in schedule.turns(500, cpu, after_ms=300)]
+    (cpu,) = {cpu for cpu, name in turns if name == "sleeper"}
+    return cpu
+
+
+CACHE, CACHES, NODES = {"cores": 4}, {"cores": 2, "llcs": 2}, {"cores": 2, "sockets": 2}
+
+
+@pytest.mark.parametrize(
+    ("last", "waker", "hogs", "allowed", "machine", "cpu"),
+    [
+        (2, 1, {}, (), CACHE, 2),
+        (2, 2, {}, (), CACHE, 3),
+        (3, 1, {3: 1}, (), CACHE, 0),
+        (2, 0, {2: 3}, (), CACHE, 1),
+        (2, 0, {2: 3}, (0, 2, 3), CACHE, 3),
+        (2, 0, {2: 3}, (2, 3), CACHE, 2),
+        (2, 0, {2: 3, 1: 1, 3: 1}, (), CACHE, 0),
+        (2, 0, {2: 1, 1: 1, 3: 1}, (), CACHE, 2),
+        (2, 3, {2: 1}, (), CACHES, 2),
+        (0, 2, {0: 3}, (), CACHES, 3),
+        (0, 2, {0: 1}, (), NODES, 0),
+        (0, 2, {0: 3}, (), NODES, 0),
+    ],
+)
+def test_3_6_searches_the_cache_of_its_target(
+    last: int, waker: int, hogs: dict[int, int], allowed: tuple[int, ...], machine: dict, cpu: int, tmp_path: Path
+) -> None:
+    """Rules 2.2.10.1 and 2.2.10.2: three hogs on the last CPU make the waker's the target; one does not, nor a node.
+
+    From there nobody looks for an idle CPU. Else it is the target, or the first after it in its cache, and around.
+    """
+    assert woken_on(tmp_path, "3.6", last, waker, hogs, allowed, **machine) == cpu
+
+
+@pytest.mark.parametrize(
+    ("last", "waker", "hogs", "allowed", "machine", "cpu"),
+    [
+        (2, 1, {}, (), CACHE, 2),
+        (2, 2, {}, (), CACHE, 2),
+        (3, 1, {3: 1}, (), CACHE, 3),
+        (2, 0, {2: 3}, (), CACHE, 1),
+        (2, 0, {2: 3}, (0, 2, 3), CACHE, 3),
+        (2, 0, {2: 3}, (2, 3), CACHE, 2),
+        (2, 0, {2: 3, 1: 1, 3: 1}, (), CACHE, 0),
+        (2, 0, {2: 1, 1: 1, 3: 1}, (), CACHE, 2),
+        (0, 2, {0: 3}, (), CACHES, 3),
+        (0, 2, {0: 3, 3: 1}, (), CACHES, 1),
+        (0, 2, {0: 3, 3: 1, 1: 1}, (), CACHES, 2),
+        (0, 2, {0: 3}, (), NODES, 3),
+        (0, 2, {0: 3, 3: 1}, (), NODES, 2),
+        (1, 3, {1: 3}, (), {"cores": 2, "threads": 2}, 0),
+        (1, 2, {0: 1, 1: 3}, (), {"cores": 2, "threads": 2}, 3),
+    ],
+)
+def test_2_6_32_looks_on_the_way_up(
+    last: int, waker: int, hogs: dict[int, int], allowed: tuple[int, ...], machine: dict, cpu: int, tmp_path: Path
+) -> None:
+    """Rule 2.2.10.3: it leaves its last CPU, if that is busy, only for what wake_affine grants. That takes three hogs.
+
+    Offered is the first idle CPU of the waker's cache, then of both caches, but not beyond a node; else the waker's.
+    """
+    assert woken_on(tmp_path, "2.6.32", last, waker, hogs, allowed, **machine) == cpu
+
+
+@pytest.mark.parametrize(
+    ("rules", "tunables", "cpu"),
+    [
+        ("3.6", "+affine_wakeups=off", 2),
+        ("2.6.32", "+affine_wakeups=off", 2),
+        ("2.6.31", "+affine_wakeups=off", 2),
+        ("3.6", "+idle_search=off", 0),
+        ("2.6.32", "+idle_search=off", 0),
+    ],
+)
+def test_a_part_of_the_choice_may_be_switched_off(rules: str, tunables: str, cpu: int, tmp_path: Path) -> None:
+    """Rules 2.2.8.1, 2.2.10.1 and 2.2.10.3: without wake_affine it stays, without the search the waker's CPU is all."""
+    assert woken_on(tmp_path, rules, 2, 0, {2: 3}, (), tunables, **CACHE) == cpu
+
+
+@pytest.mark.parametrize(("how", "cpu"), [("semaphore", {"3.6": 3, "2.6.32": 2, "2.6.31": 2}), ("pipe", {})])
+@pytest.mark.parametrize("rules", LATENCY)
+def test_who_is_about_to_sleep_does_not_count(rules: str, how: str, cpu: dict[str, int], tmp_path: Path) -> None:
+    """Rules 2.2.8.2, 2.2.10.1 and 2.2.10.3: without the waker its CPU has the task's 1,024 as the last one has a hog's.
+
+    In 3.6 the search begins there, in 2.6.32 with the first idle CPU; in 2.6.31 there is none.
+    """
+    at = woken_on(tmp_path, rules, 2, 0, {2: 1}, how=how, **CACHE)
+    assert at == (cpu[rules] if cpu else {"3.6": 1, "2.6.32": 1, "2.6.31": 0}[rules])
+
+
+@pytest.mark.parametrize(("rules", "cpu"), [("3.6", 3), ("2.6.32", 2), ("2.6.31", 2)])
+def test_a_real_time_waker_is_no_part_of_the_load(rules: str, cpu: int, tmp_path: Path) -> None:
+    """Rules 2.2.8.2, 2.2.10.1 and 2.2.10.3: a hog is on its CPU as on the last one: with the task, that is the double.
+
+    So the task stays, and in 3.6 the search begins at CPU 2.
+    """
+    assert woken_on(tmp_path, rules, 2, 0, {0: 1, 2: 1}, how="pipe", policy="fifo:1", **CACHE) == cpu
+
+
 @pytest.mark.parametrize(("asleep_us", "pulls"), [(200, False), (2000, True)])
 def test_a_cpu_that_is_idle_for_moments_does_not_pull(asleep_us: int, pulls: bool, tmp_path: Path) -> None:
     """Rule 2.2.11.6: in 3.6 not where it has been idle for less than 0.5 ms lately, whoever waits on the other CPU."""
@@ -316,6 +457,28 @@ def test_a_cpu_that_is_idle_for_moments_does_not_pull(asleep_us: int, pulls: boo
     schedule = run(tmp_path, "3.6", short + task("a", *on_0) + task("b", *on_0), 112, cores=2)
     elsewhere = {turn.name for turn in schedule.turns(112, 1, after_ms=100)}
     assert bool(elsewhere & {"a", "b"}) == pulls
+
+
+@pytest.mark.parametrize(("rules", "two", "one"), [("2.6.31", 21, 21), ("2.6.32", 6, 3), ("3.6", 7, 4)])
+def test_the_table_follows_the_cpus_that_are_online(rules: str, two: int, one: int, tmp_path: Path) -> None:
+    """Rules 2.1.4, 2.1.5 and 2.2.2: CPU 1 is away from 150 to 300. Half of 40, 10 and 12 ms, and then of 5 and 6.
+
+    2.6.31 counts once, when it is loaded.
+    """
+    hotplug = ("--hotplug", "150ms:-1,300ms:+1")
+    tasks, machine = hog("a", cpus=[0]) + hog("b", cpus=[0]), free_machine(tmp_path, cores=2)
+    schedule = simulate(tmp_path, f"cfs:rules={rules}", tasks, 0.45, machine, *hotplug, strict=False)
+    for ms, begins, ends in ((two, 0, 149), (one, 175, 299), (two, 325, 440)):
+        assert {round(turn.end - turn.start, 6) for turn in schedule.turns(ends, after_ms=begins)} == {ms}
+
+
+@pytest.mark.parametrize(("rules", "ends"), [("2.6.31", 61), ("2.6.32", 54), ("3.6", 54)])
+def test_who_comes_from_another_class_is_level_with_the_queue(rules: str, ends: int, tmp_path: Path) -> None:
+    """Rules 2.1.4 and 2.2.2: real-time up to 50.5, it has half the latency, to the tick after that, and so the hog."""
+    comes = task("comes", "{ sleep_us = 50_500 }", '{ policy = "other" }', FOR_EVER, policy="fifo:1")
+    schedule = run(tmp_path, rules, comes + hog("hog"))
+    assert schedule.turns(ends, after_ms=50) == [("comes", 50.5, ends)]
+    assert schedule.ran_ms("hog", 50) == pytest.approx(75, abs=LATENCY[rules])
 
 
 @pytest.mark.parametrize("policy", ["other", "idle"])

@@ -31,6 +31,24 @@ def test_equals_take_turns_of_a_slice(rules: str, turn: float, tmp_path: Path) -
     assert schedule.turns(round(6 * turn, 6)) == expected
 
 
+def test_the_slice_follows_the_cpus_that_are_online(tmp_path: Path) -> None:
+    """Rules 3.1 and 3.10.1: CPU 1 is away from 150 to 300. 1.5 ms on two CPUs and 0.75 on one end at the next tick."""
+    hotplug = ("--hotplug", "150ms:-1,300ms:+1")
+    tasks, machine = hog("a", cpus=[0]) + hog("b", cpus=[0]), free_machine(tmp_path, cores=2)
+    schedule = simulate(tmp_path, "eevdf:rules=6.6", tasks, 0.45, machine, *hotplug, strict=False)
+    for ms, begins, ends in ((2, 20, 149), (1, 165, 299), (2, 315, 440)):
+        assert {round(turn.end - turn.start, 6) for turn in schedule.turns(ends, after_ms=begins)} == {ms}
+
+
+@pytest.mark.parametrize(("rules", "ends"), [("6.6", 52), ("7.2", 51.2)])
+def test_who_comes_from_another_class_has_a_slice(rules: str, ends: float, tmp_path: Path) -> None:
+    """Rules 3.1, 3.4 and 3.7: real-time up to 50.5, it is placed without a lag: 0.75 ms, to a tick, or 0.7 on time."""
+    comes = task("comes", "{ sleep_us = 50_500 }", '{ policy = "other" }', FOR_EVER, policy="fifo:1")
+    schedule = run(tmp_path, rules, comes + hog("hog"))
+    assert schedule.turns(ends, after_ms=50.4) == [("comes", 50.5, ends)]
+    assert schedule.ran_ms("hog", 50) == pytest.approx(75, abs=2 * SLICE[rules])
+
+
 def test_who_is_picked_again_has_no_timer(tmp_path: Path) -> None:
     """Rule 3.10.4: b, with 0.7 where a has had 3, is picked again at 1.4, and runs up to the next tick, at 10."""
     turns = run(tmp_path, "7.2", hog("a", slice_us=3000) + hog("b"), hz=100).turns(10)
@@ -246,6 +264,66 @@ def test_a_cpu_that_goes_idle_does_not_shorten_the_search(tmp_path: Path) -> Non
     assert woke == (6, 600.5)
 
 
+@pytest.mark.parametrize(
+    ("last", "busy", "machine", "cpu"),
+    [
+        (3, [], {"cores": 4}, 3),
+        (3, [3], {"cores": 4}, 1),
+        (2, [], {"cores": 2, "llcs": 2}, 1),
+        (2, [1], {"cores": 2, "llcs": 2}, 0),
+    ],
+)
+def test_who_a_task_alone_wakes_and_sleeps_stays_in_its_cache(
+    last: int, busy: list[int], machine: dict[str, int], cpu: int, tmp_path: Path
+) -> None:
+    """Rules 3.11.2 and 3.11.3: the target is CPU 0, the waker's. It goes to its last one if idle, or to another.
+
+    A CPU of another cache is not taken, whether it is idle and the last one or not.
+    """
+    there = [f"{{ affinity = [{last}] }}", "{ run_us = 100 }", "{ affinity = [] }"]
+    tasks = '[[queue]]\nname = "it"\nkind = "pipe"\n'
+    tasks += task("sleeper", *there, '{ recv = "it" }', "{ run_us = 200 }", SLEEPS)
+    tasks += task("waker", "{ run_us = 50_500 }", '{ send = "it", bytes = 8 }', FOR_EVER, cpus=[0])
+    tasks += "".join(hog(f"hog{at}", cpus=[at]) for at in busy)
+    schedule = run(tmp_path, "7.2", tasks, 200, NO_BALANCE, **machine)
+    ran = {at for at in schedule.by_cpu for turn in schedule.turns(200, at, after_ms=50) if turn.name == "sleeper"}
+    assert ran == {cpu}
+
+
+@pytest.mark.parametrize(("busy", "allowed", "cpu"), [(False, [], 3), (True, [], 1), (False, [0, 1, 2], 1)])
+def test_the_cpu_before_the_last_one_comes_before_a_search(
+    busy: bool, allowed: list[int], cpu: int, tmp_path: Path
+) -> None:
+    """Rule 3.11.3: at 50.5 it goes from CPU 3, which is busy from 20 to 80 or on, to 0, which is from 90 on.
+
+    At 100.5 a search would begin at CPU 1.
+    """
+    begins = [
+        "{ affinity = [3] }",
+        "{ run_us = 100 }",
+        "{ affinity = [] }",
+        "{ until_us = 50_500 }",
+        "{ run_us = 200 }",
+    ]
+    then = [f"{{ affinity = {allowed} }}", "{ until_us = 100_500 }", "{ run_us = 200 }", SLEEPS]
+    tasks = task("sleeper", *begins, *then) + task("zero", "{ until_ms = 90 }", FOR_EVER, cpus=[0])
+    tasks += task("three", "{ until_ms = 20 }", FOR_EVER if busy else "{ run_ms = 60 }", SLEEPS, cpus=[3])
+    schedule = run(tmp_path, "7.2", tasks, 130, NO_BALANCE, cores=4)
+    assert ("sleeper", 50.5, 50.7) in schedule.turns(130, 0)
+    assert ("sleeper", 100.5, 100.7) in schedule.turns(130, cpu)
+
+
+def test_the_cpu_before_the_last_one_is_not_taken_in_another_cache(tmp_path: Path) -> None:
+    """Rules 3.11.2 and 3.11.3: a task alone on CPU 1 wakes it away from CPU 3, to 0. At 100.5 it waits there."""
+    begins = ["{ affinity = [3] }", "{ run_us = 100 }", "{ affinity = [] }", '{ recv = "it" }', "{ run_us = 200 }"]
+    tasks = '[[queue]]\nname = "it"\nkind = "pipe"\n'
+    tasks += task("sleeper", *begins, "{ until_us = 100_500 }", "{ run_us = 200 }", SLEEPS)
+    tasks += task("waker", "{ run_us = 50_500 }", '{ send = "it", bytes = 8 }', FOR_EVER, cpus=[1])
+    tasks += task("zero", "{ until_ms = 90 }", FOR_EVER, cpus=[0])
+    schedule = run(tmp_path, "7.2", tasks, 130, NO_BALANCE, cores=2, llcs=2)
+    assert [turn.start for turn in schedule.turns(130, 0, after_ms=40) if turn.name == "sleeper"] == [50.5, 101]
+
+
 def test_another_cache_is_not_searched(tmp_path: Path) -> None:
     """Rule 3.11.3."""
     assert woken(tmp_path, 0, [0, 1], llcs=2, cores=2)[0] == 0
@@ -302,6 +380,24 @@ def test_who_wakes_many_does_not_gather_them(by_waker: int, by_sleeper: int, cpu
     schedule = run(tmp_path, "7.2", shared + woken + sleeper + waker + hogs, 700, NO_BALANCE, cores=2)
     ran = [at for at in (0, 1) for turn in schedule.turns(700, at, after_ms=300) if turn.name == "sleeper"]
     assert ran == [cpu]
+
+
+@pytest.mark.parametrize(("goes_on_ms", "cpu"), [(690, 0), (700, 1)])
+def test_how_many_a_task_woke_is_halved_every_second(goes_on_ms: int, cpu: int, tmp_path: Path) -> None:
+    """Rule 3.11.1: of the 3 that the waker woke by 300.5 one is left when the first second is over; with it, two.
+
+    The sleeper woke 2, so that it takes 4 to keep it where it was.
+    """
+    others = [f"other{i}" for i in range(5)]
+    shared = "".join(f'[[semaphore]]\nname = "{name}"\n' for name in ["it", *others])
+    posts = [f'{{ post = "{name}" }}' for name in others]
+    tasks = shared + "".join(task(name, f'{{ wait = "{name}" }}', SLEEPS) for name in others)
+    on_0 = ["{ affinity = [0] }", "{ sleep_ms = 50 }", "{ run_us = 100 }", *posts[3:], "{ affinity = [] }"]
+    tasks += task("sleeper", *on_0, '{ wait = "it" }', "{ run_us = 200 }", SLEEPS)
+    wakes = ["{ run_us = 300_500 }", *posts[:3], f"{{ run_ms = {goes_on_ms} }}", '{ post = "it" }', FOR_EVER]
+    tasks += task("waker", *wakes, cpus=[1]) + hog("hog", cpus=[0], count=3)
+    schedule = run(tmp_path, "7.2", tasks, 2000, NO_BALANCE, cores=2)
+    assert [at for at in (0, 1) for turn in schedule.turns(2000, at, 300) if turn.name == "sleeper"] == [cpu]
 
 
 def test_who_slept_for_long_has_no_load(tmp_path: Path) -> None:
@@ -370,7 +466,7 @@ def test_a_child_begins_beside_its_parent_on_any_level(beside: str, tmp_path: Pa
     assert schedule.turns(10, 1)[-1] == ("child", 2.5, 10)
 
 
-@pytest.mark.parametrize(("x_ms", "y_ms", "cpu"), [(10, 20, 3), (20, 10, 2)])
+@pytest.mark.parametrize(("x_ms", "y_ms", "cpu"), [(10, 20, 3), (20, 10, 2), (20, 20, 2)])
 def test_a_child_begins_on_the_cpu_that_went_idle_last(x_ms: int, y_ms: int, cpu: int, tmp_path: Path) -> None:
     """Rule 3.11.4: two caches; in the other one both CPUs are idle, here one is."""
     tasks = task(
@@ -382,6 +478,23 @@ def test_a_child_begins_on_the_cpu_that_went_idle_last(x_ms: int, y_ms: int, cpu
     )
     schedule = run(tmp_path, "7.2", tasks, 40, NO_BALANCE, llcs=2, cores=2)
     assert ("child", 30.5, 30.7) in schedule.turns(40, cpu)
+
+
+@pytest.mark.parametrize(("hogs", "cpu"), [(([3, 3], [3, 4]), 3), (([3, 4], [3, 3]), 2), (([0], [0]), 2)])
+def test_a_child_begins_on_the_least_loaded_cpu_of_the_cache(
+    hogs: tuple[list[int], ...], cpu: int, tmp_path: Path
+) -> None:
+    """Rule 3.11.4: the other cache has less load than the parent's. There 526 + 423 are less than 526 twice.
+
+    They are not less by 17 %, so that the look within the cache that follows changes nothing. The first of equals.
+    """
+    forks = ["{ affinity = [0] }", "{ run_us = 400_500 }", "{ affinity = [] }", '{ fork = "child" }', FOR_EVER]
+    tasks = task("parent", *forks) + child("child", "{ run_us = 200 }", SLEEPS)
+    tasks += hog("own", cpus=[0], count=2) + hog("beside", cpus=[1], count=2)
+    for at, nices in zip((2, 3), hogs, strict=True):
+        tasks += "".join(hog(f"hog{at}_{i}", cpus=[at], nice=nice) for i, nice in enumerate(nices))
+    schedule = run(tmp_path, "7.2", tasks, 1600, NO_BALANCE, cores=2, llcs=2)
+    assert {at for at in range(4) for turn in schedule.turns(1600, at) if turn.name == "child"} == {cpu}
 
 
 @pytest.mark.parametrize(
@@ -409,6 +522,22 @@ def test_an_idle_cpu_is_woken_to_balance(waiting: int, pulls: int, tmp_path: Pat
     turns = schedule.turns(60, 1, after_ms=20.4)
     assert [turns[0].name, turns[1].start] == ["idle", 21]
     assert len({turn.name for turn in turns if 21 <= turn.start < 25}) == pulls
+
+
+def test_who_waits_for_most_of_the_time_uses_little(tmp_path: Path) -> None:
+    """Rule 3.11.5: four share a CPU, so that each uses a quarter of it, and the idle CPU of another cache takes one.
+
+    They may leave from 900 on, but for what they differ by. When that one has run for 32 ms half of its CPU is still to
+    be had by the next balance, which is enough for a second one; and two and two are even.
+    """
+    there = ["{ affinity = [0] }", "{ run_ms = 225 }", "{ affinity = [] }"]
+    tasks = "".join(task(name, *there, FOR_EVER) for name in "abcd")
+    tunables = "+newidle=off+migration_cost_us=0+place_lag=off"
+    schedule = run(tmp_path, "7.2", tasks, 1000, tunables, cores=1, llcs=2)
+    came = [min((turn.start for turn in schedule.turns(1000, 1) if turn.name == name), default=0) for name in "abcd"]
+    first, second = sorted(ms for ms in came if ms)
+    assert 900 - 4 * 0.7 - 1 < first < 904
+    assert second == first + 32
 
 
 def test_who_is_changed_before_it_ran_where_it_was_pulled_leaves(tmp_path: Path) -> None:

@@ -37,6 +37,21 @@ def test_who_is_preempted_stays_at_the_head(scheduler: str, tmp_path: Path) -> N
     assert schedule.turns_of("a")[1] == ("a", 11.5, ends)
 
 
+@pytest.mark.parametrize("kernel", [True, False])
+@pytest.mark.parametrize(("scheduler", "until"), [("fifo", 100), ("rr", 100), ("mlfq", 42)])
+def test_who_is_preempted_is_before_who_came_with_it(scheduler: str, until: int, kernel: bool, tmp_path: Path) -> None:
+    """Rules 6.1.2 and 6.2.6: two come at 10. Who runs goes on after the kernel's thread, or the real-time task.
+
+    mlfq's quantum is over 20.75 ms after 21, to a tick; rr's slice lasts.
+    """
+    both = "".join(task(name, "{ until_ms = 10 }", FOR_EVER) for name in "ab")
+    above = {"kernel": True} if kernel else {"policy": "fifo:1"}
+    tasks = both + task("above", "{ until_us = 20_500 }", "{ run_us = 500 }", SLEEPS, cpus=[0], **above)
+    first, second, third, *_ = run(tmp_path, scheduler, tasks, 100).turns(100, after_ms=9)
+    assert [first[1:], second] == [(10, 20.5), ("above", 20.5, 21)]
+    assert third == (first.name, 21, until)
+
+
 @pytest.mark.parametrize(("scheduler", "after"), [("fifo", 500), ("rr", 115), ("mlfq", 46)])
 def test_a_yield_goes_to_the_tail(scheduler: str, after: int, tmp_path: Path) -> None:
     """Rules 6.1.2 and 6.2.6: behind both others, who came later. rr and mlfq keep the rest of it: 90 ms, or 21."""
@@ -231,6 +246,50 @@ def test_mlfq_preempts_where_the_level_is_lowest(allowed: list[int], cpu: int, t
     (turn, *_) = schedule.turns_of("sleeper", after_ms=5)
     assert turn == ("sleeper", 10.1, 11.1)
     assert turn in schedule.turns(60, cpu)
+
+
+def test_mlfq_preempts_where_it_ran_last_if_that_is_lower(tmp_path: Path) -> None:
+    """Rules 6.2.1 and 6.2.6: base 11 preempts base 8 of its own CPU, though another one runs base 1."""
+    on_0 = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    sleeper = task("sleeper", *on_0, "{ sleep_ms = 10 }", "{ run_ms = 1 }", SLEEPS, nice=-10)
+    hogs = [task(f"hog{at}", "{ sleep_ms = 1 }", FOR_EVER, nice=(0, 19)[at], cpus=[at]) for at in range(2)]
+    schedule = run(tmp_path, "mlfq:wake_boost=0", sleeper + "".join(hogs), 60, cores=2)
+    assert ("sleeper", 10.1, 11.1) in schedule.turns(60)
+
+
+def test_mlfq_knows_the_level_of_who_goes_on(tmp_path: Path) -> None:
+    """Rules 6.2.2, 6.2.3 and 6.2.6: first, alone from 10 on, loses its lift at 41. So second's preempts it at 50.5."""
+    tasks = task("first", "{ sleep_ms = 10 }", FOR_EVER) + task("second", "{ until_us = 50_500 }", FOR_EVER)
+    schedule = run(tmp_path, "mlfq", tasks)
+    assert schedule.turns(82, after_ms=10) == [("first", 10, 50.5), ("second", 50.5, 82)]
+
+
+def test_the_textbook_queue_lifts_who_runs(tmp_path: Path) -> None:
+    """Rule 6.2.7: at 1 s the hog is at the top, for 8 ms. Who wakes at 1,005.5, at the top as well, waits for them."""
+    tasks = hog("hog") + task("sleeper", "{ until_us = 1_005_500 }", "{ run_ms = 1 }", SLEEPS)
+    schedule = run(tmp_path, "mlfq:rules=textbook", tasks, 1100)
+    assert schedule.turns_of("sleeper", after_ms=900) == [("sleeper", 1008, 1009)]
+    assert [kick for kick in schedule.kicks if kick[0] > 900] == []
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_mlfq_has_a_level_for_sched_idle(later: bool, tmp_path: Path) -> None:
+    """Rules 6.2.1 and 6.2.6: below that of nice 19, for a task that begins with it or that changes to it."""
+    changes = task("idle", '{ policy = "idle" }', FOR_EVER)
+    tasks = (changes if later else hog("idle", policy="idle")) + hog("low", nice=19)
+    schedule = run(tmp_path, "mlfq", tasks, 1000)
+    assert schedule.turns(1000)[-1] == ("low", 1 if later else 0, 1000)
+
+
+def test_mlfq_lifts_who_starves_on_any_cpu(tmp_path: Path) -> None:
+    """Rules 6.2.4 and 6.2.5: on both CPUs base 8 runs. Base 1 waits from 1 on; at 5 s one of them takes it.
+
+    Nobody is kicked: a tick finds it.
+    """
+    low = task("low", "{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }", FOR_EVER, nice=19)
+    hogs = "".join(task(f"hog{cpu}", "{ sleep_ms = 1 }", FOR_EVER, cpus=[cpu]) for cpu in (0, 1))
+    schedule = run(tmp_path, "mlfq", low + hogs, 6000, cores=2)
+    assert schedule.turns_of("low", after_ms=1) == [("low", 5000, 5094)]
 
 
 @pytest.mark.parametrize(("scheduler", "limit_ms", "then"), [("fifo", 10, SLEEPS), ("rr", 100, FOR_EVER)])

@@ -131,3 +131,64 @@ def test_batch_has_its_slots_at_the_end(tmp_path: Path) -> None:
     schedule = run(tmp_path, "sd", hog("batch", policy="batch") + hog("other"))
     expected = [("other", 0, 100), ("batch", 100, 110), ("other", 110, 120), ("batch", 120, 140)]
     assert schedule.turns(140) == expected
+
+
+@pytest.mark.parametrize("rules", QUOTA)
+def test_who_comes_from_another_class_begins_anew(rules: str, tmp_path: Path) -> None:
+    """Rules 5.2 and 5.4: real-time up to 50.5, it has as many quotas as the hog has used: five of 10 ms, eight of 6."""
+    comes = task("comes", "{ sleep_us = 50_500 }", '{ policy = "other" }', FOR_EVER, policy="fifo:1")
+    schedule = run(tmp_path, rules, comes + hog("hog"), 200)
+    ends = math.ceil(50.5 + 50 // QUOTA[rules] * QUOTA[rules])
+    assert schedule.turns(ends, after_ms=50) == [("comes", 50.5, ends)]
+
+
+@pytest.mark.parametrize(
+    ("cores", "offline", "factor"), [(1, "", 1), (2, "", 2), (4, "", 3), (4, "2,3", 2), (3, "", 2)]
+)
+@pytest.mark.parametrize("rules", QUOTA)
+def test_the_interval_goes_by_the_cpus_online(
+    rules: str, cores: int, offline: str, factor: int, tmp_path: Path
+) -> None:
+    """Rule 5.1: SD's is 10 ms on one CPU, and as much more each time their number doubles; RSDL's is 6 ms."""
+    machine, gone = free_machine(tmp_path, cores=cores), ["--offline", offline] if offline else []
+    tasks = hog("a", cpus=[0]) + hog("b", cpus=[0])
+    schedule = simulate(tmp_path, f"sd:rules={rules}", tasks, 0.2, machine, *gone, strict=False)
+    ms = 6 if rules == "rsdl" else 10 * factor
+    assert schedule.turns(4 * ms) == [(name, ms * i, ms * (i + 1)) for i, name in enumerate("abab")]
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_sched_idle_is_nice_19(later: bool, tmp_path: Path) -> None:
+    """Rules 5.1, 5.2 and 5.5: in SD half a quota in the last slot, after 19 of the other's 20, and no more."""
+    changes = task("idle", '{ policy = "idle" }', FOR_EVER)
+    schedule = run(tmp_path, "sd", (changes if later else hog("idle", policy="idle")) + hog("a"), 400)
+    assert schedule.turns_of("idle", after_ms=1)[0] == ("idle", 190, 195)
+
+
+@pytest.mark.parametrize(("how", "start"), [("semaphore", {}), ("pipe", {"rsdl": 55, "sd": 61})])
+@pytest.mark.parametrize("rules", QUOTA)
+def test_a_sync_wakeup_on_the_same_cpu_preempts_nobody(
+    rules: str, how: str, start: dict[str, int], tmp_path: Path
+) -> None:
+    """Rules 4.6 and 5.4: in its first slot it is before the waker, whose quota of 6 or 20 ms ends at 55 or 61."""
+    shared, wakes, waits = {
+        "pipe": ('[[queue]]\nname = "it"\nkind = "pipe"\n', '{ send = "it", bytes = 8 }', '{ recv = "it" }'),
+        "semaphore": ('[[semaphore]]\nname = "it"\n', '{ post = "it" }', '{ wait = "it" }'),
+    }[how]
+    there = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    tasks = task("sleeper", *there, waits, "{ run_ms = 1 }", SLEEPS) + hog("other", cpus=[1])
+    tasks += task("waker", "{ until_ms = 1 }", "{ run_us = 50_500 }", wakes, FOR_EVER, cpus=[0])
+    schedule = run(tmp_path, rules, shared + tasks, 100, cores=2)
+    assert schedule.turns_of("sleeper", after_ms=1)[0].start == start.get(rules, 51.5)
+
+
+def test_a_level_that_is_used_up_pushes_who_is_left_down(tmp_path: Path) -> None:
+    """Rules 5.3.2 and 5.3.3, RSDL: moves comes to the hog's level with 4 ms left, which are no part of its quota there.
+
+    So when the hog has used the level's 6 ms, moves is put behind it in the next, and so on to the last: it begins with
+    a fresh quota in the rotation that the hog begins at 120.
+    """
+    moves = task("moves", "{ affinity = [1] }", "{ run_ms = 2 }", "{ affinity = [0] }", FOR_EVER)
+    tasks, machine = hog("hog", cpus=[0]) + moves, free_machine(tmp_path, cores=2)
+    schedule = simulate(tmp_path, "sd:rules=rsdl+periodic=off", tasks, 0.2, machine, strict=False)
+    assert schedule.turns(138) == [("hog", 0, 126), ("moves", 126, 132), ("hog", 132, 138)]

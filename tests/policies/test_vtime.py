@@ -47,6 +47,14 @@ def test_a_sleeper_claims_one_slice_of_the_past(tmp_path: Path) -> None:
     assert turns == [("a", 200), ("sleeper", 220), ("b", 240), ("sleeper", 260), ("a", 280), ("b", 300)]
 
 
+def test_a_slice_of_the_past_is_one_of_nice_0(tmp_path: Path) -> None:
+    """As above, and a real-time task takes the CPU when the sleeper has run for 19.9 ms: with 99.9 it is before b."""
+    real_time = task("rt", "{ sleep_us = 239_900 }", "{ run_ms = 1 }", SLEEPS, policy="fifo:1")
+    schedule = run(tmp_path, real_time + task("sleeper", "{ sleep_ms = 205 }", FOR_EVER) + hog("a") + hog("b"))
+    turns = [(turn.name, turn.start) for turn in schedule.turns(261, after_ms=200)]
+    assert turns == [("a", 200), ("sleeper", 220), ("rt", 239.9), ("sleeper", 240.9)]
+
+
 def test_a_short_sleeper_keeps_its_time(tmp_path: Path) -> None:
     """It ran for 5 ms of its first slice, and has claimed no more than these at 15: it is before b, which has 20."""
     sleeper = task("sleeper", "{ run_ms = 5 }", "{ sleep_ms = 40 }", FOR_EVER)

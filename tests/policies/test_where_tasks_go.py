@@ -38,3 +38,24 @@ def test_a_child_begins_where_the_least_waits(scheduler: str, least: int, tmp_pa
     tasks += "".join(task(f"hog{cpu}", FOR_EVER, cpus=[cpu], count=1 if cpu == least else 2) for cpu in (1, 2))
     schedule = run(tmp_path, f"{scheduler}:periodic=off+newidle=off", tasks, 600, cores=3)
     assert {cpu for cpu in range(3) if any(turn.name == "born" for turn in schedule.turns(600, cpu))} == {least}
+
+
+@pytest.mark.parametrize("scheduler", ["bfs", "bfs:rules=232", "fifo", "fifo:queues=percpu", "rr", "mlfq", "vtime"])
+def test_who_gives_way_to_a_real_time_task_goes_on_elsewhere(scheduler: str, tmp_path: Path) -> None:
+    """Rule 6.1.2: it is at the head of a queue again, and the idle CPU takes it from there at once."""
+    leaves = task("leaves", "{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }", FOR_EVER)
+    real_time = task("rt", "{ sleep_us = 5500 }", "{ run_ms = 60 }", SLEEPS, cpus=[0], policy="fifo:1")
+    schedule = run(tmp_path, scheduler, leaves + real_time, 50, cores=2)
+    assert schedule.turns(50) == [("leaves", 0, 5.5), ("rt", 5.5, 50)]
+    assert schedule.turns(50, 1)[-1] == ("leaves", 5.5, 50)
+
+
+@pytest.mark.parametrize("scheduler", ["o1", "sd", "cfs", "eevdf"])
+def test_who_gives_way_to_a_real_time_task_is_pulled(scheduler: str, tmp_path: Path) -> None:
+    """Rules 2.2.11.6, 3.11.5 and 4.10.6: by a CPU that goes idle at 30.5, where both wait; the other may not go."""
+    waits = task("waits", "{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }", FOR_EVER)
+    real_time = task("rt", "{ sleep_us = 5500 }", "{ run_ms = 60 }", SLEEPS, cpus=[0], policy="fifo:1")
+    stays = task("stays", "{ until_ms = 8 }", FOR_EVER, cpus=[0])
+    tasks = waits + stays + real_time + task("ends", "{ until_us = 30_400 }", "{ run_us = 100 }", SLEEPS, cpus=[1])
+    schedule = run(tmp_path, f"{scheduler}:periodic=off", tasks, 50, cores=2)
+    assert schedule.turns(50, 1)[-1] == ("waits", 30.5, 50)

@@ -44,6 +44,78 @@ static void test(void)
 	check(prm.migration_cost_ns == 500000, "migration_cost %llu", prm.migration_cost_ns);
 }
 
+/* rule 2.2.11.1: busy, idle, going idle, wake-up, fork. */
+static const u8 load_indices[LB_3_6 + 1][SD_LEVELS][5] = {
+	[LB_2_6_22] = { [SD_SMT] = { 0, 0, 1, 0, 0 },
+			[SD_MC] = { 2, 1, 2, 1, 1 },
+			[SD_CPU] = { 2, 1, 2, 1, 1 },
+			[SD_NODE] = { 3, 2, 0, 1, 1 } },
+	[LB_2_6_31] = { [SD_SMT] = { 0, 0, 0, 0, 0 },
+			[SD_MC] = { 2, 0, 0, 1, 1 },
+			[SD_CPU] = { 2, 1, 2, 1, 1 },
+			[SD_NODE] = { 3, 2, 2, 1, 1 } },
+	[LB_2_6_32] = { [SD_SMT] = { 0, 0, 0, 0, 0 },
+			[SD_MC] = { 2, 0, 0, 0, 0 },
+			[SD_CPU] = { 2, 1, 0, 0, 0 },
+			[SD_NODE] = { 3, 2, 0, 0, 0 } },
+	[LB_3_6] = { [SD_SMT] = { 0, 0, 0, 0, 0 },
+		     [SD_MC] = { 2, 0, 0, 0, 0 },
+		     [SD_CPU] = { 2, 1, 0, 0, 0 },
+		     [SD_NODE] = { 3, 2, 0, 0, 0 } },
+};
+
+/* rules 2.2.11.1, 4.10.6 and 4.10.8, and of what a level's CPUs share. */
+static u32 flags_of(u32 era, u32 level)
+{
+	bool smt = level == SD_SMT, mc = level == SD_MC, node = level == SD_NODE;
+	u32 flags = 0;
+
+	if (era == LB_2_6_31 ? smt : era == LB_2_6_22 ? !node : true)
+		flags |= SD_NEWIDLE;
+	if (era == LB_2_6_22 ? node : era != LB_3_6 || !node)
+		flags |= SD_FORK;
+	if (!node || era == LB_2_6_31 || era == LB_2_6_32)
+		flags |= SD_AFFINE;
+	if (era == LB_2_6_31 || (era == LB_2_6_22 && node))
+		flags |= SD_WAKE_BALANCE;
+	if (level == SD_CPU ? era >= LB_2_6_32 : mc && era == LB_2_6_32)
+		flags |= SD_PREFER_SIBLING;
+	if (smt)
+		flags |= SD_SHARE_POWER;
+	if (mc || (smt && era == LB_3_6))
+		flags |= SD_SHARE_CACHE;
+	return flags;
+}
+
+/* rules 2.2.11.1, 2.2.11.3, 2.2.11.4 and 4.10.2: every level of every kernel. */
+static void test_domains(void)
+{
+	for (u32 era = LB_2_6_22; era <= LB_3_6; era++) {
+		for (u32 level = SD_SMT; level < SD_LEVELS; level++) {
+			const struct sched_domain *sd = lb_domain(era, level);
+			const u8 *want = load_indices[era][level];
+			bool smt = level == SD_SMT, node = level == SD_NODE;
+
+			check(sd->min_ms == (node ? 8 : 1) && sd->max_ms == (node  ? 32
+									     : smt ? 2
+										   : 4),
+			      "era %u level %u: interval", era, level);
+			check(sd->busy_factor == (node ? 32 : 64), "era %u level %u: %u", era,
+			      level, sd->busy_factor);
+			check(sd->imbalance_pct == (smt ? 110 : 125), "era %u level %u: %u %%", era,
+			      level, sd->imbalance_pct);
+			check(sd->nice_tries == (node ? 2 : !smt), "era %u level %u: %u tries", era,
+			      level, sd->nice_tries);
+			check(sd->busy_idx == want[0] && sd->idle_idx == want[1] &&
+				      sd->newidle_idx == want[2] && sd->wake_idx == want[3] &&
+				      sd->fork_idx == want[4],
+			      "era %u level %u: load indices", era, level);
+			check(sd->flags == flags_of(era, level), "era %u level %u: %x, not %x", era,
+			      level, sd->flags, flags_of(era, level));
+		}
+	}
+}
+
 /* rules 2.1.1, 2.2.9 and 2.2.11.1: weights, the example of cfs.h, the missing pull, intervals. */
 static void test_constants(void)
 {
@@ -86,5 +158,6 @@ static void test_constants(void)
 int main(int argc, char **argv)
 {
 	rounds(1, argv, 1, test_constants);
+	rounds(1, argv, 1, test_domains);
 	return rounds(argc, argv, sizeof(table) / sizeof(table[0]), test);
 }

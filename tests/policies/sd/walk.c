@@ -107,7 +107,8 @@ static void ref_enter(struct ref_task *t, u32 array, u32 slot)
 {
 	t->slot = slot;
 	t->used[slot] = true;
-	t->left += ref_quota(t->nice);
+	/* A fresh quota, less what was taken too much. */
+	t->left = ref_quota(t->nice) + (t->left < 0 ? t->left : 0);
 	slot_left[array][slot] += t->left;
 }
 
@@ -118,8 +119,6 @@ static void ref_begin(struct ref_task *t, u32 array)
 
 	memset(t->used, 0, sizeof(t->used));
 	t->rotation = rotation + (array != active);
-	if (t->left > 0)
-		t->left = 0;
 	while (!entitled(t, slot))
 		slot++;
 	ref_enter(t, array, slot);
