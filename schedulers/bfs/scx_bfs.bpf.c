@@ -657,7 +657,10 @@ void BPF_STRUCT_OPS(bfs_disable, struct task_struct *p)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
 
-	if (!scx_bpf_task_running(p) || !bfs_cpu(cpu)->sticky)
+	if (!scx_bpf_task_running(p))
+		return;
+	bfs_cpu(cpu)->key = BFS_EMPTY;
+	if (!bfs_cpu(cpu)->sticky)
 		return;
 	abandon(cpu);
 	kick_other_idle(p, cpu);
@@ -665,6 +668,8 @@ void BPF_STRUCT_OPS(bfs_disable, struct task_struct *p)
 
 void BPF_STRUCT_OPS(bfs_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 {
+	/* Nobody can preempt the task of a higher class that has the CPU now. */
+	bfs_cpu(cpu)->key = BFS_EMPTY;
 	scx_bpf_reenqueue_local();
 }
 
