@@ -221,6 +221,14 @@ impl World for Actor<'_, '_> {
     }
 
     fn send(&mut self, queue: Element, bytes: u32, stamp_ns: u64) -> Call<Self> {
+        if self.sim.sends_first() && !self.registers().begun() {
+            let kind = self.sim.plan.queues[queue.array].kind;
+            let ns = self.sim.until_sent_ns(kind, bytes);
+            if ns > 0 {
+                self.task().work = work_of(ns);
+                return Err(Stop::Before);
+            }
+        }
         let sent = self.sim.send(self.id, queue, bytes, stamp_ns);
         self.got(sent, Wait::Queue)
     }

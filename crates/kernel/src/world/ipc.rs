@@ -26,11 +26,12 @@ impl Sim<'_> {
     ) -> Option<()> {
         let from = (id, self.tasks[id].cpu);
         let sent = (self.queues).send(&self.machine.topology, from, queue, bytes, stamp_ns)?;
+        if !self.sends_first() {
+            self.charge(self.until_sent_ns(sent.kind, bytes));
+        }
         let costs = &self.machine.costs;
         let after_ns = after_waking_ns(costs, sent.kind);
-        let new_ns = new_memory_ns(costs) * sent.new_pct / 100;
-        let send_ns = send_ns(costs, sent.kind) + new_ns + self.copy_ns(bytes.into());
-        self.charge(send_ns - after_ns);
+        self.charge(new_memory_ns(costs) * sent.new_pct / 100);
         self.reads_if_socket(sent.kind);
         if let Some(receiver) = sent.receiver {
             self.wake(receiver, true);
@@ -46,6 +47,17 @@ impl Sim<'_> {
         }
         self.charge(after_ns);
         Some(())
+    }
+
+    /// Whether a message takes its time before it is there, as other CPUs may look for it meanwhile.
+    pub(super) fn sends_first(&self) -> bool {
+        self.cpus.len() > 1
+    }
+
+    /// What a sender does until the message is there and its receiver is woken, beyond the system call.
+    pub(super) fn until_sent_ns(&self, kind: QueueKind, bytes: u32) -> u64 {
+        let costs = &self.machine.costs;
+        send_ns(costs, kind) - after_waking_ns(costs, kind) + self.copy_ns(bytes.into())
     }
 
     /// The message's stamp.
