@@ -155,7 +155,14 @@ impl Actor<'_, '_> {
     fn works(&mut self, ns: u64) -> Call<Self> {
         if self.sim.runner.is_none() {
             self.sim.charge(ns);
-        } else if ns > 0 && !self.registers().begun() {
+            return Ok(());
+        }
+        self.takes(ns)
+    }
+
+    /// So much time passes before the call does anything.
+    fn takes(&mut self, ns: u64) -> Call<Self> {
+        if ns > 0 && !self.registers().begun() {
             self.task().work = work_of(ns);
             return Err(Stop::Before);
         }
@@ -221,13 +228,9 @@ impl World for Actor<'_, '_> {
     }
 
     fn send(&mut self, queue: Element, bytes: u32, stamp_ns: u64) -> Call<Self> {
-        if self.sim.sends_first() && !self.registers().begun() {
+        if self.sim.sends_first() {
             let kind = self.sim.plan.queues[queue.array].kind;
-            let ns = self.sim.until_sent_ns(kind, bytes);
-            if ns > 0 {
-                self.task().work = work_of(ns);
-                return Err(Stop::Before);
-            }
+            self.takes(self.sim.until_sent_ns(kind, bytes))?;
         }
         let sent = self.sim.send(self.id, queue, bytes, stamp_ns);
         self.got(sent, Wait::Queue)

@@ -4,7 +4,7 @@
 use cell::Status;
 use kernel::Options;
 use machine::{Costs, IdleState};
-use workload::plan::{End, Inst, QueueArray, QueueKind, QueueRef, Value};
+use workload::plan::{End, Inst, Plan, QueueArray, QueueKind, QueueRef, Value};
 
 use crate::common::{
     MS, free, group, machine_of, no_costs, plan, run, run_for, shape, simulate, sleep_for, sleepers,
@@ -232,26 +232,25 @@ fn a_reschedule_that_a_wake_up_asked_for_keeps_its_clock() {
     assert_eq!(wakes_ns(twice, vec![hog]), 70_000 + 440 + 2 * 1_000);
 }
 
-/// Three messages of 1 KiB are sent on CPU 0, then received on `reader`: what fetching them adds.
-fn fetch_ns(kind: QueueKind, reader: u32, change: &dyn Fn(&mut Costs)) -> u64 {
-    let mut costs = no_costs();
-    costs.refill_kib_ns = [1_000, 2_000, 3_000, 4_000, 5_000];
-    change(&mut costs);
+/// Messages are sent on CPU 0, and received on `reader` after something else.
+fn sent_and_received(
+    kind: QueueKind,
+    messages: usize,
+    bytes: u32,
+    reader: u32,
+    before: Inst,
+) -> Plan {
     let queue = QueueRef {
         array: 0,
         index: Value::Const(0),
     };
     let send = Inst::Send {
         queue: queue.clone(),
-        bytes: Value::Const(1_024),
+        bytes: Value::Const(bytes.into()),
     };
-    let mut sender = group("sender", 1, vec![send.clone(), send.clone(), send]);
+    let mut sender = group("sender", 1, vec![send; messages]);
     let recv = Inst::Recv { queue };
-    let mut receiver = group(
-        "receiver",
-        1,
-        vec![sleep_for(1_000_000), recv.clone(), recv.clone(), recv],
-    );
+    let mut receiver = group("receiver", 1, [vec![before], vec![recv; messages]].concat());
     (sender.cpus, receiver.cpus) = (vec![0], vec![reader]);
     let mut plan = plan(vec![sender, receiver], End::All);
     plan.queues.push(QueueArray {
@@ -259,10 +258,19 @@ fn fetch_ns(kind: QueueKind, reader: u32, change: &dyn Fn(&mut Costs)) -> u64 {
         kind,
         count: 1,
         capacity_bytes: 65_536,
-        message_bytes: 1_024,
+        message_bytes: bytes,
         stamped: false,
         back_of: None,
     });
+    plan
+}
+
+/// Three messages of 1 KiB are sent on CPU 0, then received on `reader`: what fetching them adds.
+fn fetch_ns(kind: QueueKind, reader: u32, change: &dyn Fn(&mut Costs)) -> u64 {
+    let mut costs = no_costs();
+    costs.refill_kib_ns = [1_000, 2_000, 3_000, 4_000, 5_000];
+    change(&mut costs);
+    let plan = sent_and_received(kind, 3, 1_024, reader, sleep_for(1_000_000));
     elapsed_ns(&machine_of(shape(2, 1, 1, 2), costs), plan) - 1_000_000
 }
 
@@ -291,31 +299,7 @@ fn a_message_is_there_when_it_has_been_sent() {
         tcp_ns: 1_000_000,
         ..no_costs()
     };
-    let queue = QueueRef {
-        array: 0,
-        index: Value::Const(0),
-    };
-    let send = Inst::Send {
-        queue: queue.clone(),
-        bytes: Value::Const(1),
-    };
-    let mut sender = group("sender", 1, vec![send]);
-    let mut receiver = group(
-        "receiver",
-        1,
-        vec![run_for(1_000_000), Inst::Recv { queue }],
-    );
-    (sender.cpus, receiver.cpus) = (vec![0], vec![1]);
-    let mut plan = plan(vec![sender, receiver], End::All);
-    plan.queues.push(QueueArray {
-        name: "queue".to_string(),
-        kind: QueueKind::Tcp,
-        count: 1,
-        capacity_bytes: 65_536,
-        message_bytes: 1,
-        stamped: false,
-        back_of: None,
-    });
+    let plan = sent_and_received(QueueKind::Tcp, 1, 1, 1, run_for(1_000_000));
     // Of both ends' 2 ms the sender has 1.6, and 0.34 of them come after the wake-up. The receiver looks before that.
     let there_ns = 1_600_000 - 340_000;
     assert_eq!(
