@@ -81,6 +81,10 @@ pub struct Costs {
     /// What a task of the workload takes from its birth until it waits for the start signal, where a runner forks it. 0:
     /// there is no runner, and all tasks begin at once.
     pub runner_task_ns: u64,
+    /// What it takes between the start signal and its program, to note its figures, and what the first of a process takes
+    /// beyond that to touch memory that is its parent's until then.
+    pub runner_begin_ns: u64,
+    pub runner_touch_ns: u64,
     /// What a task takes to note what it has used, before it exits, and what the runner takes to reap it.
     pub runner_account_ns: u64,
     pub runner_reap_ns: u64,
@@ -143,6 +147,8 @@ impl Default for Costs {
             close_ns: 0,
             thread_ns: 10_000,
             runner_task_ns: 0,
+            runner_begin_ns: 0,
+            runner_touch_ns: 0,
             runner_account_ns: 0,
             runner_reap_ns: 0,
             kthread_ns: 0,
@@ -162,7 +168,7 @@ impl Default for Costs {
 
 impl Costs {
     /// Those of one number, by the keys of a machine file; `smt_speed_pct` is none, as it has bounds of its own.
-    pub fn scalars(&mut self) -> [(&'static str, &mut u64); 39] {
+    pub fn scalars(&mut self) -> [(&'static str, &mut u64); 41] {
         [
             ("switch_ns", &mut self.switch_ns),
             ("wakeup_ns", &mut self.wakeup_ns),
@@ -193,6 +199,8 @@ impl Costs {
             ("close_ns", &mut self.close_ns),
             ("thread_ns", &mut self.thread_ns),
             ("runner_task_ns", &mut self.runner_task_ns),
+            ("runner_begin_ns", &mut self.runner_begin_ns),
+            ("runner_touch_ns", &mut self.runner_touch_ns),
             ("runner_account_ns", &mut self.runner_account_ns),
             ("runner_reap_ns", &mut self.runner_reap_ns),
             ("kthread_ns", &mut self.kthread_ns),

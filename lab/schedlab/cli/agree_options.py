@@ -67,7 +67,7 @@ def add_all(commands: argparse._SubParsersAction) -> None:
     what.add_argument("-n", "--repetitions", metavar="N", type=int, help="runs of each cell (default: 3)")
     what.add_argument("--applications", action="store_true", help="real applications and recorded programs instead")
     what.add_argument("--short", action="store_true", help="a few fixed cells, held to their limits")
-    what.add_argument("--keep", action="store_true", help="with --short: write the limits instead, from three runs")
+    what.add_argument("--keep", action="store_true", help="with --short: write the limits instead, from twelve runs")
     attack = parser.add_argument_group("search for disagreement")
     attack.add_argument("--search", action="store_true", help="random cases; SCHED without tunables, which are drawn")
     attack.add_argument("--seed", metavar="S", type=int, help="of the draws (default: 1)")

@@ -94,6 +94,8 @@ PROBES = [
     Probe("idle_exit_ns", "sleeps", 1, params={"policy": "fifo"}, needs=REALTIME),
     Probe("timer_slack_ns", "sleeps", 1, needs=REALTIME),
     Probe("timer_ns", "sleeps", 1, metric=CPU),
+    Probe("runner_begin_ns", "begins", 1, params={"threads": "200"}),
+    Probe("runner_touch_ns", "begins", 200),
     ENDS,
     # A task of `ends` does nothing but to note what it has used, which is not all that its end takes.
     Probe("runner_account_ns", "ends", 64, metric=CPU),

@@ -60,9 +60,19 @@ impl Sim<'_> {
             runner.coming -= 1;
             runner.waiting.push_back(id);
         }
-        self.tasks[id].stage = Stage::Program;
+        let begin_ns = self.begin_ns(id);
+        let task = &mut self.tasks[id];
+        task.stage = Stage::Program;
+        task.work = work_of(begin_ns);
         self.charge(self.machine.costs.syscall_ns);
         self.block(cpu, id, Wait::Start);
+    }
+
+    /// Between the start signal and the program. A process's memory is its parent's until its first thread touches it.
+    fn begin_ns(&self, id: TaskId) -> u64 {
+        let costs = &self.machine.costs;
+        let touches = self.tasks[id].leader == id;
+        costs.runner_begin_ns + if touches { costs.runner_touch_ns } else { 0 }
     }
 
     /// One attribute at a time, as each is a call of its own: whether there was one left to set.

@@ -82,6 +82,8 @@ pub fn no_costs() -> Costs {
         close_ns: 0,
         thread_ns: 0,
         runner_task_ns: 0,
+        runner_begin_ns: 0,
+        runner_touch_ns: 0,
         runner_account_ns: 0,
         runner_reap_ns: 0,
         kthread_ns: 0,

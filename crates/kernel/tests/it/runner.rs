@@ -192,6 +192,22 @@ fn a_workload_that_waits_for_ever_is_told() {
     );
 }
 
+#[test]
+fn every_task_begins_and_the_first_of_a_process_touches_its_memory() {
+    const BEGIN: u64 = 2_500;
+    const TOUCH: u64 = 700;
+    let mut machine = with_runner(1);
+    machine.costs.runner_begin_ns = BEGIN;
+    machine.costs.runner_touch_ns = TOUCH;
+    let elapsed_s = |workers: Plan| ok(run(&machine, workers, "fifo")).metrics["elapsed_s"];
+    let processes = elapsed_s(workers(3));
+    assert_eq!(processes, (3 * (5 * MS as u64 + BEGIN + TOUCH)) as f64 / 1e9);
+    let mut threads = workers(3);
+    threads.groups[0].threads = true;
+    let expected_ns = 3 * (5 * MS as u64 + BEGIN) + TOUCH;
+    assert_eq!(elapsed_s(threads), expected_ns as f64 / 1e9);
+}
+
 /// The costs of an end, in nanoseconds.
 const ACCOUNT: u64 = 100_000;
 const EXIT: u64 = 300_000;
