@@ -46,9 +46,11 @@ def test_a_row_is_a_number_that_both_have_with_its_change_from_the_kernels_own()
     )
     told = [(e.place.label, e.error_pct, e.simulator.change_pct, e.kernel.change_pct) for e in found.entries]
     assert [one[0] for one in told] == ["default", "bfs"]
-    assert told[1][1:] == pytest.approx((-40.0, 50.0, 25.0))
-    assert told[0][1] == -50.0
+    # The kernel's own scheduler is both of its runs.
+    assert told[1][1:] == pytest.approx((-40.0, 50.0, (5 / 4.2 - 1) * 100))
+    assert told[0][1] == pytest.approx((2 / 4.2 - 1) * 100)
     assert math.isnan(told[0][2])
+    assert (found.entries[0].kernel.least, found.entries[0].kernel.most) == (4.0, 4.4)
     assert [(e.simulator.mean, e.kernel.mean) for e in found.again] == [(4.0, 4.4)]
 
 

@@ -119,11 +119,13 @@ def ledger(
     seeds: Mapping[Place, Repeated] | None = None,
 ) -> Ledger:
     """Of every number that both have, in the simulator's order. `control` labels the kernel's second run of its own
-    scheduler; `seeds` are the simulator's with many seeds."""
+    scheduler, for which both stand together: every sign is taken against it; `seeds` are the simulator's with many
+    seeds."""
     made = Ledger()
     second = {place._replace(label=DEFAULT): own for place, own in kernel.items() if place.label == control}
+    shown = {**kernel, **{place: _both(kernel[place], own) for place, own in second.items() if place in kernel}}
     for place, own in simulated.items():
-        there = kernel.get(place)
+        there = shown.get(place)
         if there is None or (place.metric, place.statistic) not in MEASURES:
             continue
         reference = place._replace(label=DEFAULT)
@@ -131,12 +133,16 @@ def ledger(
         if too_small(place.metric, own.value, there.value, wait):
             made.below_floor.add(place)
         else:
-            values = (_values(own, simulated, reference), _values(there, kernel, reference))
+            values = (_values(own, simulated, reference), _values(there, shown, reference))
             made.entries.append(Entry(place, *values, _seeds((seeds or {}).get(place))))
-        if place in second and not too_small(place.metric, there.value, second[place].value, wait):
+        if place in second and not too_small(place.metric, kernel[place].value, second[place].value, wait):
             once_more = _values(second[place], second, place)
-            made.again.append(Entry(place, _values(there, kernel, place), once_more))
+            made.again.append(Entry(place, _values(kernel[place], kernel, place), once_more))
     return made
+
+
+def _both(one: Repeated, other: Repeated) -> Repeated:
+    return Repeated((one.value + other.value) / 2, min(one.least, other.least), max(one.most, other.most))
 
 
 def _values(own: Repeated, world: Mapping[Place, Repeated], reference: Place) -> Values:
