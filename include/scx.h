@@ -91,6 +91,11 @@ struct scx_exit_task_args {
 	bool cancelled;
 } __core;
 
+/* The task of a higher class that takes the CPU. */
+struct scx_cpu_release_args {
+	struct task_struct *task;
+} __core;
+
 /* An enum, because CO-RE takes no int for one; its values are scx_exit_kind's of the kernel. */
 enum scx_exit_kind {
 	SCX_EXIT_NONE,

@@ -12,6 +12,7 @@ struct cpumask;
 struct scx_init_task_args;
 struct scx_exit_task_args;
 struct scx_exit_info;
+struct scx_cpu_acquire_args;
 struct scx_cpu_release_args;
 
 struct sched_ext_ops {
@@ -34,6 +35,7 @@ struct sched_ext_ops {
 	void (*disable)(struct task_struct *p);
 	void (*cpu_online)(s32 cpu);
 	void (*cpu_offline)(s32 cpu);
+	void (*cpu_acquire)(s32 cpu, struct scx_cpu_acquire_args *args);
 	void (*cpu_release)(s32 cpu, struct scx_cpu_release_args *args);
 	s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *ei);

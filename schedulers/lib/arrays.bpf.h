@@ -31,6 +31,7 @@ struct rq {
 	u64 arrivals;
 	u32 curr_weight;
 	struct array_place curr;
+	u32 real_time_weight; /* of the real-time task that took the CPU from this policy's; 0: none did */
 };
 
 struct task_ctx {
@@ -364,4 +365,30 @@ static __always_inline void arrays_cpu_offline(s32 cpu)
 {
 	cpu_goes(cpu);
 	send_back(cpu, true);
+}
+
+/*
+ * rule 4.10.1: a real-time task has taken the CPU from one of the policy's, and
+ * counts until the policy has it back. What waits for the CPU is queued anew.
+ */
+static __always_inline void arrays_cpu_release(s32 cpu, const struct scx_cpu_release_args *args)
+{
+	struct rq *rq = rq_of(cpu);
+
+	rq->real_time_weight = lb_real_time_weight(args->task->rt_priority, tick_hz);
+	__sync_fetch_and_add(&rq->weight, (s64)rq->real_time_weight);
+	__sync_fetch_and_add(&rq->nr, 1);
+	scx_bpf_reenqueue_local();
+}
+
+/* The CPU is back from whatever real-time tasks it ran since. The policy may have been loaded meanwhile. */
+static __always_inline void arrays_cpu_acquire(s32 cpu)
+{
+	struct rq *rq = rq_of(cpu);
+
+	if (!rq->real_time_weight)
+		return;
+	__sync_fetch_and_add(&rq->weight, -(s64)rq->real_time_weight);
+	__sync_fetch_and_add(&rq->nr, -1);
+	rq->real_time_weight = 0;
 }

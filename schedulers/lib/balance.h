@@ -80,6 +80,12 @@ static inline u64 lb_nice_0(u32 era)
 	return era == LB_2_6_22 ? 128 : 1024;
 }
 
+/* rule 4.10.1: what a real-time task weighs in 2.6.22: as one of nice -20, and a tick of slice for each of its priorities. */
+static inline u32 lb_real_time_weight(u32 priority, u32 hz)
+{
+	return 8 * 128 + priority * 10 * 128 / (hz ? hz : 250);
+}
+
 /* Half of the imbalance that a balance needs steers a wakeup or a fork (rules 2.2.8.2, 2.2.8.3 and 2.2.8.4). */
 static inline u32 lb_half_imbalance(u32 imbalance_pct)
 {

@@ -306,7 +306,12 @@ void BPF_STRUCT_OPS(o1_cpu_offline, s32 cpu)
 
 void BPF_STRUCT_OPS(o1_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 {
-	scx_bpf_reenqueue_local();
+	arrays_cpu_release(cpu, args);
+}
+
+void BPF_STRUCT_OPS(o1_cpu_acquire, s32 cpu, struct scx_cpu_acquire_args *args)
+{
+	arrays_cpu_acquire(cpu);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(o1_init)
@@ -328,5 +333,6 @@ SCX_OPS_DEFINE(o1_ops, .select_cpu = (void *)o1_select_cpu, .enqueue = (void *)o
 	       .yield = (void *)o1_yield, .set_weight = (void *)o1_set_weight,
 	       .init_task = (void *)o1_init_task, .enable = (void *)o1_enable,
 	       .cpu_online = (void *)o1_cpu_online, .cpu_offline = (void *)o1_cpu_offline,
-	       .cpu_release = (void *)o1_cpu_release, .init = (void *)o1_init,
-	       .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING, .name = "o1");
+	       .cpu_release = (void *)o1_cpu_release, .cpu_acquire = (void *)o1_cpu_acquire,
+	       .init = (void *)o1_init, .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING,
+	       .name = "o1");

@@ -265,7 +265,12 @@ void BPF_STRUCT_OPS(sd_cpu_offline, s32 cpu)
 
 void BPF_STRUCT_OPS(sd_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 {
-	scx_bpf_reenqueue_local();
+	arrays_cpu_release(cpu, args);
+}
+
+void BPF_STRUCT_OPS(sd_cpu_acquire, s32 cpu, struct scx_cpu_acquire_args *args)
+{
+	arrays_cpu_acquire(cpu);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(sd_init)
@@ -288,5 +293,6 @@ SCX_OPS_DEFINE(sd_ops, .select_cpu = (void *)sd_select_cpu, .enqueue = (void *)s
 	       .yield = (void *)sd_yield, .set_weight = (void *)sd_set_weight,
 	       .init_task = (void *)sd_init_task, .enable = (void *)sd_enable,
 	       .cpu_online = (void *)sd_cpu_online, .cpu_offline = (void *)sd_cpu_offline,
-	       .cpu_release = (void *)sd_cpu_release, .init = (void *)sd_init,
-	       .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING, .name = "sd");
+	       .cpu_release = (void *)sd_cpu_release, .cpu_acquire = (void *)sd_cpu_acquire,
+	       .init = (void *)sd_init, .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING,
+	       .name = "sd");

@@ -222,6 +222,44 @@ def test_active_tasks_are_pulled_from_among_many(scheduler: str, tmp_path: Path)
     assert 20.5 < pulled[0].start <= 20.5 + 4 + 1
 
 
+def behind_real_time(folder: Path, scheduler: str, *tasks: str, tunables: str = "") -> Schedule:
+    """A real-time task has CPU 0 from 50.5 to 150.5, and takes it from another that may run elsewhere."""
+    real_time = task("rt", "{ sleep_us = 50_500 }", "{ run_ms = 100 }", SLEEPS, cpus=[0], policy="fifo:1")
+    there = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    program = "".join([*tasks, task("leaves", *there, FOR_EVER), real_time])
+    scheduler += ("+" if ":" in scheduler else ":") + tunables if tunables else ""
+    return simulate(folder, scheduler, program, 0.4, free_machine(folder, cores=2), strict=False)
+
+
+@pytest.mark.parametrize("scheduler", ["o1", "sd:rules=rsdl", "sd:rules=sd"])
+def test_who_waits_for_a_real_time_task_is_pulled(scheduler: str, tmp_path: Path) -> None:
+    """Rules 2.2.11.4, 4.10.1 and 4.10.2: two tasks are on that CPU. An idle one balances every 1 to 4 ms.
+
+    What ran less than 2.5 ms ago stays for the first two balances.
+    """
+    schedule = behind_real_time(tmp_path, scheduler)
+    (turn,) = [turn for turn in schedule.turns(400, 1) if turn.name == "leaves"]
+    assert 50.5 < turn.start <= 50.5 + 3 * 4 + 1
+    assert turn.end == 400
+
+
+@pytest.mark.parametrize("woken_ms", [140, 160])
+@pytest.mark.parametrize("scheduler", ["o1", "sd:rules=rsdl", "sd:rules=sd"])
+def test_a_real_time_task_counts_for_as_long_as_it_has_the_cpu(scheduler: str, woken_ms: int, tmp_path: Path) -> None:
+    """Rules 4.10.1 and 4.10.4: it weighs more than eight of nice 0, so that who is woken goes to the waker's CPU.
+
+    After it there is one task on each, and with who is woken two are more than 112 % of one.
+    """
+    sleeper = task(
+        "sleeper", "{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }", '{ wait = "it" }', FOR_EVER
+    )
+    waker = task("waker", f"{{ run_ms = {woken_ms} }}", '{ post = "it" }', FOR_EVER, cpus=[1])
+    shared = '[[semaphore]]\nname = "it"\n'
+    schedule = behind_real_time(tmp_path, scheduler, shared, sleeper, waker, tunables="periodic=off+newidle=off")
+    ran = {cpu for cpu in (0, 1) for turn in schedule.turns(400, cpu, after_ms=100) if turn.name == "sleeper"}
+    assert ran == {1 if woken_ms < 150 else 0}
+
+
 @pytest.mark.parametrize("waker_on", [0, 1])
 @pytest.mark.parametrize(("hogs", "goes"), [(1, False), (2, True), (3, True)])
 @pytest.mark.parametrize("scheduler", ["o1", "sd"])

@@ -176,6 +176,19 @@ def test_mlfq_lets_nice_19_starve_for_4_s(tmp_path: Path) -> None:
     assert schedule.turns(6000) == [("hog", 0, 5000), ("low", 5000, 5094), ("hog", 5094, 6000)]
 
 
+def test_mlfq_looks_for_who_starves_at_multiples_of_the_period(tmp_path: Path) -> None:
+    """Rules 6.2.5 and 6.2.7: where an instruction costs 1 us a look takes over half a ms, and does not delay the next.
+
+    The 40th is the first that finds nice 19 waiting for over 3.95 s. It runs from the tick after that on.
+    """
+    machine = free_machine(tmp_path)
+    free = machine.read_text("utf-8")
+    machine.write_text(free.replace("policy_instruction_ps = 0", "policy_instruction_ps = 1_000_000"), "utf-8")
+    tasks = hog("hog") + hog("low", nice=19)
+    schedule = simulate(tmp_path, "mlfq:period_ms=100+starved_ms=3950", tasks, 4.5, machine, strict=False)
+    assert 4000 < schedule.turns_of("low")[0].start < 4000 + 0.1 * 40
+
+
 def test_the_textbook_queue(tmp_path: Path) -> None:
     """Rule 6.2.7: b, which slept, is at the top, and sinks by 8, 16 and 32 ms to the bottom, where a has been since 56.
 

@@ -112,7 +112,22 @@ static void test_pull(void)
 		      "%llu of %llu", got, g[busiest].load);
 }
 
+/* rule 4.10.1: 100 ms are 100 ticks, 25 or 10. */
+static void test_real_time(void)
+{
+	static const u32 cases[][3] = { { 0, 1000, 1024 }, { 1, 1000, 1025 }, { 99, 1000, 1150 },
+					{ 99, 250, 1530 }, { 50, 100, 1664 }, { 99, 0, 1530 } };
+
+	for (u32 i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		u32 got = lb_real_time_weight(cases[i][0], cases[i][1]);
+
+		check(got == cases[i][2], "priority %u at %u Hz: %u", cases[i][0], cases[i][1],
+		      got);
+	}
+}
+
 int main(int argc, char **argv)
 {
+	test_real_time();
 	return rounds(argc, argv, 300000, test_pull);
 }
