@@ -21,5 +21,3 @@ catalogue         schedulers, workloads and machines to choose from
 
 The plain modules beside them belong to no stage and import no package.
 """
-
-__version__ = "0.1.0"

@@ -1,29 +1,64 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where the checkout's data and built programs are."""
+"""Where schedlab's data and programs are: in its checkout, or where it was installed."""
 
 import os
 import shutil
+from functools import cache
 from pathlib import Path
 
 from schedlab.errors import PlaceError
 
+# Below the folder that also has bin/: /usr, ~/.local, a virtual environment.
+_SHARED = Path("share", "schedlab")
+
+
+@cache
+def tree() -> Path | None:
+    """The checkout that this package lies in; None where it was installed."""
+    here = Path(__file__).resolve().parents[2]
+    return here if (here / "Cargo.toml").is_file() else None
+
+
+@cache
+def _installed() -> Path | None:
+    """Where it was installed: the nearest folder above this package with its data, whoever installed it."""
+    above = Path(__file__).resolve().parents
+    return None if tree() else next((folder for folder in above if (folder / _SHARED).is_dir()), None)
+
 
 def root() -> Path:
-    """The checkout: $SCHEDLAB_ROOT, else the tree this package lies in, else the current directory."""
+    """Of the data: $SCHEDLAB_ROOT, else the checkout, else where the data was installed, else the current directory."""
     named = os.environ.get("SCHEDLAB_ROOT")
     if named:
         return Path(named).resolve()
-    here = Path(__file__).resolve().parents[2]
-    return here if (here / "workloads").is_dir() else Path.cwd()
+    installed = _installed()
+    return tree() or (installed and installed / _SHARED) or Path.cwd()
+
+
+def writable() -> Path:
+    """Where files of one's own go: the checkout, or the current directory. What was installed stays as it is."""
+    return Path.cwd() if _installed() else root()
+
+
+def command() -> str:
+    """What a person types."""
+    return "schedlab" if _installed() else "./schedlab"
+
+
+def mend() -> str:
+    """What brings back programs that are missing or too old."""
+    return "install schedlab again" if _installed() else "run 'make build'"
 
 
 def binary_folders(place: Path | None = None) -> list[Path]:
     base = place or root()
+    installed = _installed()
     return [
         base / "build" / "bin",
         base / "target" / "release",
         base / "target" / "x86_64-unknown-linux-musl" / "release",
         base / "target" / "aarch64-unknown-linux-musl" / "release",
+        *([installed / "bin"] if installed else []),
     ]
 
 
@@ -47,5 +82,7 @@ def find_binary(name: str, resolve: bool = True) -> Path | None:
 def need_binary(name: str, resolve: bool = True) -> Path:
     found = find_binary(name, resolve)
     if found is None:
-        raise PlaceError(f"{name} is not built: run 'make build' in {root()}")
+        if _installed():
+            raise PlaceError(f"{name} is not there: {mend()}")
+        raise PlaceError(f"{name} is not built: {mend()} in {root()}")
     return found

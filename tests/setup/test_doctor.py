@@ -341,6 +341,29 @@ def test_the_text_has_one_line_a_check(machine: Callable[[str], Machine]) -> Non
     assert line.endswith("no /usr/include/zlib.h; mend: sudo apt-get install -y zlib1g-dev")
 
 
+def test_where_it_is_installed_nothing_is_built(
+    machine: Callable[[str], Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = machine("fedora")
+    monkeypatch.setattr(doctor.checkout, "tree", lambda: None)
+    monkeypatch.setattr(
+        programs.metadata, "requires", lambda _name: ["duckdb", 'other ; extra == "more"', "no-such>=2"]
+    )
+    monkeypatch.setattr(programs.checkout, "mend", lambda: "install schedlab again")
+    checks = made.examine()
+    assert {name for name, check in checks.items() if check.place == "build"} == {
+        "clang",
+        "busybox",
+        "stress-ng",
+        "cpio",
+        "zstd",
+        "python",
+    }
+    assert checks["clang"].mend == "sudo dnf install -y clang compiler-rt"
+    assert checks["python"].detail.endswith(" lacks no-such")
+    assert checks["python"].mend == "install schedlab again"
+
+
 @pytest.mark.parametrize("works", [True, False])
 def test_the_command_ends_by_the_simulator(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], machine: Callable[[str], Machine], works: bool

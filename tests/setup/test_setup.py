@@ -34,6 +34,23 @@ def test_without_root_it_names_what_is_missing_and_the_command(checkout: Checkou
     assert checkout.called() == []
 
 
+def test_what_a_build_lacks_is_named_and_not_installed(checkout: Checkout) -> None:
+    checkout.without("stress-ng")
+    assert checkout.run(arguments=["programs"], ABSENT="#include <zlib.h>").stderr == (
+        "set-up: missing: zlib. Install the packages, then run this again: sudo apt-get install -y zlib1g-dev\n"
+    )
+    assert checkout.run(arguments=["programs"]).returncode == 0
+    # Only tests of policies link clang's sanitizer.
+    checkout.program("clang-19", "[ $1 = -dumpversion ] && echo 19.1.7")
+    assert checkout.run(arguments=["programs"]).returncode == 0
+    checkout.without("clang-19")
+    done = checkout.run(arguments=["programs"])
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "missing: clang." in done.stderr
+    assert not (checkout.path / ".venv").exists()
+    assert checkout.called() == []
+
+
 def test_an_old_compiler_is_a_missing_one(checkout: Checkout) -> None:
     checkout.program("clang-19", "echo 16.0.6")
     done = checkout.run()

@@ -3,7 +3,7 @@
 //!
 //! `docs/records.md` is their description. The lab writes shards and reads records; the simulator and the host program
 //! read shards and write records. [`METRICS`] is what records measure. [`Arm`] is how people write a scheduler with its tunables; [`quoted`] writes the
-//! command lines that reproduce a record.
+//! command lines that reproduce a record, and [`version`] is what programs tell of themselves.
 
 mod arm;
 mod cell;
@@ -13,6 +13,7 @@ mod metric;
 mod record;
 mod shard;
 mod shell;
+mod version;
 
 pub use arm::{Arm, DEFAULT, OPTIONS, assignments};
 pub use cell::{Cell, Digests};
@@ -22,3 +23,4 @@ pub use metric::{Better, METRICS, Metric, Origin, metric};
 pub use record::{Cost, FORMAT, Provenance, Record, Status};
 pub use shard::{Files, Shard};
 pub use shell::quoted;
+pub use version::version;

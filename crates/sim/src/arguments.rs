@@ -18,7 +18,10 @@ pub fn simulated(name: &str) -> &str {
     }
 }
 
-/// `name` is a path if it looks like one, else it is looked for in `folder` of the tree around.
+/// Where the trees of an installed program lie, from a folder above it.
+const SHARED: &str = "share/schedlab";
+
+/// `name` is a path if it looks like one, else it is looked for in `folder` of the tree around, here or of the program.
 pub fn find(folder: &str, name: &str, suffix: &str) -> Result<PathBuf> {
     if name.contains('/') || name.contains('.') {
         let path = PathBuf::from(name);
@@ -34,6 +37,7 @@ pub fn find(folder: &str, name: &str, suffix: &str) -> Result<PathBuf> {
     let program = std::env::current_exe().unwrap_or_default();
     here.ancestors()
         .chain(program.ancestors())
+        .flat_map(|dir| [dir.to_path_buf(), dir.join(SHARED)])
         .map(|dir| dir.join(folder).join(format!("{name}{suffix}")))
         .find(|path| path.exists())
         .ok_or_else(|| anyhow!("{name}: not found in {folder}/ here or above; a path may be given"))

@@ -11,6 +11,7 @@ mod crash;
 
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use kernel::Refused;
 
@@ -59,6 +60,10 @@ fn main() -> ExitCode {
             let line = text.lines().next().unwrap_or_default();
             eprintln!("schedlab-sim: {}", line.trim_start_matches("error: "));
             return ExitCode::from(BAD_INPUT);
+        }
+        Err(told) if told.kind() == ErrorKind::DisplayVersion => {
+            println!("schedlab-sim {}", ::cell::version());
+            return ExitCode::SUCCESS;
         }
         Err(help) => {
             print!("{help}");

@@ -42,7 +42,7 @@ def entries(
         return json.loads(done.stdout)
     except ValueError as error:
         said = (done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"])[-1]
-        raise PlaceError(f"{program} describe: {said}: run 'make build'") from error
+        raise PlaceError(f"{program} describe: {said}: {checkout.mend()}") from error
 
 
 def mistake(entry: Entry, path: Path) -> InputError | None:

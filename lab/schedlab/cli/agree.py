@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from schedlab import atomic
+from schedlab import atomic, checkout
 from schedlab.campaign.matrix import CONTROL_LABEL
 from schedlab.campaign.request import request
 from schedlab.campaign.where import PLACES
@@ -198,7 +198,7 @@ def _run(worlds: Worlds, number: int) -> Ledger:
 
 def _again_with(place: Place, machine: Machine, on: str) -> str:
     """The command that shows one row's cell."""
-    words = ["./schedlab", "agree", place.label, "-w", place.workload, "--load", str(place.load), "-n", "1"]
+    words = [checkout.command(), "agree", place.label, "-w", place.workload, "--load", str(place.load), "-n", "1"]
     where = [] if on == "vm" else ["--on", on]
     return shlex.join([*words, *where, "-m", machine.name, "-o", "results/agreement-one"])
 

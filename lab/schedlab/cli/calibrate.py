@@ -26,7 +26,7 @@ def calibrate(options: argparse.Namespace) -> int:
         return machine_costs.measure(options)
     workload = workloads.find(options.workload)
     params = dict(_pair(text) for text in options.param)
-    output = Path(options.output) if options.output else checkout.root() / "profiles" / f"{workload.name}.toml"
+    output = Path(options.output) if options.output else checkout.writable() / "profiles" / f"{workload.name}.toml"
     if options.model:
         if options.load is not None:
             raise InputError(f"--load {options.load}: expected none with --model, the profile has its own")

@@ -40,7 +40,7 @@ def measure(options: argparse.Namespace) -> int:
             "--cpus: expected 1 with --tier exact: its CPUs take turns, and the costs are the same with more of them "
             "(one_clock in a machine file)"
         )
-    folder = checkout.root() / "results" / f"probes-{options.on}-{tier or ''}-{cpus}".replace("--", "-")
+    folder = checkout.writable() / "results" / f"probes-{options.on}-{tier or ''}-{cpus}".replace("--", "-")
     where = _Where(options, tier, cpus, folder)
     probes = [probe.with_cpus(cpus) for probe in PROBES if cpus >= probe.least_cpus]
     measured, checks = where.run(probes), where.run(CHECKS)

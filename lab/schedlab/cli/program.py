@@ -8,7 +8,7 @@ import signal
 import sys
 from types import FrameType
 
-from schedlab import __version__
+from schedlab import version
 from schedlab.cli import (
     agree_options,
     bisect_options,
@@ -38,9 +38,17 @@ exit status: 0 ok, 1 a comparison or check failed, 2 bad usage or input,
 3 the place is not available here, 130 interrupted"""
 
 
+class _TellVersion(argparse.Action):
+    """Only who asks for it waits for git."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(f"schedlab {version.told()}")
+        parser.exit()
+
+
 def build_parser() -> argparse.ArgumentParser:
     parser = Parser(prog="schedlab", description=_DESCRIPTION, epilog=_EPILOG, usage="schedlab COMMAND [options]")
-    parser.add_argument("--version", action="version", version=f"schedlab {__version__}", help="print the version")
+    parser.add_argument("--version", action=_TellVersion, nargs=0, help="print the version")
     commands = parser.add_subparsers(metavar="COMMAND", dest="name", required=True, parser_class=Parser)
     for options in (
         choose_options,

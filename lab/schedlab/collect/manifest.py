@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from schedlab import __version__, atomic
+from schedlab import atomic, version
 from schedlab.campaign.matrix import Campaign, PlannedCell
 from schedlab.catalogue import metrics
 from schedlab.collect.store import Store
@@ -48,7 +48,7 @@ def describe(campaign: Campaign, command: str) -> Manifest:
     data = {
         "format": FORMAT,
         "command": command,
-        "schedlab": __version__,
+        "schedlab": version.told(),
         "place": request.record_place,
         "schedulers": [arm.label for arm in campaign.arms if not arm.control],
         "workloads": [

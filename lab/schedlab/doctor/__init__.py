@@ -9,6 +9,7 @@ place_requirements  what the simulator, the virtual machine and the host require
 fleet_hosts         what each host of a fleet can do
 """
 
+from schedlab import checkout
 from schedlab.distribution import Distribution, System, detect
 from schedlab.doctor import place_requirements, programs
 from schedlab.doctor.requirement import Requirement
@@ -17,7 +18,7 @@ from schedlab.doctor.requirement import Requirement
 def examine(system: System, guest: place_requirements.Guest) -> tuple[Distribution, list[Requirement]]:
     distribution = detect(system)
     found = [
-        *programs.of_the_build(system, distribution),
+        *(programs.of_the_build if checkout.tree() else programs.of_the_run)(system, distribution),
         *place_requirements.of_sim(system),
         *place_requirements.of_vm(system, distribution, guest),
         *place_requirements.of_host(system, distribution),

@@ -28,7 +28,7 @@ CAPABILITIES = {"CAP_SYS_ADMIN": 21, "CAP_PERFMON": 38, "CAP_BPF": 39}
 # Services that load schedulers of their own, and put them back after a change.
 SERVICES = ("scx.service", "scx_loader.service")
 # What installs QEMU and fetches a kernel; on Debian it needs no package of another name or suite.
-SETUP = "./schedlab vm setup"
+SETUP = "vm setup"
 QEMU = "qemu-system-x86_64"
 # 7.2 crashed guests while they patched their own code.
 QEMU_MIN = (10,)
@@ -36,19 +36,20 @@ QEMU_MIN = (10,)
 
 def of_sim(system: System) -> Iterator[Requirement]:
     path = checkout.find_binary(RUNNER)
+    mend = checkout.mend().removeprefix("run ").strip("'")
     if path is None:
-        yield Requirement("sim", RUNNER, False, "not built", "make build")
+        yield Requirement("sim", RUNNER, False, "not there", mend)
         return
     version = system.output(str(path), "--version")
     if not version:
-        yield Requirement("sim", RUNNER, False, f"{path} does not run", "make build")
+        yield Requirement("sim", RUNNER, False, f"{path} does not run", mend)
         return
-    yield Requirement("sim", RUNNER, True, version.split()[-1])
+    yield Requirement("sim", RUNNER, True, version.partition(" ")[2])
     root = checkout.root()
     sources = (f"--{kind}={root}/{kind}s/{name}" for kind, name in SMALL.items())
     command = (str(path), "cell", *sources, "--param=trips=10")
     fault = system.fault(*command)
-    yield Requirement("sim", "simulation", not fault, fault or "pipe under vtime ran", "make build" if fault else "")
+    yield Requirement("sim", "simulation", not fault, fault or "pipe under vtime ran", mend if fault else "")
 
 
 def of_host(system: System, distribution: Distribution) -> Iterator[Requirement]:
@@ -101,7 +102,7 @@ def _privileges(system: System) -> Requirement:
     lacking = [name for name, bit in CAPABILITIES.items() if not has >> bit & 1]
     if not lacking:
         return Requirement("host", "privileges", True, "root" if system.is_root() else "all capabilities")
-    return Requirement("host", "privileges", False, f"lacks {', '.join(lacking)}", "sudo ./schedlab …")
+    return Requirement("host", "privileges", False, f"lacks {', '.join(lacking)}", f"sudo {checkout.command()} …")
 
 
 def _service(system: System, distribution: Distribution, service: str) -> Requirement:
@@ -125,7 +126,9 @@ def of_vm(system: System, distribution: Distribution, guest: Guest) -> Iterator[
     qemu = _qemu(system, distribution)
     kernel = guest.kernel()
     yield qemu
-    yield Requirement("vm", "kernel", bool(kernel), kernel or "none is kept", "" if kernel else SETUP)
+    yield Requirement(
+        "vm", "kernel", bool(kernel), kernel or "none is kept", "" if kernel else f"{checkout.command()} {SETUP}"
+    )
     yield _kvm(system, distribution, guest if qemu.ok and kernel else None)
 
 
@@ -136,7 +139,11 @@ def _qemu(system: System, distribution: Distribution) -> Requirement:
         return Requirement("vm", "QEMU", True, f"{'.'.join(map(str, version))} ({path})")
     wanted = ".".join(map(str, QEMU_MIN))
     lacking = f"{'.'.join(map(str, version))} is older than {wanted}" if version else f"no command {QEMU}"
-    mend = f"{distribution.sudo()}{SETUP}" if distribution.name == "debian" else distribution.install("qemu")
+    mend = (
+        f"{distribution.sudo()}{checkout.command()} {SETUP}"
+        if distribution.name == "debian"
+        else distribution.install("qemu")
+    )
     return Requirement("vm", "QEMU", False, lacking, mend)
 
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the checkout is built with, and what real applications need: programs, headers, packages."""
+"""What schedlab is built and run with, and what real applications need: programs, headers, packages."""
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from schedlab import checkout
 from schedlab.catalogue import toml, workloads
 from schedlab.distribution import INSTALL, Distribution, System
 from schedlab.doctor.requirement import Requirement
@@ -16,9 +17,25 @@ from schedlab.doctor.requirement import Requirement
 RUST_MIN = (1, 88)
 CLANG_MIN = (17,)
 
+# What an installed schedlab runs: clang makes policies, the others what a guest boots.
+COMMANDS_OF_GUESTS = ("busybox", "stress-ng", "cpio", "zstd")
 HEADERS = {"cc": "stdio.h", "libbpf": "bpf/bpf_helpers.h", "libelf": "libelf.h", "zlib": "zlib.h"}
-COMMANDS = ("make", "git", "pkg-config", "busybox", "stress-ng", "cpio", "zstd")
+COMMANDS = ("make", "git", "pkg-config", *COMMANDS_OF_GUESTS)
 REQUIREMENTS = Path(__file__).parents[2] / "requirements.txt"
+
+
+def of_the_run(system: System, distribution: Distribution) -> Iterator[Requirement]:
+    """Where schedlab was installed, and nothing is built but policies."""
+    yield _versioned(distribution, "clang", CLANG_MIN, system.programs(r"clang(-\d+)?"), system)
+    for name in COMMANDS_OF_GUESTS:
+        yield _present(distribution, name, system.which(name), f"no command {name}")
+    yield _python_packages([(name, "") for name in _declared()], checkout.mend())
+
+
+def _declared() -> list[str]:
+    """The packages that the installed one asks for."""
+    wanted = (re.match(r"[\w.-]+", asked) for asked in metadata.requires("schedlab") or [] if "extra ==" not in asked)
+    return [name[0] for name in wanted if name]
 
 
 def of_the_build(system: System, distribution: Distribution) -> Iterator[Requirement]:
@@ -57,20 +74,25 @@ def version_of(text: str) -> tuple[int, ...]:
 
 def _python() -> Requirement:
     """Whether this interpreter has the packages of requirements.txt, in these very versions."""
-    running = ".".join(map(str, sys.version_info[:3]))
     wanted = re.findall(r"^([\w.-]+)==([^\s;]+)(?![^\n]*;)", REQUIREMENTS.read_text("utf-8"), re.MULTILINE)
-    lacking = [f"{name} {version}" for name, version in wanted if _installed(name) != version]
+    return _python_packages(wanted, "make setup")
+
+
+def _python_packages(wanted: Sequence[tuple[str, str]], mend: str) -> Requirement:
+    """By name and version; any does where that is empty."""
+    running = ".".join(map(str, sys.version_info[:3]))
+    lacking = [f"{name} {version}".strip() for name, version in wanted if not _has(name, version)]
     if not lacking:
         return Requirement("build", "python", True, f"{running} with {len(wanted)} packages")
     some = ", ".join(lacking[:3]) + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else "")
-    return Requirement("build", "python", False, f"{running} lacks {some}", "make setup")
+    return Requirement("build", "python", False, f"{running} lacks {some}", mend)
 
 
-def _installed(name: str) -> str:
+def _has(name: str, version: str) -> bool:
     try:
-        return metadata.version(name)
+        return metadata.version(name) == (version or metadata.version(name))
     except metadata.PackageNotFoundError:
-        return ""
+        return False
 
 
 def of_applications(system: System, distribution: Distribution) -> Iterator[Requirement]:

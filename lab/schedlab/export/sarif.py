@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from schedlab import __version__, atomic
+from schedlab import atomic, version
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -45,7 +45,7 @@ def write(path: Path, rules: Sequence[Rule], found: Sequence[Found], ending: End
 
 def document(rules: Sequence[Rule], found: Sequence[Found], ending: Ending) -> dict[str, Any]:
     index = {rule.id: at for at, rule in enumerate(rules)}
-    driver = {"name": "schedlab", "version": __version__, "rules": [_rule(rule) for rule in rules]}
+    driver = {"name": "schedlab", "version": version.told(), "rules": [_rule(rule) for rule in rules]}
     run = {
         "tool": {"driver": driver},
         "invocations": [_invocation(ending)],

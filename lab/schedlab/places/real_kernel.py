@@ -92,12 +92,12 @@ def _require_current(engine: Path, arms: Sequence[Arm]) -> None:
     try:
         holds = {entry["name"]: entry["digest"] for entry in json.loads(listed.stdout)}
     except (ValueError, KeyError, TypeError) as error:
-        raise PlaceError(f"{engine}: does not say which schedulers it holds: run 'make build'") from error
+        raise PlaceError(f"{engine}: does not say which schedulers it holds: {checkout.mend()}") from error
     for arm in arms:
         name, folder = arm.scheduler.name, arm.scheduler.origin
         if not is_held(arm.scheduler):
             continue
         if name not in holds:
-            raise PlaceError(f"{folder}: {name} is not built into {engine.name}: run 'make build'")
+            raise PlaceError(f"{folder}: {name} is not built into {engine.name}: {checkout.mend()}")
         if holds[name] != schedulers.digest(arm.scheduler):
-            raise PlaceError(f"{folder}: has changed since {engine.name} was built: run 'make build'")
+            raise PlaceError(f"{folder}: has changed since {engine.name} was built: {checkout.mend()}")

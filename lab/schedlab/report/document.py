@@ -12,7 +12,7 @@ from typing import Any
 
 import vl_convert
 
-from schedlab import cache
+from schedlab import cache, version
 from schedlab.report import palette
 from schedlab.report.figure import json_text
 from schedlab.report.html import Markup, element, escape, join
@@ -60,6 +60,7 @@ def _charts_script() -> str:
 
 def document(title: str, body: list[Markup], with_charts: bool = True) -> str:
     scripts = [*([_charts_script()] if with_charts else []), *(_own(name) for name in ("page.js", "schedule.js"))]
+    foot = element("footer", element("p", element("small", f"made by schedlab {version.told()}")))
     loaded = "\n".join(f"<script>{text}</script>" for text in scripts)
     return (
         "<!doctype html>\n<!-- SPDX-License-Identifier: GPL-2.0-or-later -->\n"
@@ -67,7 +68,8 @@ def document(title: str, body: list[Markup], with_charts: bool = True) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f"<style>\n{_styles()}</style></head>\n<body><main>\n{join(body, chr(10))}\n</main>\n{loaded}</body></html>\n"
+        f"<style>\n{_styles()}</style></head>\n<body><main>\n{join(body, chr(10))}\n</main>\n"
+        f"{foot}\n{loaded}</body></html>\n"
     )
 
 

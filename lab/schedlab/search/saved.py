@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from schedlab import atomic
+from schedlab import atomic, checkout
 from schedlab.catalogue.metrics import metric
 from schedlab.format.numbers import number, percent, scale
 from schedlab.search import case_file
@@ -42,10 +42,10 @@ def path(directory: Path, finding: Finding) -> Path:
 def again(file: Path, finding: Finding, where: Sequence[str]) -> list[str]:
     """Both numbers once more, and the first decision that differs."""
     cell = [finding.case.arm, "-w", str(file)]
-    agree = ["./schedlab", "agree", *cell, "-n", str(REPETITIONS), *where, "-o", "results/agreement-one"]
+    agree = [checkout.command(), "agree", *cell, "-n", str(REPETITIONS), *where, "-o", "results/agreement-one"]
     # Decisions are traced in a guest only.
     machine = list(where[-2:]) if "--on" in where else list(where)
-    return [shlex.join(words) for words in (agree, ["./schedlab", "decisions", *cell, *machine])]
+    return [shlex.join(words) for words in (agree, [checkout.command(), "decisions", *cell, *machine])]
 
 
 def said(finding: Finding) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from schedlab import atomic
+from schedlab import atomic, checkout
 from schedlab.catalogue import toml
 from schedlab.errors import InputError
 from schedlab.search import case_file
@@ -59,7 +59,7 @@ class Saved:
 
     @property
     def again(self) -> str:
-        return f"./schedlab hunt --replay {self.folder}"
+        return f"{checkout.command()} hunt --replay {self.folder}"
 
 
 def write(saved: Saved, scene: Scene, said: Iterable[str], kernel: Mapping[str, Any]) -> None:

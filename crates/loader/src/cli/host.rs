@@ -11,7 +11,8 @@ use super::{exec, inspect, man, options, parse, scheduler, serve, snapshot, vers
 use crate::error::bad_input;
 use crate::schedulers::{SCHEDULERS, Scheduler, is_object};
 
-fn command() -> Result<Command> {
+/// `told` is the version.
+fn command(told: &str) -> Result<Command> {
     let json = Arg::new("json")
         .long("json")
         .action(ArgAction::SetTrue)
@@ -32,7 +33,7 @@ fn command() -> Result<Command> {
         ));
     }
     Ok(Command::new("schedlab-host")
-        .version(version(env!("CARGO_PKG_VERSION")))
+        .version(version(told))
         .about("Puts schedlab's schedulers into the running kernel and runs workloads under them")
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -75,7 +76,15 @@ pub fn main(args: Vec<OsString>) -> Result<ExitCode> {
         let scheduler = Scheduler::named(path).map_err(bad_input)?;
         return scheduler::of(scheduler, args[2..].to_vec());
     }
-    let command = command()?;
+    let asked = args
+        .get(1)
+        .is_some_and(|arg| arg == "--version" || arg == "-V");
+    let told = if asked {
+        cell::version()
+    } else {
+        env!("CARGO_PKG_VERSION").to_owned()
+    };
+    let command = command(&told)?;
     let Some(matches) = parse(&command, args)? else {
         return Ok(ExitCode::SUCCESS);
     };
