@@ -74,7 +74,7 @@ static __always_inline void note_waker(u32 this)
 	struct task_ctx *w;
 	u64 exec, now = scx_bpf_now();
 
-	if (rules == CFS_3_6 || !waker || waker->pid != rq->curr_pid)
+	if (rules == CFS_3_6 || !bpf_in_task() || !waker || waker->pid != rq->curr_pid)
 		return;
 	w = ctx_of(waker);
 	if (!w)
