@@ -96,7 +96,6 @@ struct cgroup_subsys_state {
 
 struct cgroup {
 	struct cgroup_subsys_state self;
-	int level;
 	struct kernfs_node *kn;
 } __core;
 

@@ -146,19 +146,35 @@ static __always_inline u32 who_blocks(const struct task_struct *p, struct bfs_ta
 	return blocker && may_wait(p) ? blocker : 0;
 }
 
-/* In ops.enqueue: whether the task has to wait for its group. */
-static __always_inline bool put_aside(struct task_struct *p, struct bfs_task *t, u64 now,
-				      u64 enq_flags)
+/*
+ * The same of a task that waits. Where the time of a group comes more slowly than its
+ * tasks need to take turns, the last of them would wait for as long as the kernel
+ * lets a task wait: before that it passes, and runs for a moment.
+ */
+static __always_inline u32 who_holds_back(const struct task_struct *p, struct bfs_task *t, u64 now)
 {
 	u32 blocker = who_blocks(p, t, now);
 
+	if (!blocker || !before64(t->waits_ns + BFS_FLOOR_NS, now))
+		return blocker;
+	t->next_start = BFS_PASSES_BY;
+	return 0;
+}
+
+/* In ops.enqueue: whether the task has to wait for its groups. It waits since then, unless it did so before. */
+static __always_inline bool put_aside(struct task_struct *p, struct bfs_task *t, u64 now,
+				      u64 enq_flags)
+{
+	u32 blocker;
+
+	if (t->descheduled || enq_flags & (SCX_ENQ_WAKEUP | SCX_ENQ_REENQ) || !t->waits_ns)
+		t->waits_ns = now;
+	blocker = who_holds_back(p, t, now);
 	if (!blocker)
 		return false;
 	STAT_INC(put_aside);
-	if (t->descheduled || enq_flags & (SCX_ENQ_WAKEUP | SCX_ENQ_REENQ))
-		t->aside_ns = now;
 	bfs_group(blocker)->put_ns = now;
-	scx_bpf_dsq_insert_vtime(p, BFS_ASIDE(blocker), kernel_slice(t), t->aside_ns, enq_flags);
+	scx_bpf_dsq_insert_vtime(p, BFS_ASIDE(blocker), kernel_slice(t), t->waits_ns, enq_flags);
 	return true;
 }
 
@@ -170,20 +186,15 @@ static __always_inline void put_first_aside(u32 queue, u32 cpu, u64 now)
 	for_each_queued(it, p, queue)
 	{
 		struct bfs_task *t = task_of(p);
-		u32 blocker = 0;
+		u32 blocker = t ? who_holds_back(p, t, now) : 0;
 
-		if (!t)
-			continue;
-		if (t->next_start != BFS_PASSES_BY)
-			blocker = who_blocks(p, t, now);
-		if (!blocker) {
+		if (!t || !blocker) {
 			if (may_run_on(p, cpu))
 				break;
 			continue;
 		}
-		t->aside_ns = now;
 		bfs_group(blocker)->put_ns = now;
-		scx_bpf_dsq_move_set_vtime(it, now);
+		scx_bpf_dsq_move_set_vtime(it, t->waits_ns);
 		if (!scx_bpf_dsq_move_vtime(it, p, BFS_ASIDE(blocker), 0))
 			continue;
 		STAT_INC(put_aside);
@@ -215,34 +226,20 @@ static __always_inline void let_in(struct bpf_iter_scx_dsq *it, struct task_stru
 	kick_idle(p);
 }
 
-/*
- * A group whose time comes more slowly than its tasks need to take turns would
- * keep the last of them waiting for as long as the kernel lets a task wait.
- */
-static __always_inline bool waits_too_long(const struct bfs_task *t, u64 now)
-{
-	return before64(t->aside_ns + BFS_FLOOR_NS, now);
-}
-
 /* A task that was put aside, when the timer of the group has fired that blocked it. False: neither it nor those behind it go on. */
 static __always_inline bool look_again(struct bpf_iter_scx_dsq *it, struct task_struct *p,
 				       struct bfs_task *t, u32 group, u64 now)
 {
-	u32 blocker = who_blocks(p, t, now);
+	u32 blocker = who_holds_back(p, t, now);
 
 	if (!blocker) {
-		let_in(it, p, t);
-		return true;
-	}
-	if (waits_too_long(t, now)) {
-		t->next_start = BFS_PASSES_BY;
 		let_in(it, p, t);
 		return true;
 	}
 	if (blocker == group)
 		return false;
 	bfs_group(blocker)->put_ns = now;
-	scx_bpf_dsq_move_set_vtime(it, t->aside_ns);
+	scx_bpf_dsq_move_set_vtime(it, t->waits_ns);
 	scx_bpf_dsq_move_vtime(it, p, BFS_ASIDE(blocker), 0);
 	return true;
 }

@@ -12,10 +12,11 @@
  * two CPUs.
  *
  *	t = 0	20 ms are there; both run
- *	4, 8	each tick takes 4 ms for each of them: 12, then 4 are left
- *	12	-4: both stop
- *	100	16 are there; both run until 108, when nothing is left
- *	200	20 are there, as at 0
+ *	4, 8	the ticks of both CPUs take 4 ms each: 12, then 4 are left
+ *	12	the one tick leaves 0, the other -4: both stop
+ *	100	16 are there; both run
+ *	108	the one tick leaves 4, and its hog goes on; the other leaves 0
+ *	112	-4: its hog stops, too. From then on each period is like this one
  */
 #pragma once
 

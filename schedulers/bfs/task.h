@@ -24,7 +24,7 @@ struct bfs_task {
 	u32 sticky_on;  /* 1 + the CPU that it sticks to (rule 1.5.10); 0: none */
 	u32 policy;  /* as of when it was last read */
 	u64 counted_ns; /* of what it ran, what its control groups were charged for (modern) */
-	u64 aside_ns;  /* since when it waits for its control group's time (modern) */
+	u64 waits_ns;  /* runnable since then, as far as it was looked at for its control groups (modern) */
 	u32 group;  /* its account in bandwidth.h; 0: none */
 	u32 limit;  /* the number of the limit that it was last charged under; 0: none */
 	u8 u;   /* nice + 20 */
