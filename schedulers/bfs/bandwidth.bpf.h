@@ -66,24 +66,30 @@ static __always_inline u32 account_of(const struct cgroup *cgrp)
 	return account ? *account : BFS_SHARED;
 }
 
-static __always_inline bool start_timer(u32 group, u64 ns)
+static __always_inline void start_timer(u32 group, u64 ns)
 {
 	struct group_timer *t = bpf_map_lookup_elem(&group_timers, &group);
 
-	return t && !bpf_timer_start(&t->timer, ns, 0);
+	if (t)
+		bpf_timer_start(&t->timer, ns, 0);
 }
 
-/* Nothing is left: nobody of the group runs before its timer fires. If it cannot be started, they go on. */
+/*
+ * Nothing is left: nobody of the group runs before its timer fires. Where that
+ * cannot be started, they go on. It is started after the mark, which it takes away.
+ */
 static __always_inline bool block(u32 group, u64 now)
 {
 	struct bfs_group *g = bfs_group(group);
 
 	if (g->blocked)
 		return true;
-	if (!start_timer(group, bfs_until_next(g, now)))
+	if (!has_irq_work())
 		return false;
-	if (!__sync_val_compare_and_swap(&g->blocked, 0, 1))
-		__sync_fetch_and_add(&blocked_groups, 1);
+	if (__sync_val_compare_and_swap(&g->blocked, 0, 1))
+		return true;
+	__sync_fetch_and_add(&blocked_groups, 1);
+	start_timer(group, bfs_until_next(g, now));
 	return true;
 }
 
@@ -244,15 +250,10 @@ static __always_inline bool look_again(struct bpf_iter_scx_dsq *it, struct task_
 	return true;
 }
 
-static s32 period_begins(void *map, u32 *key, struct bpf_timer *timer)
+static __always_inline void look_at_all(u32 group, u64 now)
 {
-	u32 group = *key;
-	struct bfs_group *g = bfs_group(group);
-	u64 now = scx_bpf_now();
 	struct task_struct *p;
 
-	if (__sync_val_compare_and_swap(&g->blocked, 1, 0))
-		__sync_fetch_and_sub(&blocked_groups, 1);
 	for_each_queued(it, p, BFS_ASIDE(group))
 	{
 		struct bfs_task *t = task_of(p);
@@ -260,8 +261,26 @@ static s32 period_begins(void *map, u32 *key, struct bpf_timer *timer)
 		if (t && !look_again(it, p, t, group, now))
 			break;
 	}
-	if (!g->blocked && before64(now, g->put_ns + BFS_LINGER_NS))
-		start_timer(group, BFS_LINGER_NS);
+}
+
+static s32 period_begins(void *map, u32 *key, struct bpf_timer *timer)
+{
+	u32 group = *key;
+	struct bfs_group *g = bfs_group(group);
+	u64 now = scx_bpf_now();
+
+	if (__sync_val_compare_and_swap(&g->blocked, 1, 0))
+		__sync_fetch_and_sub(&blocked_groups, 1);
+	/* To older verifiers what a sleepable function sets up is sleepable. */
+	bpf_rcu_read_lock();
+	look_at_all(group, now);
+	bpf_rcu_read_unlock();
+	if (g->blocked || !before64(now, g->put_ns + BFS_LINGER_NS))
+		return 0;
+	start_timer(group, BFS_LINGER_NS);
+	/* Another CPU may have started it meanwhile, for an earlier time. */
+	if (g->blocked)
+		start_timer(group, bfs_until_next(g, scx_bpf_now()));
 	return 0;
 }
 

@@ -196,6 +196,9 @@ static __always_inline void enqueue_modern(struct task_struct *p, struct bfs_tas
 
 	if (has_limits() && put_aside(p, t, now, enq_flags))
 		return;
+	/* It was the last here, and its control group had no time left when this CPU looked for another. */
+	if (enq_flags & SCX_ENQ_LAST)
+		kick_cpu(cpu, 0);
 	if (is_pinned(p)) {
 		if (t->descheduled)
 			insert_own(p, t, cpu, enq_flags);

@@ -336,6 +336,9 @@ impl Sim<'_> {
         period_us: Option<u64>,
         burst_us: Option<u64>,
     ) -> Result<(), String> {
+        if !self.cgroups.is_there(place) {
+            return Ok(());
+        }
         let with = |burst_us: u64, max: CpuMax| CpuMax { burst_us, ..max };
         if burst_us.is_some() {
             self.set_bandwidth(place, with(0, self.cgroups.get(place).max));
@@ -357,7 +360,7 @@ impl Sim<'_> {
     }
 
     fn set_bandwidth(&mut self, place: usize, max: CpuMax) {
-        if self.cgroups.is_there(place) && max != self.cgroups.get(place).max {
+        if max != self.cgroups.get(place).max {
             let address = self.boundary.view.cgroup_address(place);
             let arguments = [address, max.period_us, quota(max), max.burst_us];
             self.call(Callback::CgroupSetBandwidth, arguments);
