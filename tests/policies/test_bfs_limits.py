@@ -45,7 +45,9 @@ def spans(schedule: Schedule, name: str) -> list[tuple[float, float]]:
 def near(ran: list[tuple[float, float]], expected: list[tuple[float, float]]) -> bool:
     """To the tick."""
     return len(ran) == len(expected) and all(
-        abs(one - other) <= 1.1 for span, wanted in zip(ran, expected, strict=True) for one, other in zip(span, wanted, strict=True)
+        abs(one - other) <= 1.1
+        for span, wanted in zip(ran, expected, strict=True)
+        for one, other in zip(span, wanted, strict=True)
     )
 
 
@@ -93,8 +95,16 @@ def test_what_is_left_is_lost_without_a_burst_and_kept_with_one(tmp_path: Path) 
 
 
 def test_a_burst_fills_up_again_by_what_is_not_used(tmp_path: Path) -> None:
-    late = task("in", "{ sleep_ms = 350 }", "{ run_ms = 35 }", "{ until_ms = 450 }", "{ run_ms = 10 }", "{ until_ms = 550 }",
-                FOR_EVER, cgroup="g")
+    late = task(
+        "in",
+        "{ sleep_ms = 350 }",
+        "{ run_ms = 35 }",
+        "{ until_ms = 450 }",
+        "{ run_ms = 10 }",
+        "{ until_ms = 550 }",
+        FOR_EVER,
+        cgroup="g",
+    )
     burst = limited("g", 20, 100, "burst_us = 15_000")
     assert spans(run(tmp_path, burst + late, 650), "in") == [(350, 385), (450, 460), (550, 580), (600, 620)]
 
@@ -116,8 +126,13 @@ def test_who_is_let_in_by_one_group_waits_for_the_next(tmp_path: Path) -> None:
 
 def test_who_waits_and_is_moved_out_runs_at_once(tmp_path: Path) -> None:
     groups = limited("g", 20) + cgroup("free")
-    boss = task("boss", "{ until_ms = 50 }", '{ cgroup = "free", of = "in" }', "{ until_ms = 130 }",
-                '{ cgroup = "g", of = "in" }')
+    boss = task(
+        "boss",
+        "{ until_ms = 50 }",
+        '{ cgroup = "free", of = "in" }',
+        "{ until_ms = 130 }",
+        '{ cgroup = "g", of = "in" }',
+    )
     schedule = run(tmp_path, groups + hog("in", cgroup="g") + boss, 300)
     # It comes back to a group that has all its time left.
     assert spans(schedule, "in") == [(0, 20), (50, 150), (200, 220)]
@@ -134,8 +149,13 @@ def test_who_is_moved_into_a_group_without_time_waits(tmp_path: Path) -> None:
 
 
 def test_a_limit_that_is_lifted_or_raised_lets_in_who_waits(tmp_path: Path) -> None:
-    boss = task("boss", "{ until_ms = 40 }", '{ max_us = 60_000, of = "g" }', "{ until_ms = 350 }",
-                '{ max_us = "max", of = "g" }')
+    boss = task(
+        "boss",
+        "{ until_ms = 40 }",
+        '{ max_us = 60_000, of = "g" }',
+        "{ until_ms = 350 }",
+        '{ max_us = "max", of = "g" }',
+    )
     schedule = run(tmp_path, limited("g", 20) + hog("in", cgroup="g") + boss, 500)
     # A limit begins a period. A change costs its CPU some nanoseconds, so that a tick comes just too early.
     assert near(spans(schedule, "in"), [(0, 20), (40, 101), (140, 200), (240, 300), (340, 500)])
@@ -149,8 +169,15 @@ def test_a_limit_that_comes_later_counts_from_then_on(tmp_path: Path) -> None:
 
 def test_a_group_that_is_made_anew_has_its_limit_again(tmp_path: Path) -> None:
     groups = limited("g", 20) + cgroup("free")
-    boss = task("boss", "{ until_ms = 50 }", '{ cgroup = "free", of = "in" }', '{ remove_cgroup = "g" }',
-                "{ until_ms = 150 }", '{ make_cgroup = "g" }', '{ cgroup = "g", of = "in" }')
+    boss = task(
+        "boss",
+        "{ until_ms = 50 }",
+        '{ cgroup = "free", of = "in" }',
+        '{ remove_cgroup = "g" }',
+        "{ until_ms = 150 }",
+        '{ make_cgroup = "g" }',
+        '{ cgroup = "g", of = "in" }',
+    )
     schedule = run(tmp_path, groups + hog("in", cgroup="g") + boss, 400)
     assert near(spans(schedule, "in"), [(0, 20), (50, 170), (250, 270), (350, 370)])
 

@@ -367,6 +367,7 @@ pub fn set_cpus(context: &Context, cgroup: u32, cpus: &[u32]) -> Result<(), Faul
 #[cfg(test)]
 mod tests {
     use super::*;
+    use workload::plan::CpuMax;
 
     #[test]
     fn the_second_version_is_found_among_all_that_is_mounted() {
@@ -383,5 +384,20 @@ mod tests {
         assert_eq!(limit(None, None), "max");
         assert_eq!(listed(&[2, 3, 7], &[0, 2]), Ok("2,7".to_owned()));
         assert_eq!(listed(&[2, 3, 7], &[3]), Err(3));
+        let limited = |burst_us| Cgroup {
+            name: String::new(),
+            parent: None,
+            weight: None,
+            max: Some(CpuMax {
+                quota_us: Some(5_000),
+                period_us: 10_000,
+                burst_us,
+            }),
+            cpus: Vec::new(),
+        };
+        let max = ("cpu.max", "5000 10000".to_owned());
+        assert_eq!(given(&limited(0), &[]), Ok(vec![max.clone()]));
+        let burst = ("cpu.max.burst", "2000".to_owned());
+        assert_eq!(given(&limited(2_000), &[]), Ok(vec![max, burst]));
     }
 }
