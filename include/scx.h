@@ -83,8 +83,32 @@ struct task_struct {
 	char comm[16];
 } __core;
 
+struct kernfs_node {
+	u64 id;
+} __core;
+
+struct cgroup;
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+} __core;
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+} __core;
+
+/* `cgroup` where the kernel has control groups for sched_ext, limits since 6.17: ask with bpf_core_field_exists(). */
 struct scx_init_task_args {
 	bool fork;
+	struct cgroup *cgroup;
+} __core;
+
+struct scx_cgroup_init_args {
+	u64 bw_period_us;
+	u64 bw_quota_us;
+	u64 bw_burst_us;
 } __core;
 
 struct scx_exit_task_args {

@@ -14,6 +14,8 @@ struct scx_exit_task_args;
 struct scx_exit_info;
 struct scx_cpu_acquire_args;
 struct scx_cpu_release_args;
+struct scx_cgroup_init_args;
+struct cgroup;
 
 struct sched_ext_ops {
 	s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
@@ -37,6 +39,15 @@ struct sched_ext_ops {
 	void (*cpu_offline)(s32 cpu);
 	void (*cpu_acquire)(s32 cpu, struct scx_cpu_acquire_args *args);
 	void (*cpu_release)(s32 cpu, struct scx_cpu_release_args *args);
+	/*
+	 * Of control groups. A kernel without them (CONFIG_EXT_GROUP_SCHED) has none of these,
+	 * before 6.17 it has no cgroup_set_bandwidth: the loader leaves them out.
+	 */
+	s32 (*cgroup_init)(struct cgroup *cgrp, struct scx_cgroup_init_args *args);
+	void (*cgroup_exit)(struct cgroup *cgrp);
+	void (*cgroup_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
+	void (*cgroup_set_bandwidth)(struct cgroup *cgrp, u64 period_us, u64 quota_us,
+				     u64 burst_us);
 	s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *ei);
 	u32 dispatch_max_batch;

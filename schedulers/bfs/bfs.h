@@ -46,6 +46,7 @@
 #include "task.h" /* slice and deadline through a task's life */
 #include "iso.h" /* how much ISO tasks took */
 #include "cpu.h" /* what CPUs publish */
+#include "bandwidth.h" /* how long the tasks of control groups may run */
 /*
  * preempt.h (which CPU is kicked) and pick.h (which task is next) ask for queues
  * and CPUs; their first lines say what has to be defined before they are included.

@@ -38,6 +38,7 @@ struct bfs_cpu {
 #define BFS_E(group) ((group) * 2 + 1)
 #define BFS_PLAIN(llc) (llc)
 #define BFS_OWN(cpu) (0x100000 + (cpu))
+#define BFS_ASIDE(group) (0x200000 + (group))
 
 /* The first task of a queue, as far as a pick has to know it. */
 struct bfs_head {

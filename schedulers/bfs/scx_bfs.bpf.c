@@ -53,6 +53,21 @@ u64 arrivals;
 
 #define MODERN (rules == BFS_MODERN)
 
+/*
+ * What a dispatch rarely has to look at: whether a CPU was abandoned, and how
+ * many control groups have a limit. Not static: the compiler would make less
+ * than a word of it.
+ */
+u32 attention;
+
+#define BFS_ABANDONED 1 /* see abandon() */
+#define BFS_LIMIT 2 /* each of them */
+
+static __always_inline bool has_limits(void)
+{
+	return attention >= BFS_LIMIT;
+}
+
 /* The order of arrival, in ns and never twice the same but for a race, which is a tie. */
 static __always_inline u64 next_arrival(u64 now_ns)
 {
@@ -186,7 +201,8 @@ static __always_inline void arrive(struct task_struct *p, struct bfs_task *t, u6
 	u64 stopped_ns;
 
 	leave_sticky(p, t);
-	t->changed = t->stays = false;
+	t->next_start = BFS_ORDINARY;
+	t->stays = false;
 	t->descheduled = ran && !woken;
 	stopped_ns = settle(p, t, woken);
 	if (ran && woken)
@@ -195,6 +211,7 @@ static __always_inline void arrive(struct task_struct *p, struct bfs_task *t, u6
 	set_key(p, t, now_ns);
 }
 
+#include "bandwidth.bpf.h"
 #include "wakeup_published.bpf.h"
 #include "wakeup_modern.bpf.h"
 
@@ -219,9 +236,6 @@ static __always_inline void kick_other_idle(struct task_struct *p, u32 cpu)
 		kick_best_idle(p, cpu, cpu);
 }
 
-/* A CPU that a real-time task has taken is crowded. Not static: the compiler would make one byte of it. */
-u32 abandoned;
-
 /*
  * rule 1.5.10: a real-time task takes the CPU, and who stuck there is not left
  * sticky. The next dispatch of any CPU lets go of it.
@@ -233,7 +247,7 @@ static __always_inline void abandon(u32 cpu)
 	if (!c->sticky)
 		return;
 	c->crowded = true;
-	abandoned = 1;
+	__sync_fetch_and_or(&attention, BFS_ABANDONED);
 	clear_sticky(cpu, c->sticky);
 }
 
@@ -259,6 +273,8 @@ void BPF_STRUCT_OPS(bfs_enqueue, struct task_struct *p, u64 enq_flags)
 
 	if (!t) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
+		/* With SCX_ENQ_LAST the CPU idles next. */
+		kick_cpu(scx_bpf_task_cpu(p), 0);
 		return;
 	}
 	if (t->stays && !(enq_flags & SCX_ENQ_WAKEUP)) {
@@ -315,12 +331,32 @@ static __always_inline void let_go_of_abandoned(void)
 {
 	u32 cpu;
 
-	abandoned = 0;
+	__sync_fetch_and_and(&attention, ~BFS_ABANDONED);
 	for_range(cpu, 0, nr_cpus)
 	{
 		if (bfs_cpu(cpu)->crowded)
 			let_go_of_crowd(cpu);
 	}
+}
+
+/*
+ * The rare part of a dispatch. Returns the task that runs, if it is one of ours
+ * and its control groups have time left.
+ */
+static __always_inline struct task_struct *pay_attention(u32 cpu, struct task_struct *prev, u64 now)
+{
+	struct bfs_task *t;
+
+	if (attention & BFS_ABANDONED)
+		let_go_of_abandoned();
+	if (!has_limits())
+		return prev;
+	t = prev ? task_of(prev) : NULL;
+	if (t && who_blocks(prev, t, now))
+		prev = NULL;
+	if (blocked_groups)
+		put_heads_aside(cpu, now);
+	return prev;
 }
 
 static __always_inline void unstick(u32 cpu)
@@ -404,8 +440,8 @@ void BPF_STRUCT_OPS(bfs_dispatch, s32 cpu, struct task_struct *prev)
 	u32 attempt = 0;
 
 	finish_insert();
-	if (abandoned)
-		let_go_of_abandoned();
+	if (attention)
+		prev = pay_attention(cpu, prev, now);
 	if (c->crowded)
 		let_go_of_crowd(cpu);
 	/* ops.dispatch is called with a prev that has blocked, too. */
@@ -464,11 +500,16 @@ void BPF_STRUCT_OPS(bfs_running, struct task_struct *p)
 	struct bfs_cpu *c = bfs_cpu(cpu);
 
 	finish_insert();
-	/* rules 1.3.11, 1.3.12 and 1.3.13: the published values are renewed, and nothing else. */
-	if (t && t->changed) {
-		t->changed = false;
-		publish(c, t);
-		return;
+	if (t && t->next_start) {
+		bool goes_on = t->next_start == BFS_GOES_ON;
+
+		t->next_start = BFS_ORDINARY;
+		/* rules 1.3.11, 1.3.12 and 1.3.13: the published values are renewed, and nothing else. */
+		if (goes_on) {
+			publish(c, t);
+			return;
+		}
+		kick_cpu(cpu, SCX_KICK_PREEMPT);
 	}
 	c->since_ns = now;
 	c->waiting_key = BFS_EMPTY;
@@ -501,7 +542,8 @@ void BPF_STRUCT_OPS(bfs_tick, struct task_struct *p)
 	}
 	if (MODERN) {
 		/* A tick looks again at tasks that could not preempt at their wake-up, and at one that sticks here in vain. */
-		if (t->slice_ns <= 0 || c->sticky || tick_finds_better(c, scx_bpf_task_cpu(p)))
+		if (t->slice_ns <= 0 || c->sticky || tick_finds_better(c, scx_bpf_task_cpu(p)) ||
+		    (has_limits() && who_blocks(p, t, now)))
 			scx_bpf_task_set_slice(p, 0);
 		return;
 	}
@@ -541,7 +583,7 @@ void BPF_STRUCT_OPS(bfs_enable, struct task_struct *p)
 /* The kernel is about to take what runs off its CPU and to put it back. */
 static __always_inline void note_change(const struct task_struct *p, struct bfs_task *t)
 {
-	t->changed = t->ran && scx_bpf_task_running(p);
+	t->next_start = t->ran && scx_bpf_task_running(p) ? BFS_GOES_ON : BFS_ORDINARY;
 }
 
 /* rule 1.3.13 */
@@ -603,6 +645,7 @@ void BPF_STRUCT_OPS(bfs_cpu_offline, s32 cpu)
 	unstick(cpu);
 	send_on(BFS_OWN(cpu), cpu);
 	for_range(i, 0, nr_shared_queues()) send_on(i, cpu);
+	send_on_who_wait(cpu);
 	kick_who_stay(cpu);
 }
 
@@ -618,6 +661,8 @@ s32 BPF_STRUCT_OPS(bfs_init_task, struct task_struct *p, struct scx_init_task_ar
 		return -ENOMEM;
 	t->u = nice_of(p);
 	t->since_ns = now;
+	if (MODERN && bpf_core_field_exists(args->cgroup))
+		t->group = group_index(account_of(args->cgroup));
 	read_policy(p, t);
 	bfs_refill(&cfg, t, now);
 	set_key(p, t, now);
@@ -639,6 +684,8 @@ void BPF_STRUCT_OPS(bfs_exit_task, struct task_struct *p, struct scx_exit_task_a
 {
 	struct bfs_task *t = task_of(p), *from;
 
+	if (t && has_limits())
+		charge_groups(t, p->se.sum_exec_runtime, scx_bpf_now());
 	if (!t || !t->first_slice || !(p->flags & PF_EXITING))
 		return;
 	settle(p, t, true);
@@ -671,6 +718,38 @@ void BPF_STRUCT_OPS(bfs_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 	/* Nobody can preempt the task of a higher class that has the CPU now. */
 	bfs_cpu(cpu)->key = BFS_EMPTY;
 	scx_bpf_reenqueue_local();
+}
+
+/* The published versions know no control groups. */
+s32 BPF_STRUCT_OPS_SLEEPABLE(bfs_cgroup_init, struct cgroup *cgrp,
+			     struct scx_cgroup_init_args *args)
+{
+	if (MODERN)
+		init_group(cgrp, args);
+	return 0;
+}
+
+void BPF_STRUCT_OPS_SLEEPABLE(bfs_cgroup_exit, struct cgroup *cgrp)
+{
+	if (MODERN)
+		exit_group(cgrp);
+}
+
+void BPF_STRUCT_OPS(bfs_cgroup_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
+{
+	struct bfs_task *t = task_of(p);
+
+	if (MODERN && t)
+		enter_group(p, t, to);
+}
+
+void BPF_STRUCT_OPS(bfs_cgroup_set_bandwidth, struct cgroup *cgrp, u64 period_us, u64 quota_us,
+		    u64 burst_us)
+{
+	u32 account = account_of(cgrp);
+
+	if (!(account & BFS_SHARED))
+		set_limit(account, period_us, quota_us, burst_us);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(bfs_init)
@@ -717,5 +796,8 @@ SCX_OPS_DEFINE(bfs_ops, .select_cpu = (void *)bfs_select_cpu, .enqueue = (void *
 	       .cpu_online = (void *)bfs_cpu_online, .cpu_offline = (void *)bfs_cpu_offline,
 	       .init_task = (void *)bfs_init_task, .exit_task = (void *)bfs_exit_task,
 	       .enable = (void *)bfs_enable, .disable = (void *)bfs_disable,
-	       .cpu_release = (void *)bfs_cpu_release, .init = (void *)bfs_init,
-	       .flags = SCX_OPS_ENQ_EXITING, .name = "bfs");
+	       .cpu_release = (void *)bfs_cpu_release, .cgroup_init = (void *)bfs_cgroup_init,
+	       .cgroup_exit = (void *)bfs_cgroup_exit, .cgroup_move = (void *)bfs_cgroup_move,
+	       .cgroup_set_bandwidth = (void *)bfs_cgroup_set_bandwidth, .init = (void *)bfs_init,
+	       /* A task whose control group has no time left does not go on where it is the last. */
+	       .flags = SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_LAST, .name = "bfs");

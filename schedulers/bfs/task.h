@@ -4,6 +4,13 @@
 
 #include "rules.h"
 
+/* What is special about the next time that a task is switched in. */
+enum bfs_next_start {
+	BFS_ORDINARY,
+	BFS_GOES_ON, /* the kernel took it off the CPU and put it back, which is no schedule */
+	BFS_PASSES_BY, /* its control group has no time: it runs only to be seen running */
+};
+
 /* rule 1.1.3, and what modern adds to it. */
 struct bfs_task {
 	u64 deadline;  /* in clock units */
@@ -16,18 +23,22 @@ struct bfs_task {
 	u32 ran_on;  /* the CPU that it was last switched in on */
 	u32 sticky_on;  /* 1 + the CPU that it sticks to (rule 1.5.10); 0: none */
 	u32 policy;  /* as of when it was last read */
-	u8 u;   /* nice + 20 */
-	u8 level;  /* enum bfs_level, as of its last enqueue */
+	u64 counted_ns; /* of what it ran, what its control groups were charged for (modern) */
+	u64 waits_ns; /* runnable since then, as far as it was looked at for its control groups (modern) */
+	u32 group; /* its account in bandwidth.h; 0: none */
+	u32 limit; /* the number of the limit that it was last charged under; 0: none */
+	u8 u; /* nice + 20 */
+	u8 level; /* enum bfs_level, as of its last enqueue */
 	bool batch;
-	bool iso;  /* asked for SCHED_ISO */
+	bool iso; /* asked for SCHED_ISO */
 	bool idleprio;
-	bool sync;  /* the wake-up under way is a sync one */
-	bool forked;  /* not yet enqueued for the first time */
+	bool sync; /* the wake-up under way is a sync one */
+	bool forked; /* not yet enqueued for the first time */
 	bool first_slice; /* lives on what it got from its parent (2xx/3xx) */
-	bool ran;  /* since its last enqueue, which bfs_settle() is to account for */
+	bool ran; /* since its last enqueue, which bfs_settle() is to account for */
 	bool descheduled; /* it was switched away from while runnable */
-	bool renewed;  /* since it was last switched in */
-	bool changed; /* while it runs: the kernel takes it off the CPU and back, which is no schedule */
+	bool renewed; /* since it was last switched in */
+	u8 next_start; /* enum bfs_next_start */
 	bool stays; /* its CPUs change while it is queued, and it keeps its place */
 	bool worsened; /* its nice level fell since its last enqueue */
 };

@@ -135,9 +135,13 @@ static __always_inline s32 place(struct task_struct *p, struct bfs_task *t, s32 
 {
 	u64 now = scx_bpf_now();
 	u32 llc = cpu_llc[cpu_index(prev_cpu)];
-	s32 cpu = claim_idle(p, prev_cpu);
 	struct bfs_cpu *c;
+	s32 cpu;
 
+	/* ops.enqueue() puts it aside. */
+	if (has_limits() && who_blocks(p, t, now))
+		return prev_cpu;
+	cpu = claim_idle(p, prev_cpu);
 	arrive(p, t, now, true);
 	if (cpu >= 0) {
 		STAT_INC(idle_claims);
@@ -190,6 +194,11 @@ static __always_inline void enqueue_modern(struct task_struct *p, struct bfs_tas
 {
 	u32 cpu = scx_bpf_task_cpu(p);
 
+	if (has_limits() && put_aside(p, t, now, enq_flags))
+		return;
+	/* It was the last here, and its control group had no time left when this CPU looked for another. */
+	if (enq_flags & SCX_ENQ_LAST)
+		kick_cpu(cpu, 0);
 	if (is_pinned(p)) {
 		if (t->descheduled)
 			insert_own(p, t, cpu, enq_flags);

@@ -33,6 +33,7 @@ cp /workloads/slices.toml /test/
 run slices /test/objects/shares.bpf.o slices --load 4 --param duration_s=3
 run shrink default shrink --load 2
 run shrink_bfs bfs shrink --load 2
+run limits bfs limits --load 2
 
 # A run that is killed leaves nothing behind.
 others=$(processes)

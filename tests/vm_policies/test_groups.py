@@ -22,7 +22,7 @@ def said(can_boot: None, loader: Path, tmp_path_factory: pytest.TempPathFactory)
     for name in ("shares", "tells"):
         made = [sim, "object", POLICIES / f"{name}.bpf.c", folder / f"{name}.bpf.o"]
         subprocess.run(made, check=True, capture_output=True)
-    workloads = {f"/test/{name}.toml": HERE / f"{name}.toml" for name in ("shares", "shrink", "told")}
+    workloads = {f"/test/{name}.toml": HERE / f"{name}.toml" for name in ("limits", "shares", "shrink", "told")}
     return run_script("groups.sh", loader, {"/test/objects": folder, **workloads}, [], limit_s=900)
 
 
@@ -81,6 +81,16 @@ def test_systemds_slices_keep_their_promises(said: Said) -> None:
     record = event["record"]
     assert record["metrics"]["throughput_per_s"] > 0
     assert {"wakeup_latency_us", "turnaround_us"} <= record["histograms"].keys()
+
+
+def test_bfs_keeps_limits(said: Said) -> None:
+    """60 % of a CPU for all, of which a third for the one group; a CPU may overrun a limit by a tick, but for once."""
+    event = said.event("ran", run="limits")
+    assert event["exit"] == 0, event
+    metrics = event["record"]["metrics"]
+    assert 0.55 < metrics["cpu_s"] / metrics["elapsed_s"] < 0.65
+    rest = metrics["throughput_per_s"] * metrics["elapsed_s"]
+    assert 1.6 < rest / metrics["frames_shown"] < 2.4
 
 
 @pytest.mark.parametrize("run", ["shrink", "shrink_bfs"])

@@ -17,6 +17,11 @@ use crate::preset::Preset;
 /// With a `?` before it, a loader leaves such a section out.
 const SECTIONS: [&str; 2] = [".struct_ops", ".struct_ops.link"];
 
+/// What a scheduler hears of control groups is left out where the kernel does not have it, as by our loader and scx's.
+fn is_optional(kind: &str, member: &str) -> bool {
+    kind == "sched_ext_ops" && member.starts_with("cgroup_")
+}
+
 /// Of a program's section: is it a callback, and may it sleep?
 pub fn callback(section: &str) -> Option<bool> {
     let name = section.strip_prefix('?').unwrap_or(section);
@@ -198,7 +203,7 @@ impl Variable<'_> {
             let full_name = format!("{kind}.{}", member.name);
             let is_set = function.is_some() || bytes.iter().any(|byte| *byte != 0);
             let Some(other) = target.members.iter().find(|one| one.name == member.name) else {
-                if is_set {
+                if is_set && !is_optional(kind, &member.name) {
                     let missing = lacks(MissingKind::Member, full_name, None);
                     found.missing.push(missing);
                 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::ptr::NonNull;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use libbpf_rs::btf::types::{MemberAttr, Struct};
+use libbpf_rs::btf::types::{MemberAttr, Struct, StructMember};
 use libbpf_rs::{
     AsRawLibbpf, Btf, Link, Map, MapCore, MapType, Object, ObjectBuilder, OpenObject, libbpf_sys,
 };
@@ -39,6 +39,8 @@ pub struct Running {
     stats: Vec<(String, NonNull<u64>)>,
     /// As `/sys/kernel/sched_ext/root/ops` shows it.
     pub ops: String,
+    /// Callbacks of the policy that this kernel never calls.
+    pub left_out: Vec<String>,
     /// Owns the memory that the places above lie in.
     _object: Object,
 }
@@ -55,6 +57,7 @@ impl Running {
         set_values(&mut object, scheduler)?;
         set_globals(&mut object, &layout, options)?;
         let (ops, flags) = set_ops(&mut object, scheduler, options, before.hotplug_seq)?;
+        let left_out = leave_out(&mut object)?;
         let mut object = object.load().map_err(|error| refused(scheduler, &error))?;
         keep_from_children(&object)?;
 
@@ -88,6 +91,7 @@ impl Running {
             recorded,
             stats,
             ops,
+            left_out,
             _object: object,
         })
     }
@@ -348,6 +352,50 @@ fn set_ops(
     }
     data[hotplug_at..hotplug_at + 8].copy_from_slice(&hotplug_seq.to_le_bytes());
     Ok((name, u64::from_le_bytes(flags)))
+}
+
+/// What a policy hears of control groups is optional: a kernel may have none for sched_ext, and tells of their limits
+/// since 6.17. libbpf refuses a callback that the kernel has not, unless it is null. Returns those that now are.
+fn leave_out(object: &mut OpenObject) -> Result<Vec<String>> {
+    let raw = object.as_libbpf_object();
+    let kernel = Btf::from_vmlinux()?;
+    let known: Vec<String> = (kernel.type_by_name::<Struct>("sched_ext_ops"))
+        .map(|ops| ops.iter().filter_map(name_of).collect())
+        .unwrap_or_default();
+    // SAFETY: the object outlives the borrow.
+    let btf = Btf::from_bpf_object(unsafe { raw.as_ref() })?;
+    let ops = btf.and_then(|btf| {
+        let ops: Struct = btf.type_by_name("sched_ext_ops")?;
+        let places = ops.iter().filter_map(|member| match member.attr {
+            MemberAttr::Normal { offset } => Some((name_of(member)?, offset as usize / 8)),
+            MemberAttr::BitField { .. } => None,
+        });
+        Some(places.collect::<Vec<_>>())
+    });
+    let map = object
+        .maps_mut()
+        .find(|map| map.map_type() == MapType::StructOps);
+    let Some(mut map) = map else {
+        return Ok(Vec::new());
+    };
+    let data = map
+        .initial_value_mut()
+        .context("the policy's sched_ext_ops cannot be set")?;
+    let mut left_out = Vec::new();
+    for (name, at) in ops.unwrap_or_default() {
+        if !name.starts_with("cgroup_") || known.contains(&name) {
+            continue;
+        }
+        if let Some(callback) = data.get_mut(at..at + 8).filter(|bytes| **bytes != [0; 8]) {
+            callback.fill(0);
+            left_out.push(name);
+        }
+    }
+    Ok(left_out)
+}
+
+fn name_of(member: StructMember) -> Option<String> {
+    member.name.map(|name| name.to_string_lossy().into_owned())
 }
 
 /// `bfs_0.1.0_1a2b3c4d5_x86_64`: letters, digits, `_` and `.` are all that the kernel takes.

@@ -22,6 +22,9 @@ pub fn tables(text: &mut String, all: &[Cgroup]) {
         if let Some(max) = cgroup.max {
             let _ = writeln!(text, "max_us = {}", max.quota_us);
             let _ = writeln!(text, "period_us = {}", max.period_us);
+            if max.burst_us() > 0 {
+                let _ = writeln!(text, "burst_us = {}", max.burst_us());
+            }
         }
         if !cgroup.cpus.is_empty() {
             let _ = writeln!(text, "cpus = {:?}", cgroup.cpus);
@@ -33,10 +36,12 @@ pub fn tables(text: &mut String, all: &[Cgroup]) {
 pub fn kept(cgroup: &Cgroup, keeper: &Keeper, place: usize, cpus: u32) -> [String; 4] {
     let of = name(place);
     let max = |max: Option<Max>| match max {
-        Some(Max {
-            quota_us,
-            period_us,
-        }) => format!("{{ max_us = {quota_us}, period_us = {period_us}, of = \"{of}\" }}"),
+        Some(max) => {
+            let (quota_us, period_us, burst_us) = (max.quota_us, max.period_us, max.burst_us());
+            format!(
+                "{{ max_us = {quota_us}, period_us = {period_us}, burst_us = {burst_us}, of = \"{of}\" }}"
+            )
+        }
         None => format!("{{ max_us = \"max\", of = \"{of}\" }}"),
     };
     let weight = |weight: u32| format!("{{ weight = {weight}, of = \"{of}\" }}");

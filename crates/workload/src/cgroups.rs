@@ -136,8 +136,9 @@ fn cgroup(node: &Node, name: &str, parent: Option<usize>, scope: &Scope) -> Resu
 
 fn max(table: &Table, scope: &Scope) -> Result<Option<CpuMax>> {
     let period = table.optional("period_us");
+    let burst = table.optional("burst_us");
     let Some(node) = table.optional("max_us") else {
-        return match period {
+        return match period.or(burst) {
             None => Ok(None),
             Some(node) => Err(node.error("expected max_us beside it")),
         };
@@ -147,13 +148,24 @@ fn max(table: &Table, scope: &Scope) -> Result<Option<CpuMax>> {
     } else {
         Some(scope.known_in(node, LEAST_US, MOST_MAX_US)? as u64)
     };
+    let burst_us = match burst {
+        None => 0,
+        Some(node) => scope.known_in(node, 0, most_burst(node, quota_us)?)? as u64,
+    };
     let period_us = period.map(|node| scope.known_in(node, LEAST_US, MOST_PERIOD_US));
     Ok(Some(CpuMax {
         quota_us,
         period_us: period_us
             .transpose()?
             .map_or(CpuMax::PERIOD_US, |us| us as u64),
+        burst_us,
     }))
+}
+
+/// The kernel keeps no more than a period's time for later.
+fn most_burst(node: &Node, quota_us: Option<u64>) -> Result<i64> {
+    let quota_us = quota_us.ok_or_else(|| node.error("expected a limit beside it, not \"max\""))?;
+    Ok(quota_us as i64)
 }
 
 /// What the kernel's file has where there is no limit.
@@ -223,10 +235,20 @@ pub fn change(compiler: &Compiler, action: &str, node: &Node, table: &Table) -> 
             };
             let period = table.optional("period_us");
             let period = period.map(|node| value(compiler, node, LEAST_US, MOST_PERIOD_US));
+            let burst = table.optional("burst_us");
+            let burst = burst.map(|node| {
+                let quota_us = match quota_us {
+                    Some(Value::Const(us)) => Some(us as u64),
+                    Some(_) => Some(MOST_MAX_US as u64),
+                    None => None,
+                };
+                value(compiler, node, 0, most_burst(node, quota_us)?)
+            });
             Inst::CgroupMax {
                 cgroup,
-                quota_us,
                 period_us: period.transpose()?,
+                burst_us: burst.transpose()?,
+                quota_us,
             }
         }
     })
@@ -262,4 +284,8 @@ pub fn quota_us(value: i64) -> u64 {
 
 pub fn period_us(value: i64) -> u64 {
     value.clamp(LEAST_US, MOST_PERIOD_US) as u64
+}
+
+pub fn burst_us(value: i64, quota_us: u64) -> u64 {
+    value.clamp(0, quota_us as i64) as u64
 }

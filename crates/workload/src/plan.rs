@@ -280,8 +280,9 @@ pub enum Inst {
         cgroup: u32,
         /// No limit without it.
         quota_us: Option<Value>,
-        /// As before without it.
+        /// As before without them.
         period_us: Option<Value>,
+        burst_us: Option<Value>,
     },
     CgroupCpus {
         cgroup: u32,
@@ -355,8 +356,9 @@ impl Inst {
             Self::CgroupMax {
                 quota_us,
                 period_us,
+                burst_us,
                 ..
-            } => [quota_us, period_us]
+            } => [quota_us, period_us, burst_us]
                 .into_iter()
                 .flatten()
                 .map(Value::terms)
@@ -476,11 +478,12 @@ pub struct Group {
     pub program: Vec<Inst>,
 }
 
-/// The kernel's `cpu.max`: so much CPU time in every period, or any.
+/// The kernel's `cpu.max`: so much CPU time in every period, or any. `cpu.max.burst`: how much of it may be kept for later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuMax {
     pub quota_us: Option<u64>,
     pub period_us: u64,
+    pub burst_us: u64,
 }
 
 impl CpuMax {
@@ -490,6 +493,7 @@ impl CpuMax {
     pub const NONE: Self = Self {
         quota_us: None,
         period_us: Self::PERIOD_US,
+        burst_us: 0,
     };
 }
 

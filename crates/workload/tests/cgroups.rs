@@ -23,6 +23,7 @@ weight = "100 * n"
 [[cgroup]]
 name = "batch"
 max_us = 20_000
+burst_us = 5_000
 cpus = [1, 0]
 [[cgroup]]
 name = "user.slice"
@@ -45,7 +46,7 @@ program = [
     { sleep_ms = 1 },
     { weight = "me + 1", of = "user.slice" },
     { max_us = "max", of = "batch", period_us = 5000 },
-    { max_us = 2000, of = "batch" },
+    { max_us = 2000, of = "batch", burst_us = 2000 },
     { cpuset = [1], of = "batch" },
     { remove_cgroup = "batch" },
     { make_cgroup = "where" },
@@ -69,20 +70,21 @@ fn groups_are_in_the_order_in_which_they_are_made() {
         max: None,
         cpus: Vec::new(),
     };
-    let max = |quota_us, period_us| {
+    let max = |quota_us, period_us, burst_us| {
         Some(CpuMax {
             quota_us,
             period_us,
+            burst_us,
         })
     };
     let expected = [
         Cgroup {
-            max: max(Some(20_000), 100_000),
+            max: max(Some(20_000), 100_000, 5_000),
             cpus: vec![0, 1],
             ..group("batch", None)
         },
         Cgroup {
-            max: max(None, 50_000),
+            max: max(None, 50_000, 0),
             ..group("user.slice", None)
         },
         Cgroup {
@@ -112,11 +114,13 @@ fn groups_are_in_the_order_in_which_they_are_made() {
             cgroup: 0,
             quota_us: None,
             period_us: Some(Value::Const(5_000)),
+            burst_us: None,
         },
         Inst::CgroupMax {
             cgroup: 0,
             quota_us: Some(Value::Const(2_000)),
             period_us: None,
+            burst_us: Some(Value::Const(2_000)),
         },
         Inst::CgroupCpus {
             cgroup: 0,
@@ -159,12 +163,12 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "name = \"batch\"",
         "name = \"batch\"\nshares = 1",
-        "17: cgroup[1].shares: unknown key, expected one of name, parent, weight, period_us, max_us, cpus",
+        "17: cgroup[1].shares: unknown key, expected one of name, parent, weight, period_us, burst_us, max_us, cpus",
     ),
     (
         "name = \"batch\"",
         "name = \"user.slice\"",
-        "20: cgroup[2].name: expected a new name, user.slice is taken",
+        "21: cgroup[2].name: expected a new name, user.slice is taken",
     ),
     (
         "name = \"batch\"",
@@ -207,84 +211,109 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "17: cgroup[1].period_us: expected max_us beside it",
     ),
     (
+        "burst_us = 5_000",
+        "burst_us = 20_001",
+        "18: cgroup[1].burst_us: expected 0 to 20000, found 20001",
+    ),
+    (
+        "max_us = 20_000\nburst_us = 5_000",
+        "burst_us = 5_000",
+        "17: cgroup[1].burst_us: expected max_us beside it",
+    ),
+    (
+        "period_us = 50_000",
+        "burst_us = 5_000",
+        "23: cgroup[2].burst_us: expected a limit beside it, not \"max\"",
+    ),
+    (
+        "burst_us = 2000 }",
+        "burst_us = 2001 }",
+        "41: task[1].program[3].burst_us: expected 0 to 2000, found 2001",
+    ),
+    (
+        "{ max_us = \"max\", of = \"batch\", period_us = 5000 }",
+        "{ max_us = \"max\", of = \"batch\", burst_us = 5000 }",
+        "40: task[1].program[2].burst_us: expected a limit beside it, not \"max\"",
+    ),
+    (
         "period_us = 50_000",
         "period_us = 1_000_001",
-        "22: cgroup[2].period_us: expected 1000 to 1000000, found 1000001",
+        "23: cgroup[2].period_us: expected 1000 to 1000000, found 1000001",
     ),
     (
         "cpus = [1, 0]",
         "cpus = []",
-        "18: cgroup[1].cpus: expected at least one CPU, found none",
+        "19: cgroup[1].cpus: expected at least one CPU, found none",
     ),
     (
         "cgroup = \"where\"",
         "cgroup = \"bach\"",
-        "25: task[0].cgroup: unknown cgroup bach, did you mean batch?",
+        "26: task[0].cgroup: unknown cgroup bach, did you mean batch?",
     ),
     (
         "cgroup = \"where\"",
         "cgroup = \"user.slice\"",
-        "25: task[0].cgroup: expected a cgroup that is no other's parent, user.slice is one",
+        "26: task[0].cgroup: expected a cgroup that is no other's parent, user.slice is one",
     ),
     (
         "cgroup = \"where\"",
         "cgroup = \"batch\"\nkernel = true",
-        "25: task[0].cgroup: expected no thread of the kernel's beside it: those stay in the first group",
+        "26: task[0].cgroup: expected no thread of the kernel's beside it: those stay in the first group",
     ),
     (
         "cgroup = \"batch\"\nprogram",
         "cgroup = \"batch\"\nthreads = true\nstart = \"fork\"\nprogram",
-        "35: task[1].cgroup: expected processes beside it: a thread is where its process is",
+        "36: task[1].cgroup: expected processes beside it: a thread is where its process is",
     ),
     (
         "{ cgroup = \"batch\" }",
         "{ cgroup = \"user.slice\" }",
-        "28: task[0].program[1].cgroup: expected a cgroup that is no other's parent, user.slice is one",
+        "29: task[0].program[1].cgroup: expected a cgroup that is no other's parent, user.slice is one",
     ),
     (
         "{ cgroup = \"batch\" }",
         "{ migrate_disable = [{ run_us = 1 }, { cgroup = \"batch\" }] }",
-        "28: task[0].program[1].migrate_disable: cgroup is not allowed while migration is disabled",
+        "29: task[0].program[1].migrate_disable: cgroup is not allowed while migration is disabled",
     ),
     (
         "of = \"b[1]\"",
         "of = \"b[2]\"",
-        "30: task[0].program[3].of: expected an index from 0 to 1, found 2",
+        "31: task[0].program[3].of: expected an index from 0 to 1, found 2",
     ),
     (
         "{ weight = \"me + 1\", of = \"user.slice\" }",
         "{ weight = 10_001, of = \"user.slice\" }",
-        "38: task[1].program[1].weight: expected 1 to 10000, found 10001",
+        "39: task[1].program[1].weight: expected 1 to 10000, found 10001",
     ),
     (
         "{ weight = \"me + 1\", of = \"user.slice\" }",
         "{ weight = 5 }",
-        "38: task[1].program[1].of: expected this key, found none",
+        "39: task[1].program[1].of: expected this key, found none",
     ),
     (
         "{ remove_cgroup = \"batch\" }",
         "{ remove_cgroup = \"user.slice\" }",
-        "42: task[1].program[5].remove_cgroup: expected a cgroup that is no other's parent, user.slice is one",
+        "43: task[1].program[5].remove_cgroup: expected a cgroup that is no other's parent, user.slice is one",
     ),
     (
         "{ make_cgroup = \"where\" }",
         "{ make_cgroup = \"here\" }",
-        "43: task[1].program[6].make_cgroup: unknown cgroup here, expected one of batch, user.slice, app.slice",
+        "44: task[1].program[6].make_cgroup: unknown cgroup here, expected one of batch, user.slice, app.slice",
     ),
     (
-        "{ max_us = 2000, of = \"batch\" }",
-        "{ max_us = 2000, of = \"a\" }",
-        "40: task[1].program[3].of: unknown cgroup a, expected one of batch, user.slice, app.slice",
+        "{ max_us = 2000, of = \"batch\", burst_us",
+        "{ max_us = 2000, of = \"a\", burst_us",
+        "41: task[1].program[3].of: unknown cgroup a, expected one of batch, user.slice, app.slice",
     ),
     (
         "{ cpuset = [1], of = \"batch\" }",
         "{ cpuset = [], of = \"batch\" }",
-        "41: task[1].program[4].cpuset: expected at least one CPU, found none",
+        "42: task[1].program[4].cpuset: expected at least one CPU, found none",
     ),
     (
         "{ cpuset = [1], of = \"batch\" }",
         "{ cpuset = [1], of = \"batch\", all = true }",
-        "41: task[1].program[4].all: unknown key, expected one of cpuset, of",
+        "42: task[1].program[4].all: unknown key, expected one of cpuset, of",
     ),
     (
         "[metrics]",

@@ -19,6 +19,7 @@ struct Types {
     task: TypeId,
     cpumask: TypeId,
     iterator: TypeId,
+    cgroup: TypeId,
 }
 
 impl Types {
@@ -44,6 +45,7 @@ impl Types {
             "task" => self.task,
             "cpumask" => self.cpumask,
             "it" => self.iterator,
+            "cgroup" => self.cgroup,
             other => self.builder.forward(other),
         }
     }
@@ -168,6 +170,9 @@ const CALLBACKS: &[(&str, &str, &[&str])] = &[
     ("cpu_online", "void", &["s32"]),
     ("cpu_offline", "void", &["s32"]),
     ("cpu_release", "void", &["s32", "args *"]),
+    ("cgroup_init", "s32", &["cgroup *", "args *"]),
+    ("cgroup_exit", "void", &["cgroup *"]),
+    ("cgroup_move", "void", &["task *", "cgroup *", "cgroup *"]),
     ("init", "s32", &[]),
     ("exit", "void", &["info *"]),
 ];
@@ -221,8 +226,27 @@ fn add_task(types: &mut Types) {
     types.builder.member(types.task, "comm", comm, 224 * 8);
 }
 
+/// A control group, its number and what leads to those above it.
+fn add_cgroup(types: &mut Types) {
+    let node = types.structure("kernfs_node", 16, &[("id", "u64", 8)]);
+    let of_node = types.builder.pointer(node);
+    let state = types.builder.structure("cgroup_subsys_state", 16);
+    for (name, of, offset) in [("cgroup", types.cgroup, 0), ("parent", state, 8)] {
+        let of = types.builder.pointer(of);
+        types.builder.member(state, name, of, offset * 8);
+    }
+    let cgroup = types.cgroup;
+    types.builder.member(cgroup, "self", state, 0);
+    types.builder.member(cgroup, "kn", of_node, 16 * 8);
+}
+
 fn add_arguments_and_flags(types: &mut Types) {
-    types.structure("scx_init_task_args", 1, &[("fork", "bool", 0)]);
+    types.structure(
+        "scx_init_task_args",
+        16,
+        &[("fork", "bool", 0), ("cgroup", "cgroup *", 8)],
+    );
+    types.structure("scx_cgroup_init_args", 4, &[("weight", "u32", 0)]);
     types.structure("scx_exit_task_args", 1, &[("cancelled", "bool", 0)]);
     let builder = &mut types.builder;
     let kind = builder.enumeration(
@@ -293,9 +317,11 @@ fn kernel() -> Environment {
         task: builder.structure("task_struct", 512),
         cpumask: builder.structure("cpumask", 128),
         iterator: builder.structure("bpf_iter", 48),
+        cgroup: builder.structure("cgroup", 24),
         builder,
     };
     add_task(&mut types);
+    add_cgroup(&mut types);
     add_arguments_and_flags(&mut types);
     add_ops(&mut types);
     for (name, result, parameters) in KFUNCS {
@@ -305,7 +331,7 @@ fn kernel() -> Environment {
     Environment {
         btf: types.builder.build(),
         helpers: (1..212).collect(),
-        map_kinds: [2, 6, 29].into(),
+        map_kinds: [1, 2, 6, 29].into(),
         ..Environment::default()
     }
 }

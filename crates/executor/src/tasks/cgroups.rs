@@ -21,6 +21,8 @@ use super::fault::{Fault, Kind};
 use super::fork::fork;
 use crate::error::NotHere;
 
+const BURST: &str = "cpu.max.burst";
+
 /// Who was killed leaves its group soon.
 const REMOVAL_LIMIT: Duration = Duration::from_secs(20);
 const REMOVAL_LOOK: Duration = Duration::from_millis(5);
@@ -179,6 +181,9 @@ fn given(cgroup: &Cgroup, cpus: &[usize]) -> Result<Vec<(&'static str, String)>,
     }
     if let Some(max) = cgroup.max {
         files.push(("cpu.max", limit(max.quota_us, Some(max.period_us))));
+        if max.burst_us > 0 {
+            files.push((BURST, max.burst_us.to_string()));
+        }
     }
     if !cgroup.cpus.is_empty() {
         let cpus = listed(cpus, &cgroup.cpus)
@@ -197,7 +202,8 @@ fn path(plan: &Plan, cgroup: u32) -> PathBuf {
     }
 }
 
-fn limit(quota_us: Option<u64>, period_us: Option<u64>) -> String {
+/// What `cpu.max` gets.
+pub fn limit(quota_us: Option<u64>, period_us: Option<u64>) -> String {
     let mut text = quota_us.map_or_else(|| "max".to_owned(), |us| us.to_string());
     if let Some(period_us) = period_us {
         let _ = write!(text, " {period_us}");
@@ -335,13 +341,21 @@ pub fn set_weight(context: &Context, cgroup: u32, weight: u32) -> Result<(), Fau
     change(context, cgroup, "cpu.weight", &weight.to_string())
 }
 
+/// The kernel takes no limit that is less than the burst of the moment.
 pub fn set_max(
     context: &Context,
     cgroup: u32,
-    quota_us: Option<u64>,
-    period_us: Option<u64>,
+    limit: &str,
+    burst_us: Option<u64>,
 ) -> Result<(), Fault> {
-    change(context, cgroup, "cpu.max", &limit(quota_us, period_us))
+    if burst_us.is_some() {
+        change(context, cgroup, BURST, "0")?;
+    }
+    change(context, cgroup, "cpu.max", limit)?;
+    match burst_us {
+        None | Some(0) => Ok(()),
+        Some(us) => change(context, cgroup, BURST, &us.to_string()),
+    }
 }
 
 pub fn set_cpus(context: &Context, cgroup: u32, cpus: &[u32]) -> Result<(), Fault> {
@@ -353,6 +367,7 @@ pub fn set_cpus(context: &Context, cgroup: u32, cpus: &[u32]) -> Result<(), Faul
 #[cfg(test)]
 mod tests {
     use super::*;
+    use workload::plan::CpuMax;
 
     #[test]
     fn the_second_version_is_found_among_all_that_is_mounted() {
@@ -369,5 +384,20 @@ mod tests {
         assert_eq!(limit(None, None), "max");
         assert_eq!(listed(&[2, 3, 7], &[0, 2]), Ok("2,7".to_owned()));
         assert_eq!(listed(&[2, 3, 7], &[3]), Err(3));
+        let limited = |burst_us| Cgroup {
+            name: String::new(),
+            parent: None,
+            weight: None,
+            max: Some(CpuMax {
+                quota_us: Some(5_000),
+                period_us: 10_000,
+                burst_us,
+            }),
+            cpus: Vec::new(),
+        };
+        let max = ("cpu.max", "5000 10000".to_owned());
+        assert_eq!(given(&limited(0), &[]), Ok(vec![max.clone()]));
+        let burst = ("cpu.max.burst", "2000".to_owned());
+        assert_eq!(given(&limited(2_000), &[]), Ok(vec![max, burst]));
     }
 }

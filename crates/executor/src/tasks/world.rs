@@ -209,8 +209,10 @@ impl World for Task<'_, '_> {
         cgroup: u32,
         quota_us: Option<u64>,
         period_us: Option<u64>,
+        burst_us: Option<u64>,
     ) -> Call<Self> {
-        Ok(cgroups::set_max(self.context, cgroup, quota_us, period_us)?)
+        let limit = cgroups::limit(quota_us, period_us);
+        Ok(cgroups::set_max(self.context, cgroup, &limit, burst_us)?)
     }
 
     fn set_cgroup_cpus(&mut self, cgroup: u32, cpus: &[u32]) -> Call<Self> {

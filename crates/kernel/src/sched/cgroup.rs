@@ -43,7 +43,7 @@ impl Sim<'_> {
             weight: cgroup.weight,
             bw_period_us: cgroup.max.period_us,
             bw_quota_us: quota(cgroup.max),
-            bw_burst_us: 0,
+            bw_burst_us: cgroup.max.burst_us,
         };
         let arguments = [
             self.boundary.view.cgroup_address(place),
@@ -96,7 +96,7 @@ impl Sim<'_> {
             self.set_cgroup_weight(place, weight);
         }
         if let Some(max) = max {
-            self.set_cgroup_max(place, max.quota_us, Some(max.period_us));
+            self.set_cgroup_max(place, max.quota_us, Some(max.period_us), Some(max.burst_us))?;
         }
         if !cpus.is_empty() {
             self.set_cgroup_cpus(on, place, &cpus);
@@ -327,21 +327,42 @@ impl Sim<'_> {
         }
     }
 
-    /// Likewise.
+    /// Likewise, as the files are written of which the kernel makes it: a burst that changes is none while the limit
+    /// changes, since no limit may be less than it (`tg_set_bandwidth()`).
     pub(crate) fn set_cgroup_max(
         &mut self,
         place: usize,
         quota_us: Option<u64>,
         period_us: Option<u64>,
-    ) {
+        burst_us: Option<u64>,
+    ) -> Result<(), String> {
+        if !self.cgroups.is_there(place) {
+            return Ok(());
+        }
+        let with = |burst_us: u64, max: CpuMax| CpuMax { burst_us, ..max };
+        if burst_us.is_some() {
+            self.set_bandwidth(place, with(0, self.cgroups.get(place).max));
+        }
         let was = self.cgroups.get(place).max;
         let max = CpuMax {
             quota_us,
             period_us: period_us.unwrap_or(was.period_us),
+            burst_us: was.burst_us,
         };
-        if self.cgroups.is_there(place) && max != was {
+        if quota_us.is_some_and(|us| us < max.burst_us) {
+            return Err(format!("its burst of {} µs is more", max.burst_us));
+        }
+        self.set_bandwidth(place, max);
+        if let Some(us) = burst_us {
+            self.set_bandwidth(place, with(us, max));
+        }
+        Ok(())
+    }
+
+    fn set_bandwidth(&mut self, place: usize, max: CpuMax) {
+        if max != self.cgroups.get(place).max {
             let address = self.boundary.view.cgroup_address(place);
-            let arguments = [address, max.period_us, quota(max), 0];
+            let arguments = [address, max.period_us, quota(max), max.burst_us];
             self.call(Callback::CgroupSetBandwidth, arguments);
             self.cgroups.get_mut(place).max = max;
         }

@@ -442,8 +442,12 @@ impl World for Actor<'_, '_> {
         cgroup: u32,
         quota_us: Option<u64>,
         period_us: Option<u64>,
+        burst_us: Option<u64>,
     ) -> Call<Self> {
-        (self.sim).set_cgroup_max(cgroups::place(cgroup), quota_us, period_us);
+        let place = cgroups::place(cgroup);
+        let set = (self.sim).set_cgroup_max(place, quota_us, period_us, burst_us);
+        let name = self.cgroup_name(Some(cgroup));
+        set.map_err(|why| format!("limits {name}: {why}"))?;
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use cell::Status;
 use kernel::{Options, Outcome};
 use machine::Machine;
 use workload::Workload;
-use workload::plan::{Cgroup, Group, Inst, Plan, Start, Value};
+use workload::plan::{Cgroup, CpuMax, Group, Inst, Plan, Start, Value};
 
 use crate::common::{MS, calls, for_ms, free, group, plan, run, run_for, sleep_for, traced};
 
@@ -205,6 +205,59 @@ fn a_group_that_the_policy_does_not_accept_is_not_made() {
     assert_eq!(refused.status, Status::Failed);
     let reason = "makes a: the policy does not accept it (error 16)";
     assert!(refused.reason.contains(reason), "{}", refused.reason);
+}
+
+#[test]
+fn a_limit_below_the_burst_that_stays_is_an_error() {
+    let limited = |burst_us: Option<i64>, gone: bool| {
+        let change = Inst::CgroupMax {
+            cgroup: 0,
+            quota_us: Some(Value::Const(2_000)),
+            period_us: None,
+            burst_us: burst_us.map(Value::Const),
+        };
+        let first = if gone {
+            Inst::RemoveCgroup { cgroup: 0 }
+        } else {
+            run_for(MS)
+        };
+        let boss = group("boss", 1, vec![sleep_for(MS), first, change, run_for(MS)]);
+        let mut plan = plan(vec![boss], for_ms(20));
+        let max = CpuMax {
+            quota_us: Some(20_000),
+            period_us: 100_000,
+            burst_us: 3_000,
+        };
+        let named = named("a", None, 200, &[]);
+        plan.cgroups = vec![Cgroup {
+            max: Some(max),
+            ..named
+        }];
+        traced(&free(1), plan, "tells", Options::default())
+    };
+    let (outcome, _) = limited(None, false);
+    assert_eq!(outcome.status, Status::Failed);
+    let reason = "limits a: its burst of 3000 µs is more";
+    assert!(outcome.reason.contains(reason), "{}", outcome.reason);
+    let (outcome, text) = limited(Some(1_000), false);
+    ok(&outcome);
+    let limits = |line: &&str| line.starts_with("limit ") && !line.contains("limit -1");
+    let heard: Vec<&str> = said(&text).into_iter().filter(limits).collect();
+    let expected = [
+        "limit 20000 of 100000, burst 3000",
+        "limit of 200",
+        "limit 20000 of 100000, burst 0",
+        "limit of 200",
+        "limit 2000 of 100000, burst 0",
+        "limit of 200",
+        "limit 2000 of 100000, burst 1000",
+    ];
+    assert_eq!(heard, expected);
+    // Nobody is told of what is not there.
+    let (outcome, text) = limited(None, true);
+    ok(&outcome);
+    let heard: Vec<&str> = said(&text).into_iter().filter(limits).collect();
+    assert_eq!(heard, expected[..1]);
 }
 
 #[test]

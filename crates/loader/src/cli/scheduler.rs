@@ -91,6 +91,9 @@ fn keep_running(
     loop {
         let running = Running::load(scheduler, options)?;
         eprintln!("scx_{name}: {} schedules", running.ops);
+        for callback in &running.left_out {
+            eprintln!("scx_{name}: this kernel has no ops.{callback}: {name} does without");
+        }
         wait(&running, stats);
         let Some(exit) = running.detach() else {
             eprintln!("scx_{name}: detached, the kernel's own scheduler runs");

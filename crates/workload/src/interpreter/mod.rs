@@ -341,14 +341,18 @@ impl<'p> Interpreter<'p> {
                 cgroup,
                 quota_us,
                 period_us,
+                burst_us,
             } => {
                 let registers = world.registers();
                 let quota_us =
                     (quota_us.as_ref()).map(|value| cgroups::quota_us(registers.eval(value)));
                 let period_us =
                     (period_us.as_ref()).map(|value| cgroups::period_us(registers.eval(value)));
+                let burst_us = (burst_us.as_ref()).map(|value| {
+                    cgroups::burst_us(registers.eval(value), quota_us.unwrap_or_default())
+                });
                 enter(world);
-                world.set_cgroup_max(*cgroup, quota_us, period_us)?;
+                world.set_cgroup_max(*cgroup, quota_us, period_us, burst_us)?;
             }
             Inst::CgroupCpus { cgroup, cpus } => {
                 enter(world);

@@ -105,12 +105,13 @@ pub trait World {
     /// The same for another task; nothing happens if it does not live.
     fn set_cgroup_of(&mut self, task: Element, cgroup: Option<u32>) -> Call<Self>;
     fn set_cgroup_weight(&mut self, cgroup: u32, weight: u32) -> Call<Self>;
-    /// Without a quota there is no limit; without a period it stays as it is.
+    /// Without a quota there is no limit; without a period or a burst these stay as they are.
     fn set_cgroup_max(
         &mut self,
         cgroup: u32,
         quota_us: Option<u64>,
         period_us: Option<u64>,
+        burst_us: Option<u64>,
     ) -> Call<Self>;
     fn set_cgroup_cpus(&mut self, cgroup: u32, cpus: &[u32]) -> Call<Self>;
     /// As it was in the beginning; nothing happens if it is there.

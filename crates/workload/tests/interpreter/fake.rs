@@ -44,7 +44,7 @@ pub enum Did {
     Cgroup(Option<u32>),
     CgroupOf(Element, Option<u32>),
     CgroupWeight(u32, u32),
-    CgroupMax(u32, Option<u64>, Option<u64>),
+    CgroupMax(u32, Option<u64>, Option<u64>, Option<u64>),
     CgroupCpus(u32, Vec<u32>),
     MakeCgroup(u32),
     RemoveCgroup(u32),
@@ -294,8 +294,9 @@ impl World for Fake {
         cgroup: u32,
         quota_us: Option<u64>,
         period_us: Option<u64>,
+        burst_us: Option<u64>,
     ) -> Call<Self> {
-        self.does(Did::CgroupMax(cgroup, quota_us, period_us))
+        self.does(Did::CgroupMax(cgroup, quota_us, period_us, burst_us))
     }
 
     fn set_cgroup_cpus(&mut self, cgroup: u32, cpus: &[u32]) -> Call<Self> {

@@ -222,16 +222,18 @@ fn control_groups_are_changed_by_system_calls() {
                 cgroup: 1,
                 quota_us: Some(number(7)),
                 period_us: Some(number(2_000_000)),
+                burst_us: Some(number(1_001)),
             },
-            Did::CgroupMax(1, Some(1_000), Some(1_000_000)),
+            Did::CgroupMax(1, Some(1_000), Some(1_000_000), Some(1_000)),
         ),
         (
             Inst::CgroupMax {
                 cgroup: 1,
                 quota_us: None,
                 period_us: None,
+                burst_us: None,
             },
-            Did::CgroupMax(1, None, None),
+            Did::CgroupMax(1, None, None, None),
         ),
         (
             Inst::CgroupCpus {
