@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Every target sets up first; where everything is there, that takes a moment.
-.PHONY: run test build bench bench-eevdf mutants check format setup clean
+.PHONY: run test build deb bench bench-eevdf mutants check format setup clean
 
 # The main job, in the simulator: BFS against CFS over four workloads on two machines, and the five studies.
 run: build
@@ -17,6 +17,10 @@ test: build
 # The programs in target/release, and a link build/bin/scx_NAME for every scheduler.
 build: setup
 	scripts/build
+
+# scx_bfs as a package for Debian, in build; the last line is its path.
+deb: build
+	scripts/deb
 
 # Every budget with its measured figure.
 bench: build

@@ -16,7 +16,10 @@ fn main() {
 }
 
 fn embed_schedulers() -> Result<()> {
-    let root = Path::new("../..").canonicalize()?;
+    // A published crate is alone: there, what it needs of the checkout is what its links had led to.
+    let checkout = Path::new("../..");
+    let alone = !checkout.join("schedulers").is_dir();
+    let root = if alone { Path::new(".") } else { checkout }.canonicalize()?;
     let out = PathBuf::from(std::env::var_os("OUT_DIR").context("OUT_DIR: set by cargo")?);
     for watched in ["schedulers", "include"] {
         println!("cargo:rerun-if-changed={}", root.join(watched).display());

@@ -247,7 +247,7 @@ def test_a_loaded_scheduler_is_named(machine: Callable[[str], Machine]) -> None:
     assert (check.ok, check.detail) == (True, "lavd_1.1.4 (enabled)")
 
 
-@pytest.mark.parametrize("service", ["scx.service", "scx_loader.service"])
+@pytest.mark.parametrize("service", ["scx.service", "scx_loader.service", "scx_bfs.service"])
 def test_a_service_that_would_load_its_own_scheduler_is_a_gap(machine: Callable[[str], Machine], service: str) -> None:
     made = machine("arch")
     made.complete()

@@ -8,7 +8,8 @@
 //! kernel that it is told, [`exit`] says why it ended, and [`log`] what libbpf and the verifier said. [`program`] is a
 //! scheduler that another program loads; [`kernel_log`] and [`told`] say why that one ended. [`snapshot`] keeps what such
 //! a program sets up: [`bpf_calls`] shows when, [`held_maps`] and [`kernel_ops`] what. [`sysfs`], [`topology`] and
-//! [`kernel`] read what the system tells about itself; [`elf`], [`stats`] and [`monitor`] read a policy's counters.
+//! [`kernel`] read what the system tells about itself; [`elf`] and [`stats`] read a policy's counters, which [`stats_server`]
+//! tells and [`monitor`] asks for in the words of [`scx_stats`].
 //! [`environment`] tells what the machine is like. [`cells`] runs a shard's cells, for another machine under a [`lock`]
 //! as long as its [`input`] lasts, and [`cli`] has the command lines.
 
@@ -31,8 +32,10 @@ pub mod monitor;
 pub mod program;
 pub mod running;
 pub mod schedulers;
+pub mod scx_stats;
 pub mod snapshot;
 pub mod stats;
+pub mod stats_server;
 pub mod sysfs;
 pub mod told;
 pub mod topology;

@@ -17,7 +17,7 @@ use crate::error::NotHere;
 use crate::exit::{Exit, Place, RawDump, RawExitInfo};
 use crate::log::Why;
 use crate::schedulers::Scheduler;
-use crate::stats::{STRIDE, Stats};
+use crate::stats::{Counter, Counters, STRIDE, Stats};
 use crate::sysfs::{SCHED_EXT, State};
 use crate::{constants, kernel, log, topology};
 
@@ -36,7 +36,7 @@ pub struct Running {
     link: Option<Link>,
     /// None of a policy that records its end otherwise than ours and scx's do.
     recorded: Option<Place>,
-    stats: Vec<(String, NonNull<u64>)>,
+    counters: Counters,
     /// As `/sys/kernel/sched_ext/root/ops` shows it.
     pub ops: String,
     /// Callbacks of the policy that this kernel never calls.
@@ -62,7 +62,7 @@ impl Running {
         keep_from_children(&object)?;
 
         let recorded = recorded(&object, &layout)?;
-        let mut stats = Vec::new();
+        let mut counters = Vec::new();
         for stat in scheduler.manifest()?.stats {
             let bss = memory(&object, ".bss")?;
             let variable = layout.expect(".bss", &format!("stat_{}", stat.name))?;
@@ -71,7 +71,11 @@ impl Running {
                 "the policy's counter '{}' is not a STAT",
                 stat.name
             );
-            stats.push((stat.name, place(bss, variable, variable.size)?.cast()));
+            let first = place(bss, variable, variable.size)?.cast();
+            counters.push(Counter {
+                name: stat.name,
+                first,
+            });
         }
         let mut map = object
             .maps_mut()
@@ -89,7 +93,8 @@ impl Running {
         Ok(Self {
             link: Some(link),
             recorded,
-            stats,
+            // SAFETY: their size has been looked at, and what is dropped closes them before the object goes.
+            counters: unsafe { Counters::new(counters) },
             ops,
             left_out,
             _object: object,
@@ -106,16 +111,12 @@ impl Running {
 
     /// Every counter of the policy, summed over the CPUs.
     pub fn stats(&self) -> Stats {
-        let sum = |first: &NonNull<u64>| {
-            // SAFETY: a counter has a stride for each of MAX_CPUS, checked against its size in load().
-            (0..MAX_CPUS)
-                .map(|cpu| unsafe { first.byte_add(cpu * STRIDE).read_volatile() })
-                .sum()
-        };
-        self.stats
-            .iter()
-            .map(|(name, first)| (name.clone(), sum(first)))
-            .collect()
+        self.counters.read().unwrap_or_default()
+    }
+
+    /// The same, for other threads.
+    pub fn counters(&self) -> Counters {
+        self.counters.clone()
     }
 
     /// The kernel's own scheduler takes over; returns why this one ended.
@@ -134,6 +135,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        self.counters.close();
         self.unlink();
     }
 }

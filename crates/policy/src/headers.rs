@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 macro_rules! headers {
     ($($name:literal,)*) => {
-        &[$(($name, include_str!(concat!("../../../include/", $name))),)*]
+        &[$(($name, include_str!(concat!("../include/", $name))),)*]
     };
 }
 

@@ -26,7 +26,7 @@ SYSFS = "/sys/kernel/sched_ext"
 # What a loader of sched_ext policies needs besides root's CAP_SYS_ADMIN: the bits of CAP_PERFMON and CAP_BPF.
 CAPABILITIES = {"CAP_SYS_ADMIN": 21, "CAP_PERFMON": 38, "CAP_BPF": 39}
 # Services that load schedulers of their own, and put them back after a change.
-SERVICES = ("scx.service", "scx_loader.service")
+SERVICES = ("scx.service", "scx_loader.service", "scx_bfs.service")
 # What installs QEMU and fetches a kernel; on Debian it needs no package of another name or suite.
 SETUP = "vm setup"
 QEMU = "qemu-system-x86_64"

@@ -106,11 +106,9 @@ pub fn main(args: Vec<OsString>) -> Result<ExitCode> {
             Some(name) => {
                 let name = name.strip_prefix("scx_").unwrap_or(name);
                 let scheduler = Scheduler::find(name).map_err(bad_input)?;
-                man::print(options::command(
-                    scheduler,
-                    &scheduler.manifest()?,
-                    scheduler::program(name),
-                ))?;
+                let manifest = scheduler.manifest()?;
+                let command = options::command(scheduler, &manifest, scheduler::program(name));
+                man::print_scheduler(command, &manifest)?;
             }
         },
         _ => unreachable!("clap knows the subcommands"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The command lines: `scx_NAME` in the manner of scx's schedulers, and `schedlab-host`.
 
+mod completions;
 mod exec;
 mod host;
 mod inspect;

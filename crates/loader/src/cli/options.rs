@@ -37,6 +37,7 @@ pub fn command(scheduler: &Scheduler, manifest: &Manifest, name: &'static str) -
         rodata(),
         Arg::new("verbose").short('v').long("verbose").action(ArgAction::SetTrue).help("Print all that libbpf and the verifier say"),
         Arg::new("man").long("man").action(ArgAction::SetTrue).hide(true).help("Print the manual page"),
+        super::completions::arg(),
     ];
     Command::new(name)
         .bin_name(name)

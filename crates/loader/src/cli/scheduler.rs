@@ -2,6 +2,7 @@
 //! `scx_NAME`: a scheduler in the foreground, until Ctrl-C or until the kernel ends it.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -9,12 +10,13 @@ use anyhow::Result;
 use clap::ArgMatches;
 use policy::Manifest;
 
-use super::{man, options, parse, version};
+use super::{completions, man, options, parse, version};
 use crate::error::bad_input;
 use crate::running::{Options, Running};
 use crate::schedulers::Scheduler;
-use crate::stats::difference;
-use crate::{kernel, monitor};
+use crate::stats::{line, since};
+use crate::stats_server::Server;
+use crate::{kernel, monitor, scx_stats};
 
 /// How long an exit of the scheduler may go unnoticed.
 const LOOK: Duration = Duration::from_secs(1);
@@ -43,18 +45,17 @@ pub fn run(
     manifest: &Manifest,
     matches: &ArgMatches,
 ) -> Result<ExitCode> {
+    let command = || options::command(scheduler, manifest, program(scheduler.name));
     if matches.get_flag("man") {
-        man::print(options::command(
-            scheduler,
-            manifest,
-            program(scheduler.name),
-        ))?;
+        man::print_scheduler(command(), manifest)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(&shell) = matches.get_one("completions") {
+        completions::print(command(), manifest, shell)?;
         return Ok(ExitCode::SUCCESS);
     }
     if matches.get_flag("help-stats") {
-        for stat in &manifest.stats {
-            println!("{}: {}", stat.name, stat.about);
-        }
+        print!("{}", scx_stats::help(scheduler.name, manifest));
         return Ok(ExitCode::SUCCESS);
     }
     signals::catch();
@@ -68,12 +69,13 @@ pub fn run(
         .get_one::<f64>("stats")
         .copied()
         .map(Duration::from_secs_f64);
-    keep_running(scheduler, &options, stats)
+    keep_running(scheduler, manifest, &options, stats)
 }
 
 /// Loads, waits and says how it ended; loads again when the kernel asks for it.
 fn keep_running(
     scheduler: &Scheduler,
+    manifest: &Manifest,
     options: &Options,
     stats: Option<Duration>,
 ) -> Result<ExitCode> {
@@ -90,11 +92,14 @@ fn keep_running(
     eprintln!("command line: {}", line.join(" "));
     loop {
         let running = Running::load(scheduler, options)?;
+        // Whoever has read that it schedules may ask.
+        let server = tell_others(name, manifest, &running);
         eprintln!("scx_{name}: {} schedules", running.ops);
         for callback in &running.left_out {
             eprintln!("scx_{name}: this kernel has no ops.{callback}: {name} does without");
         }
         wait(&running, stats);
+        drop(server);
         let Some(exit) = running.detach() else {
             eprintln!("scx_{name}: detached, the kernel's own scheduler runs");
             return Ok(ExitCode::SUCCESS);
@@ -114,6 +119,15 @@ fn keep_running(
     }
 }
 
+/// At the socket that tools of scx ask. Without it the scheduler schedules as well.
+fn tell_others(name: &str, manifest: &Manifest, running: &Running) -> Option<Server> {
+    let meta = scx_stats::meta(name, manifest);
+    let server = Server::start(Path::new(scx_stats::SOCKET), meta, running.counters());
+    server
+        .inspect_err(|error| eprintln!("scx_{name}: going on without --monitor: {error:#}"))
+        .ok()
+}
+
 /// Until the scheduler has ended or a signal came.
 fn wait(running: &Running, stats: Option<Duration>) {
     let mut last = running.stats();
@@ -126,7 +140,7 @@ fn wait(running: &Running, stats: Option<Duration>) {
             && Instant::now() >= next
         {
             let now = running.stats();
-            println!("{}", difference(&last, &now));
+            println!("{}", line(&since(&last, &now)));
             (last, next) = (now, next + every);
         }
     }
