@@ -5,6 +5,7 @@ Nobody may take one for another, so each has a word and a line of its own beside
 The lines are told apart without colours, on paper and in the dark, too.
 """
 
+from schedlab.campaign import where
 from schedlab.report.html import Markup, element
 
 SIMULATED, VIRTUAL, REAL = "simulated", "virtual", "real"
@@ -25,11 +26,13 @@ _MEANING = {
 
 def kind(place: str) -> str:
     """Of a place as records name it."""
-    return {"sim": SIMULATED, "vm": VIRTUAL}.get(place.partition("-")[0], REAL)
+    if where.of_record(place).simulated:
+        return SIMULATED
+    return VIRTUAL if place.partition("-")[0] == "vm" else REAL
 
 
 def title(place: str) -> str:
-    return _TITLES[place]
+    return _TITLES.get(place, f"{kind(place)} ({place})")
 
 
 def badge(place: str) -> Markup:
