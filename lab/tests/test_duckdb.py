@@ -21,7 +21,9 @@ def test_the_example_reads_the_results(report: Path, tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "mine").symlink_to(report.parent)
     # As rows of data instead of a drawn table.
-    asked = re.sub(r"print\((duckdb\.sql\(.*?\))\)\n", r"said.append(\1.fetchall())\n", example, flags=re.DOTALL)
+    asked = re.sub(
+        r"^(duckdb\.sql\(.*?\))\.show\(\)$", r"said.append(\1.fetchall())", example, flags=re.DOTALL | re.MULTILINE
+    )
     program = f"import json\nsaid = []\n{asked}\nprint(json.dumps(said))"
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
     means, worse = json.loads(done.stdout)
