@@ -9,7 +9,6 @@ same seeds are drawn together, row for row, which is what keeps them paired.
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -142,9 +141,9 @@ class Group:
     metric: str
     records: dict[str, list[tuple[int, Record]]]  # by column, the control among them, with their seeds
 
-    @cached_property
+    @property
     def samples(self) -> dict[str, Sample]:
-        """By column. They are made on first use, which is in the processes that work on all CPUs."""
+        """By column. They are made anew on each use, and not kept: those of all groups together are large."""
         return {label: found for label, pairs in self.records.items() if (found := sample(self.metric, pairs))}
 
     @property
