@@ -93,8 +93,16 @@ def python_licences() -> Iterator[tuple[str, str]]:
             classifiers = told.get_all("Classifier") or []
             named = [line.rpartition(" :: ")[2] for line in classifiers if line.startswith("License ::")]
             given = (told.get("License") or "").strip()
-            words = next((text for text in (given, *named) if text in WORDS or text in COMPATIBLE), given[:60])
+            stated = (given, *named, *_first_lines(package))
+            words = next((text for text in stated if text in WORDS or text in COMPATIBLE), given[:60])
         yield f"python package {name} {package.version}", WORDS.get(words, words)
+
+
+def _first_lines(package: metadata.Distribution) -> Iterator[str]:
+    """Of the licence files that the package brings: some say it nowhere else."""
+    for name in package.metadata.get_all("License-File") or []:
+        text = package.read_text(f"licenses/{name}") or ""
+        yield text.strip().partition("\n")[0].strip()
 
 
 def main(folder: str = ".") -> int:

@@ -5,7 +5,7 @@ import errno
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,17 @@ def write_errors_explained(path: Path) -> Iterator[None]:
 
 def write(path: Path, content: str | bytes) -> None:
     """Write to a temporary name in the same directory, then rename."""
-    data = content.encode() if isinstance(content, str) else content
+    write_parts(path, [content])
+
+
+def write_parts(path: Path, parts: Iterable[str | bytes]) -> None:
+    """The same of what comes in parts, which are never in memory all at once."""
     with write_errors_explained(path):
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
             with os.fdopen(handle, "wb") as out:
-                out.write(data)
+                for part in parts:
+                    out.write(part.encode() if isinstance(part, str) else part)
             # mkstemp makes files private; results are for reading.
             os.chmod(temporary, 0o644)
             os.replace(temporary, path)
@@ -55,14 +60,24 @@ def write_into(path: Path, content: str | bytes) -> None:
 
 def write_json_lines(path: Path, data: dict[str, Any]) -> None:
     """One JSON object: a key a line, and of a list an entry a line. Indented whole, ten thousand cells take seconds."""
-    parts = [
-        f"{_json(key)}: {_lines(value) if isinstance(value, list) else _json(value)}" for key, value in data.items()
-    ]
-    write(path, "{\n" + ",\n".join(parts) + "\n}\n")
+    write_parts(path, _object(data))
 
 
-def _lines(entries: list[Any]) -> str:
-    return "[\n" + ",\n".join(map(_json, entries)) + "\n]" if entries else "[]"
+def _object(data: dict[str, Any]) -> Iterator[str]:
+    before = "{\n"
+    for key, value in data.items():
+        yield f"{before}{_json(key)}: "
+        yield from _list(value) if isinstance(value, list) else [_json(value)]
+        before = ",\n"
+    yield "\n}\n"
+
+
+def _list(entries: list[Any]) -> Iterator[str]:
+    before = "[\n"
+    for entry in entries:
+        yield f"{before}{_json(entry)}"
+        before = ",\n"
+    yield "\n]" if entries else "[]"
 
 
 _json = json.JSONEncoder(ensure_ascii=False).encode

@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, sync_playwright
 
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-_PATIENCE_MS = 60_000
+_PATIENCE_MS = 180_000  # a machine may have much else to do
 # What it would ask of a network by itself.
 _QUIET = ["--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 _LOCAL = ("file:", "data:", "blob:")

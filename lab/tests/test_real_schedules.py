@@ -67,7 +67,7 @@ def test_a_picture_says_where_it_was_made_and_that_its_runs_are_none_of_the_meas
     assert f'<b class="world">virtual machine (exact), Linux {KERNEL}</b>' in section
     assert "traced, which takes time of its own: they are runs apart, and none of the measured ones" in section
     assert "simulated" not in section
-    assert 'class="schedule real"' in section
+    assert 'class="schedule virtual"' in section
     data = data_of(section)
     assert [panel["scheduler"] for panel in data["panels"]] == ["bfs", "default"]
     assert data["groups"] == ["parent", "client", "other tasks of the machine"]
@@ -265,7 +265,9 @@ def test_traced_runs_are_a_real_kernels(lab: Callable) -> None:
 
 def test_a_simulated_picture_says_that_it_is(lab: Callable, checkout: Path) -> None:
     assert lab("compare", "bfs,cfs", "-w", "latt", "-n", "1", "-o", "out").returncode == 0
-    (figure,) = re.findall(r'<figure class="schedule">.*?</figure>', (checkout / "out" / "report.html").read_text())
+    (figure,) = re.findall(
+        r'<figure class="schedule simulated">.*?</figure>', (checkout / "out" / "report.html").read_text()
+    )
     assert '<b class="world">simulated</b>' in figure
     assert "Linux" not in figure
     assert "traced" not in figure

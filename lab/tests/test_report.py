@@ -64,10 +64,11 @@ def test_it_has_a_chart_for_every_measure_and_machine(report: Path) -> None:
     assert text.count('class="spec"') == 8
     # One-way plots: the same at each load, of which latt has two and pipe one.
     assert text.count("below: differences, ") == 2 * 2 * (2 + 1)
-    assert text.count("<figure>") == 8 + 12
+    # And one picture of all at once.
+    assert text.count("<figure>") == 8 + 12 + 1
     # A schedule for each workload.
-    assert text.count('<figure class="schedule">') == 2
-    assert text.count("<figcaption>") == 8 + 12 + 2
+    assert text.count('<figure class="schedule simulated">') == 2
+    assert text.count("<figcaption>") == 8 + 12 + 1 + 2
     for label in ("bfs", "cfs", "bfs:rules=424"):
         assert label in text
 

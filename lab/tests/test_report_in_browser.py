@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from lab.tests.browser import PROGRAM, chromium, complaints, opened
@@ -122,13 +123,66 @@ def test_it_reads_without_javascript(report: Path, open_page: Callable[..., Page
     page = open_page(report, width=390, scripts=False)
     # The debugger may still ask.
     check_layout(page)
-    assert page.evaluate("document.querySelectorAll('.chart > svg').length") == 20
+    assert page.evaluate("document.querySelectorAll('.chart > svg').length") == 21
     assert page.evaluate("document.querySelectorAll('.chart > svg').length") == page.evaluate(
         "[...document.querySelectorAll('.chart > svg')].filter((s) => s.getBoundingClientRect().height > 60).length"
     )
     assert page.evaluate("document.querySelector('#save').hidden")
     assert page.evaluate("document.querySelectorAll('.legend button').length") == 0
     assert complaints(page) == []
+
+
+@pytest.mark.parametrize(("width", "height", "dark"), [(390, 844, True), (1200, 900, False)])
+def test_sentence_and_picture_are_there_without_scrolling(
+    report: Path, open_page: Callable[..., Page], width: int, height: int, dark: bool
+) -> None:
+    page = open_page(report, width=width, dark=dark)
+    page.set_viewport_size({"width": width, "height": height})
+    for what in (".world", ".finding", ".opening .chart svg"):
+        box = page.evaluate(f"document.querySelector('{what}').getBoundingClientRect().toJSON()")
+        assert 0 <= box["top"] < box["bottom"] <= height, what
+        assert box["width"] > 60
+
+
+@pytest.mark.parametrize(("width", "dark", "scripts"), [(390, True, True), (1200, False, True)])
+def test_axe_finds_nothing_serious(
+    report: Path, open_page: Callable[..., Page], width: int, dark: bool, scripts: bool
+) -> None:
+    page = open_page(report, width=width, dark=dark, scripts=scripts)
+    page.evaluate(_ALL_LIVE)
+    assert serious(page) == []
+
+
+def test_axe_would_find_it(open_page: Callable[..., Page], tmp_path: Path) -> None:
+    bad = tmp_path / "bad.html"
+    bad.write_text(
+        "<!doctype html><html lang=en><title>bad</title><main><h1>bad</h1><svg role=img viewBox='0 0 9 9'></svg>"
+        "<p style='color:#aaa;background:#fff'>faint</p></main></html>"
+    )
+    assert {text.split(":")[0] for text in serious(open_page(bad))} == {"svg-img-alt", "color-contrast"}
+
+
+def serious(page: Page) -> list[str]:
+    """What axe-core finds that is serious or critical, with the first element that has it."""
+    found = Axe().run(page).response["violations"]
+    grave = [one for one in found if one["impact"] in ("serious", "critical")]
+    return [f"{one['id']}: {one['help']}: {one['nodes'][0]['html']}" for one in grave]
+
+
+def test_print_is_white_and_has_the_opening(report: Path, open_page: Callable[..., Page]) -> None:
+    page = open_page(report, dark=True)
+    page.emulate_media(media="print")
+    shown = page.evaluate("""
+        (() => {
+          const paper = getComputedStyle(document.documentElement).getPropertyValue("--paper").trim();
+          const picture = document.querySelector(".opening .chart svg");
+          const text = getComputedStyle(picture.querySelector("text")).fill;
+          const buttons = [...document.querySelectorAll(".tools button, #save")];
+          const line = getComputedStyle(document.querySelector(".opening")).borderLeftStyle;
+          return [paper, text, buttons.filter((b) => b.getBoundingClientRect().height).length, line];
+        })()
+    """)
+    assert shown == ["#fff", "rgb(90, 96, 104)", 0, "dashed"]
 
 
 def test_values_in_the_page_are_those_of_the_records(report: Path, open_page: Callable[..., Page]) -> None:
@@ -296,8 +350,8 @@ def test_the_schedule_of_a_kernel_names_what_else_ran(
     assert any(text.startswith("client ") for text in said)
     assert any(text.startswith("kdamond.0 ") for text in said)
     assert not any(text.startswith("other tasks") for text in said)
-    # The mark of a real kernel: a line along the picture's side, which a simulated one has not.
-    assert page.evaluate("getComputedStyle(document.querySelector('figure.schedule')).borderLeftStyle") == "solid"
+    # A guest's mark: a double line along the picture's side, which is dashed where it is simulated.
+    assert page.evaluate("getComputedStyle(document.querySelector('figure.schedule')).borderLeftStyle") == "double"
     names = page.evaluate("[...document.querySelectorAll('text.inside')].map((t) => getComputedStyle(t).fill)")
     assert set(names) <= {"rgb(16, 18, 20)" if dark else "rgb(255, 255, 255)"}
     assert names or width < 600

@@ -40,6 +40,8 @@ def check(name: str, result: object, checkout: Path) -> None:
         ("help-compare", ["compare", "--help"]),
         ("help-bisect", ["bisect", "--help"]),
         ("bisect-nothing", ["bisect", "-w", "latt"]),
+        ("help-history", ["history", "--help"]),
+        ("history-nothing", ["history", "-w", "latt"]),
         ("help-hunt", ["hunt", "--help"]),
         ("help-report", ["report", "--help"]),
         ("help-record", ["record", "--help"]),

@@ -21,7 +21,7 @@ def test_a_page_has_the_schedules_of_a_guest(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "2 cells run once more, traced" in done.stderr
     text = (tmp_path / "out" / "report.html").read_text()
-    (figure,) = re.findall(r'<figure class="schedule real">.*?</figure>', text, re.DOTALL)
+    (figure,) = re.findall(r'<figure class="schedule virtual">.*?</figure>', text, re.DOTALL)
     kernel = json.loads((tmp_path / "out" / "guests.json").read_text())[0]["kernel"]
     assert f'<b class="world">virtual machine (exact), Linux {kernel}</b>' in figure
     assert "simulated" not in figure
@@ -38,7 +38,7 @@ def test_a_page_has_the_schedules_of_a_guest(tmp_path: Path) -> None:
     assert len(list((tmp_path / "out" / "traces").iterdir())) == 2
     again = schedlab("compare", "vtime,default", *CELL, "-n", "1", "-o", str(tmp_path / "out"))
     assert "traced" not in again.stderr
-    assert (tmp_path / "out" / "report.html").read_text().count('class="schedule real"') == 1
+    assert (tmp_path / "out" / "report.html").read_text().count('class="schedule virtual"') == 1
 
 
 @pytest.mark.usefixtures("can_boot", "loader")

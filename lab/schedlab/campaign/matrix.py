@@ -37,7 +37,7 @@ def shuffled(items: Sequence[T], *seed: object) -> list[T]:
     return [items[index] for index in sorted(range(len(items)), key=key)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PlannedCell:
     id: str
     data: dict[str, Any]

@@ -9,6 +9,7 @@ commands          the commands in their groups, and how --help looks
 choose_options    options of choose
 measure_options   options of compare, run, study, report, trace, decisions
 bisect_options    options of bisect
+history_options   options of history
 hunt_options      options of hunt
 agree_options     options of agree
 workload_options  options of record, snapshot, calibrate
@@ -17,6 +18,7 @@ choose            choose: candidates race until a sequential test is sure
 compare           compare, run: a campaign from the request to its files
 outcome           the end of these, and report: from records to files and a summary
 bisect            bisect: the kernel or commit at which a number became worse
+history           history: a number over commits or kernels, and where its level changes
 hunting           hunt: a policy's worst case, kept as files and tried in a guest
 conditions        the conditions of --fail-on, judged, for the terminal and as JUnit's test cases
 compatibility     compatibility: other people's schedulers, simulated and on a real kernel

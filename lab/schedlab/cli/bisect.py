@@ -25,7 +25,7 @@ from schedlab.places.place import Say
 from schedlab.statistics.agreement import title
 
 _GUEST_CPUS = "1"
-_SOURCES = "sources"
+SOURCES = "sources"
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Walk:
             raise
         except LabError as error:
             which = "last" if at else "first"
-            raise type(error)(f"{self.steps[at].name}, the {which}, has no value: {_line(error)}") from error
+            raise type(error)(f"{self.steps[at].name}, the {which}, has no value: {line_of(error)}") from error
 
     def is_worse(self, at: int) -> bool | None:
         try:
@@ -57,7 +57,7 @@ class Walk:
         except InterruptedRun:
             raise
         except LabError as error:
-            self.skipped[at] = _line(error)
+            self.skipped[at] = line_of(error)
             self.tell(f"{self._name(at)}  skipped: {self.skipped[at]}")
             return None
         return self.beyond(at)
@@ -97,19 +97,12 @@ class Walk:
 
 
 def bisect(options: argparse.Namespace) -> int:
-    _refuse(options)
-    place = options.on or ("vm" if options.kernels else "sim")
-    machine = options.machine or (_GUEST_CPUS if place == "vm" else PLACES[place].default_machine)
-    asked = one_run.question(
-        options.workload, options.load, options.param, machine, place, options.seed, options.metric
-    )
-    directory = Path(options.output) if options.output else _directory(options, asked)
-    history = policy_history.of(options.policy, directory.resolve() / _SOURCES) if options.policy else None
-    steps = _steps(options, history)
-    store = Store(directory)
+    refuse(options)
+    asked = asked_of(options)
+    steps, history, store = walk_of(options, asked)
     store.create()
     with store.locked(), history.files() if history else nullcontext():
-        walk = Walk(steps, asked, options.worse_by, store, _teller(options.json), _say)
+        walk = Walk(steps, asked, options.worse_by, store, teller(options.json), say)
         walk.tell(_heading(walk))
         last = len(steps) - 1
         walk.end(0)
@@ -125,7 +118,22 @@ def bisect(options: argparse.Namespace) -> int:
     return 0
 
 
-def _refuse(options: argparse.Namespace) -> None:
+def asked_of(options: argparse.Namespace) -> Question:
+    place = options.on or ("vm" if options.kernels else "sim")
+    machine = options.machine or (_GUEST_CPUS if place == "vm" else PLACES[place].default_machine)
+    return one_run.question(options.workload, options.load, options.param, machine, place, options.seed, options.metric)
+
+
+def walk_of(
+    options: argparse.Namespace, asked: Question, name: str = "bisect"
+) -> tuple[list[Step], History | None, Store]:
+    """The steps, the history that they are from, and where their records are."""
+    folder = Path(options.output) if options.output else directory(options, asked, name)
+    history = policy_history.of(options.policy, folder.resolve() / SOURCES) if options.policy else None
+    return steps_of(options, history), history, Store(folder)
+
+
+def refuse(options: argparse.Namespace) -> None:
     """What the options say that does not go together."""
     if bool(options.kernels) == bool(options.policy):
         raise InputError("expected either --kernels or --policy, which say what is walked")
@@ -139,32 +147,35 @@ def _refuse(options: argparse.Namespace) -> None:
     if options.scheduler:
         raise InputError(f"--scheduler {options.scheduler}: only kernels are walked with one (--kernels)")
     if not options.good:
-        raise InputError("--policy: expected --from REV, the good end of its history")
+        raise InputError("--policy: expected --from REV, the first end of its history")
     if options.kernel and options.on != "vm":
         raise InputError(f"--kernel {options.kernel}: only a guest boots a kernel of one's choice (--on vm)")
 
 
-def _steps(options: argparse.Namespace, history: History | None) -> list[Step]:
+def steps_of(options: argparse.Namespace, history: History | None) -> list[Step]:
     if history is None:
         return kernel_list.steps(options.kernels, options.scheduler or DEFAULT)
     steps = history.steps(options.good, options.worse or "HEAD")
     return [replace(step, kernel=options.kernel or "") for step in steps]
 
 
-def _directory(options: argparse.Namespace, asked: Question) -> Path:
+def directory(options: argparse.Namespace, asked: Question, name: str) -> Path:
     """The same question finds the same one, so that the same command resumes."""
     parts = [options.kernels, options.scheduler, options.policy, options.kernel, str(asked.workload.path), asked.load]
     parts += [sorted(asked.params.items()), str(asked.machine.path or asked.machine.name), asked.place, asked.seed]
-    return directory_of(f"bisect-{asked.workload.name}-{asked.place}", parts)
+    return directory_of(f"{name}-{asked.workload.name}-{asked.place}", parts)
 
 
 def _heading(walk: Walk) -> str:
-    asked = walk.asked
+    return f"{question_said(walk.asked)}; worse: by more than {walk.limit_pct:g} % than {walk.known_as(0)}"
+
+
+def question_said(asked: Question) -> str:
     where = "the simulator" if asked.place == "sim" else "the exact guest"
     params = "".join(f", {key}={value}" for key, value in asked.params.items())
     return (
         f"{title(asked.measure)} of {asked.workload.name}, load {asked.load}{params}, {asked.machine.title}, {where}, "
-        f"seed {asked.seed}; worse: by more than {walk.limit_pct:g} % than {walk.known_as(0)}"
+        f"seed {asked.seed}"
     )
 
 
@@ -228,13 +239,13 @@ def _data(walk: Walk, good: int, worse: int, again: str) -> dict[str, Any]:
     }
 
 
-def _line(error: LabError) -> str:
+def line_of(error: LabError) -> str:
     return " ".join(str(error).split())
 
 
-def _teller(quiet: bool) -> Say:
+def teller(quiet: bool) -> Say:
     return (lambda text: None) if quiet else (lambda text: print(text, flush=True))
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
     print(f"schedlab: {text}", file=sys.stderr)

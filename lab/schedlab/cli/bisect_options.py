@@ -32,14 +32,26 @@ def add_all(commands: argparse._SubParsersAction) -> None:
         "       schedlab bisect --policy POLICY --from REV --to REV -w WORKLOAD [options]"
     )
     parser = add(commands, "bisect", "bisect.bisect", usage=usage, epilog=_EPILOG)
+    add_walk(parser, "good", "worse")
+    parser.add_argument_group("how much is worse").add_argument(
+        "--worse-by",
+        metavar="PCT",
+        type=percent,
+        default=5.0,
+        help="what is worse than the good end by more than so many per cent is bad (default: 5 %%)",
+    )
+
+
+def add_walk(parser: argparse.ArgumentParser, first: str, last: str, results: str = "bisect") -> None:
+    """What is walked, what is asked of each step, and where: for all commands that walk. `first`, `last`: the ends."""
     walked = parser.add_argument_group("what is walked")
-    walked.add_argument("--kernels", metavar="LIST", help="kernels as for --kernel of compare, the good one first")
+    walked.add_argument("--kernels", metavar="LIST", help=f"kernels as for --kernel of compare, the {first} one first")
     walked.add_argument(
         "--scheduler", metavar="NAME", help="what runs on them, with tunables (default: default, the kernel's own)"
     )
     walked.add_argument("--policy", metavar="POLICY", help="a policy's folder, .bpf.c file or name, with tunables")
-    walked.add_argument("--from", dest="good", metavar="REV", help="the good end of its history")
-    walked.add_argument("--to", dest="worse", metavar="REV", help="the worse end (default: HEAD)")
+    walked.add_argument("--from", dest="good", metavar="REV", help=f"the {first} end of its history")
+    walked.add_argument("--to", dest="worse", metavar="REV", help=f"the {last} end (default: HEAD)")
     what = parser.add_argument_group("what is asked of each")
     what.add_argument("-w", "--workload", metavar="NAME", required=True, help="a workload, by name or file")
     what.add_argument("--load", metavar="N", type=int, help="load level (default: the workload's least)")
@@ -50,13 +62,6 @@ def add_all(commands: argparse._SubParsersAction) -> None:
         metavar="METRIC",
         default="elapsed_s",
         help="a metric, of a distribution with its statistic: wakeup_latency_us.p99 (default: elapsed_s)",
-    )
-    what.add_argument(
-        "--worse-by",
-        metavar="PCT",
-        type=_percent,
-        default=5.0,
-        help="what is worse than the good end by more than so many per cent is bad (default: 5 %%)",
     )
     where = parser.add_argument_group("where to run")
     where.add_argument(
@@ -71,12 +76,12 @@ def add_all(commands: argparse._SubParsersAction) -> None:
     where.add_argument("--kernel", metavar="K", help="that a policy's guest boots, as for compare (default: 7.2)")
     out = parser.add_argument_group("results")
     out.add_argument(
-        "-o", "--output", metavar="DIR", help="where records go and are found (default: results/bisect-NAME)"
+        "-o", "--output", metavar="DIR", help=f"where records go and are found (default: results/{results}-NAME)"
     )
     out.add_argument("--json", action="store_true", help="print the result as JSON and nothing else")
 
 
-def _percent(text: str) -> float:
+def percent(text: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%?", text.strip())
     if not found:
         raise argparse.ArgumentTypeError(f"expected per cent, such as '5 %', got '{text}'")

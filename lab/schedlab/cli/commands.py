@@ -22,6 +22,7 @@ COMMANDS = {
         "compare": "compare schedulers",
         "run": "compare schedulers as a campaign file says",
         "bisect": "find the kernel or the commit of a policy at which a number became worse",
+        "history": "draw a number over commits or kernels, with where its level changes",
         "hunt": "find a policy's worst case, make it small, and try it on a real kernel",
         "study": "run a published study again and lay its claims beside ours",
         "report": "make tables and report again from the records in a directory",

@@ -3,6 +3,7 @@
 
 Imports: campaign, catalogue, vm.
 
+on_disk    a record whose numbers stay on the disk, where there are many
 store      the directory: which cells have a record, and what is in the way of the others
 records    a cell's record, read with suspicion
 histogram  a record's distributions, merged by adding bucket counts

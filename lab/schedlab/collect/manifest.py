@@ -89,16 +89,28 @@ def write(manifest: Manifest, store: Store) -> None:
 def read(directory: Path) -> Manifest:
     path = directory / NAME
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_bytes(), object_hook=_Shared())
         if data["format"] != FORMAT:
             raise InputError(f"{path}: key 'format': expected {FORMAT}, got {data['format']!r}")
-        cells = [PlannedCell(c["id"], c["cell"], c["label"], c["role"]) for c in data["cells"]]
+        cells = [PlannedCell(c["id"], c["cell"], c["label"], c["role"]) for c in data.pop("cells")]
         metrics.learn(data.get("metrics", []))
     except OSError as error:
         raise InputError(f"{path}: not there: {directory} holds no results of 'schedlab compare'") from error
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: not a manifest: {error!r}") from error
     return Manifest(data, cells)
+
+
+class _Shared(dict[object, Any]):
+    """Of what the cells of a large campaign have in common there is one in memory: names, digests, parameters."""
+
+    def __call__(self, read: dict[str, Any]) -> dict[str, Any]:
+        for key, value in read.items():
+            if type(value) is str:
+                read[key] = self.setdefault(value, value)
+        if all(type(value) is str for value in read.values()):
+            return self.setdefault(tuple(read.items()), read)
+        return read
 
 
 def _digests(campaign: Campaign) -> dict[str, Any]:

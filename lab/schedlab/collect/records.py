@@ -24,7 +24,7 @@ class CorruptRecord(Exception):
     """The file is there but is not the record it should be; the text says why."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Record:
     id: str
     cell: dict[str, Any]
@@ -35,6 +35,16 @@ class Record:
     trace_hash: str
     provenance: dict[str, Any]
     cost: dict[str, Any]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Of what it measured."""
+        return frozenset(self.metrics.keys() | self.histograms.keys())
+
+    @property
+    def distributions(self) -> frozenset[str]:
+        """Those of them that are histograms."""
+        return frozenset(self.histograms.keys())
 
 
 def read(path: Path, expected_id: str) -> Record:

@@ -11,6 +11,7 @@ from typing import Any
 
 from schedlab.atomic import write_errors_explained
 from schedlab.collect import records
+from schedlab.collect.on_disk import RecordOnDisk
 from schedlab.collect.records import CorruptRecord, Record
 from schedlab.errors import InputError
 
@@ -18,6 +19,10 @@ from schedlab.errors import InputError
 def directory_of(name: str, question: Any) -> Path:
     """Where results go unless told: the same question, as JSON, finds the same one, so that its command resumes."""
     return Path("results") / f"{name}-{hashlib.sha256(json.dumps(question).encode()).hexdigest()[:8]}"
+
+
+# Of so many the numbers are kept in memory, which saves reading them again; of all others they stay on the disk.
+MOST_IN_MEMORY = 4_000
 
 
 class Store:
@@ -54,13 +59,19 @@ class Store:
         for cell_id in ids:
             try:
                 if cell_id not in self._read:
-                    self._read[cell_id] = records.read(self.path(cell_id), cell_id)
+                    read = records.read(self.path(cell_id), cell_id)
+                    self._read[cell_id] = RecordOnDisk(read, self.cells) if self.is_full else read
                 good[cell_id] = self._read[cell_id]
             except FileNotFoundError:
                 continue
             except CorruptRecord as error:
                 bad[cell_id] = error
         return good, bad
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many records are in memory as shall be."""
+        return len(self._read) >= MOST_IN_MEMORY
 
     def drop(self, cell_id: str) -> None:
         """The cell is to run again."""

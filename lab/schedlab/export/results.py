@@ -8,6 +8,7 @@ Percentiles are in groups.csv, where they come from the merged histograms of all
 import csv
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
@@ -43,6 +44,8 @@ COLUMNS: dict[str, str] = {
     "max": "DOUBLE",
 }
 
+# More of a large file it lays down on the disk.
+_DATABASE_MEMORY = "128MB"
 # What differs between the rows of one cell.
 _OF_METRIC = list(COLUMNS)[list(COLUMNS).index("metric") :]
 
@@ -78,7 +81,7 @@ def _cell(planned: PlannedCell, record: Record) -> dict[str, Any]:
 
 def _metrics(record: Record) -> Iterator[tuple[Any, ...]]:
     """A row's columns from `metric` on."""
-    for name, unit in _in_order(frozenset(record.metrics.keys() | record.histograms.keys())):
+    for name, unit in _in_order(record.names):
         histogram = record.histograms.get(name)
         if histogram is None:
             yield name, unit, record.metrics[name], None, None, None
@@ -97,17 +100,24 @@ def _in_order(names: frozenset[str]) -> list[tuple[str, str]]:
 
 
 def prepare(planned: PlannedCell, record: Record, store: Store) -> None:
-    """Its lines, for write(). What they have in common is written once."""
+    """Its lines, for write(), as long as there is room for them in memory."""
+    if not store.is_full:
+        store.lines[planned.id, planned.label] = _lines_of(planned, record)
+
+
+def _lines_of(planned: PlannedCell, record: Record) -> str:
+    """What they have in common is written once."""
     cell = _lines([_cell(planned, record).values()])[0].rstrip("\n")
-    store.lines[planned.id, planned.label] = "".join(f"{cell},{own}" for own in _lines(_metrics(record)))
+    return "".join(f"{cell},{own}" for own in _lines(_metrics(record)))
 
 
 def write(manifest: Manifest, found: dict[str, Record], store: Store) -> bool:
     """Write both forms; False where there is no DuckDB to make the Parquet."""
-    for planned in manifest.cells:
-        if planned.id in found and (planned.id, planned.label) not in store.lines:
-            prepare(planned, found[planned.id], store)
-    there = (store.lines[cell.id, cell.label] for cell in manifest.cells if cell.id in found)
+    there = (
+        store.lines.get((cell.id, cell.label)) or _lines_of(cell, found[cell.id])
+        for cell in manifest.cells
+        if cell.id in found
+    )
     return write_table(store, "results", COLUMNS, there)
 
 
@@ -124,7 +134,7 @@ def _lines(content: Iterable[Iterable[Any]]) -> list[str]:
 
 def write_table(store: Store, name: str, columns: dict[str, str], lines: Iterable[str]) -> bool:
     source = store.directory / f"{name}.csv"
-    atomic.write(source, ",".join(columns) + "\n" + "".join(lines))
+    atomic.write_parts(source, chain([",".join(columns) + "\n"], lines))
     try:
         import duckdb
     except ImportError:
@@ -133,7 +143,7 @@ def write_table(store: Store, name: str, columns: dict[str, str], lines: Iterabl
     temporary = store.directory / f".{name}.parquet.new"
     with atomic.write_errors_explained(target):
         try:
-            with duckdb.connect() as database:
+            with duckdb.connect(config={"memory_limit": _DATABASE_MEMORY, "threads": 1}) as database:
                 table = database.read_csv(str(source), header=True, columns=columns)
                 table.write_parquet(str(temporary), compression="zstd")
             temporary.replace(target)

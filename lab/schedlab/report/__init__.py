@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """report.html: one file that works without a network, and README's picture.
 
-Imports: campaign, capture, catalogue, collect, decisions, export, format, ledger, statistics, studies, trace.
+Imports: bisection, campaign, capture, catalogue, collect, decisions, export, format, ledger, statistics, studies,
+trace.
 
 campaign_page         the page of a comparison
+opening               how it begins: one sentence, one picture, the command
+gains_picture         that picture: who is better at what
+moment_picture        two schedules side by side, at the moment that explains the difference
+explaining_moment     which moment that is
+world                 simulated, virtual or real, by a word and a line
 study_page            the page of a study, or of several
+history_page          a number over commits or kernels, with its levels
 workload_section      one workload's section of the first
 host_tables           the hosts of a fleet
 function_tables       the kernel's functions that grew or shrank

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The page of a comparison: the verdict over all loads, workloads, how to read it, provenance, raw data."""
 
+from enum import IntEnum
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,29 +13,46 @@ from schedlab.collect.records import Record
 from schedlab.collect.store import Store
 from schedlab.export import results
 from schedlab.export.plain import as_json
+from schedlab.format.finding import certain_log
 from schedlab.format.numbers import interval, number, percent
 from schedlab.format.sentences import WORDS, certainty, machine_name, repetitions
-from schedlab.report import host_tables, tables, workload_section
+from schedlab.report import host_tables, moment_picture, opening, tables, workload_section
 from schedlab.report.document import MOST_BYTES, document, raw_data
 from schedlab.report.html import Markup, element, join, table
 from schedlab.statistics import design, verdict
 from schedlab.statistics.summary import MIXED, Measure, Summary, measures
 
-# A page with more cells would be too large, and drawing it first takes time.
+# A page with more cells would be too large, and drawing it first takes time; the same holds for one of more measures.
 _MOST_CELLS = 3_000
-
+_MOST_MEASURES = 120
+# Rows of the table of verdicts, of a page that leaves the workloads out.
+_MOST_ROWS = 400
 
 _MOST_TROUBLES = 50
+
+
+class Detail(IntEnum):
+    """How much a page shows: of a large campaign there is too much for one file."""
+
+    BRIEF = 0  # the verdicts alone
+    SUMMARISED = 1  # workloads with charts and tables, no single cells
+    WHOLE = 2
 
 
 def write(summary: Summary, found: dict[str, Record], store: Store) -> None:
     booted = manifest.read_guests(store)
     fleet = hosts.read(store)
-    whole = len(summary.manifest.cells) <= _MOST_CELLS
-    text = render(summary, found, booted, store.directory, whole, fleet)
-    if whole and len(text.encode()) > MOST_BYTES:
-        text = render(summary, found, booted, store.directory, False, fleet)
+    for detail in range(_most(summary), -1, -1):
+        text = render(summary, found, booted, store.directory, Detail(detail), fleet)
+        if len(text.encode()) <= MOST_BYTES:
+            break
     atomic.write(store.directory / "report.html", text)
+
+
+def _most(summary: Summary) -> Detail:
+    if len(measures(summary)) > _MOST_MEASURES:
+        return Detail.BRIEF
+    return Detail.WHOLE if len(summary.manifest.cells) <= _MOST_CELLS else Detail.SUMMARISED
 
 
 def render(
@@ -42,30 +60,51 @@ def render(
     found: dict[str, Record],
     booted: list[dict[str, Any]],
     results_in: Path,
-    whole: bool = True,
+    detail: Detail = Detail.WHOLE,
     fleet: dict[str, Any] | None = None,
 ) -> str:
-    """Not `whole`: one-way plots and single cells are left out, of which a large campaign has too many for one file."""
     data = summary.manifest.data
+    whole = detail == Detail.WHOLE
     title = f"{_enumerate(summary.manifest.labels)}: {_place(data['place'])}"
-    sections = parallel.each(
-        partial(workload_section.section, summary, described, results_in, whole) for described in data["workloads"]
+    sections = (
+        parallel.each(
+            partial(workload_section.section, summary, described, results_in, whole) for described in data["workloads"]
+        )
+        if detail > Detail.BRIEF
+        else []
     )
     body = [
         element("h1", title),
         element("p", _subtitle(summary), class_="lead"),
-        _chosen(summary),
-        _verdicts(summary),
-        _overview(summary),
+        opening.section(summary),
+        _left_out(summary, detail),
+        moment_picture.section(summary, results_in) if whole else "",
+        _overview(summary, detail > Detail.BRIEF),
         element("p", " ".join(certainty(summary)), class_="note"),
         _troubles(summary),
         *sections,
         _method(summary),
         host_tables.section(fleet, found.values()) if fleet else Markup(""),
         _provenance(summary, found, booted),
-        _raw(summary, found, whole),
+        _raw(summary, found, detail),
     ]
-    return document(title, body)
+    return document(title, body, place=data["place"])
+
+
+def _left_out(summary: Summary, detail: Detail) -> Markup:
+    """A page that summarises says so where it begins."""
+    if detail == Detail.WHOLE:
+        return Markup("")
+    count = f"{len(summary.manifest.cells):,} cells"
+    what = (
+        "single cells, one-way plots and schedules are left out; results.csv beside it has every cell"
+        if detail == Detail.SUMMARISED
+        else f"the verdicts of {len(measures(summary)):,} measures alone are shown, and of no workload its charts; "
+        "comparisons.csv, groups.csv and results.csv beside it have everything"
+    )
+    return element(
+        "p", element("b", "Summarised. "), f"Of {count}, more than one file can hold, {what}.", class_="note"
+    )
 
 
 def _enumerate(labels: list[str]) -> str:
@@ -90,22 +129,15 @@ def _subtitle(summary: Summary) -> str:
     return f"{_enumerate(names)} on {_enumerate(machines)}, {data['repetitions']} repetitions of every cell."
 
 
-def _chosen(summary: Summary) -> Markup:
-    """What a race came to, of which the page shows the runs."""
-    sentence = summary.manifest.data.get("chosen")
-    if not sentence:
-        return Markup("")
-    note = (
-        ". This was tested after every block, which the intervals below do not know of: they are those of a comparison "
-        "whose number of runs was fixed beforehand."
-    )
-    return element("p", element("b", sentence), note)
-
-
-def _raw(summary: Summary, found: dict[str, Record], whole: bool) -> Markup:
+def _raw(summary: Summary, found: dict[str, Record], detail: Detail) -> Markup:
     described = {key: value for key, value in summary.manifest.data.items() if key != "cells"}
+    if detail == Detail.BRIEF:
+        what = (
+            "The manifest without its cells (all numbers are in comparisons.csv, groups.csv and results.csv beside it)"
+        )
+        return raw_data({"manifest": described}, what)
     content = {"summary": as_json(summary), "manifest": described}
-    if not whole:
+    if detail == Detail.SUMMARISED:
         return raw_data(content, "The summary and the manifest (every cell's metrics are in results.csv beside it)")
     return raw_data(
         content | {"cells": list(results.rows(summary.manifest, found))}, "The summary and every cell's metrics"
@@ -145,14 +177,54 @@ def _verdicts(summary: Summary) -> Markup:
     return element("ul", *found, class_="verdict") if found else Markup("")
 
 
-def _overview(summary: Summary) -> Markup:
+def _overview(summary: Summary, linked: bool) -> Markup:
+    """What is the same everywhere is negligible, and folded away."""
     others = summary.manifest.labels[1:]
     if not others:
         return Markup("")
+    every = measures(summary)
+    same = [measure for measure in every if all(measure.word(label) == verdict.SAME for label in others)]
+    counted = f"{len(same)} of {len(every)} measures are the same within {number(summary.negligible_pct, 1)} %"
+    folded = (
+        element("details", element("summary", counted), _verdicts_table(summary, same[:_MOST_ROWS], linked))
+        if same
+        else ""
+    )
+    left = [measure for measure in every if not all(measure.word(label) == verdict.SAME for label in others)]
+    shown = _surest(left, others)
+    return element(
+        "section",
+        element("h2", "Every measure"),
+        _verdicts(summary),
+        _verdicts_table(summary, shown, linked),
+        element("p", f"{len(left) - len(shown):,} more, whose certain changes are smaller, are in comparisons.csv.")
+        if len(shown) < len(left)
+        else "",
+        folded,
+        id="measures",
+    )
+
+
+def _surest(found: list[Measure], others: list[str]) -> list[Measure]:
+    """Those with the largest changes that are certain, in their order, where there are too many for a page."""
+    if len(found) <= _MOST_ROWS:
+        return found
+
+    def size(measure: Measure) -> float:
+        return max(certain_log(row.against[label]) for row in measure.rows for label in others if label in row.against)
+
+    kept = {id(measure) for measure in sorted(found, key=size, reverse=True)[:_MOST_ROWS]}
+    return [measure for measure in found if id(measure) in kept]
+
+
+def _verdicts_table(summary: Summary, shown: list[Measure], linked: bool) -> Markup:
+    if not shown:
+        return Markup("")
+    others = summary.manifest.labels[1:]
     rows: list[list[object]] = []
-    for measure in measures(summary):
+    for measure in shown:
         first = measure.first
-        link = element("a", first.workload, href=f"#{first.workload}")
+        link = element("a", first.workload, href=f"#{first.workload}") if linked else first.workload
         name = join(
             [
                 link,
@@ -162,7 +234,9 @@ def _overview(summary: Summary) -> Markup:
             ]
         )
         rows.append([name, *[_cell(measure, label) for label in others]])
-    return table(["", *[f"{label} against {summary.reference}" for label in others]], rows, class_="glance stacked")
+    return table(
+        ["measure", *[f"{label} against {summary.reference}" for label in others]], rows, class_="glance stacked"
+    )
 
 
 def _cell(measure: Measure, label: str) -> Markup:

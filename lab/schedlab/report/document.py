@@ -13,7 +13,7 @@ from typing import Any
 import vl_convert
 
 from schedlab import cache, version
-from schedlab.report import palette
+from schedlab.report import palette, world
 from schedlab.report.figure import json_text
 from schedlab.report.html import Markup, element, escape, join
 
@@ -58,9 +58,11 @@ def _charts_script() -> str:
     return text
 
 
-def document(title: str, body: list[Markup], with_charts: bool = True) -> str:
+def document(title: str, body: list[Markup], with_charts: bool = True, place: str = "") -> str:
+    """`place`: where all of it ran, as records name it; every picture says so by its line."""
     scripts = [*([_charts_script()] if with_charts else []), *(_own(name) for name in ("page.js", "schedule.js"))]
     foot = element("footer", element("p", element("small", f"made by schedlab {version.told()}")))
+    begin = f'<body class="{world.kind(place)}">' if place else "<body>"
     loaded = "\n".join(f"<script>{text}</script>" for text in scripts)
     return (
         "<!doctype html>\n<!-- SPDX-License-Identifier: GPL-2.0-or-later -->\n"
@@ -68,8 +70,8 @@ def document(title: str, body: list[Markup], with_charts: bool = True) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f"<style>\n{_styles()}</style></head>\n<body><main>\n{join(body, chr(10))}\n</main>\n"
-        f"{foot}\n{loaded}</body></html>\n"
+        f"<style>\n{_styles()}</style></head>\n"
+        f"{begin}<main>\n{join(body, chr(10))}\n</main>\n{foot}\n{loaded}</body></html>\n"
     )
 
 

@@ -19,12 +19,17 @@ def figure(caption: Markup, spec: dict[str, Any], live: dict[str, Any] | None = 
     import vl_convert
 
     svg, width = _responsive(vl_convert.vegalite_to_svg(spec | frame()))
-    parts = [Markup(svg)]
+    parts = [Markup(svg.replace("<svg", f'<svg role="img" aria-label="{text_of(caption)}"', 1))]
     if live:
         text = json_text(live | frame())
         parts.append(Markup(f'<script type="application/json" class="spec">{text}</script>'))
     chart = element("div", *parts, class_="chart", style=f"max-width:{width:.0f}px")
     return element("figure", element("figcaption", caption), chart)
+
+
+def text_of(caption: Markup) -> str:
+    """What a screen reader calls the picture: escaped, without tags."""
+    return re.sub(r"<[^>]*>", "", caption).replace('"', "&quot;")
 
 
 def drawing(spec: dict[str, Any]) -> tuple[str, float, float]:
@@ -87,4 +92,4 @@ def _responsive(svg: str) -> tuple[str, float]:
     svg = re.sub(r'<path class="foreground"[^>]*/>|<path class="background"[^>]*/>', "", svg)
     # A tenth of a pixel is enough.
     svg = re.sub(r' (?:d|transform)="[^"]*"', lambda m: re.sub(r"(\.\d)\d+", r"\1", m[0]), svg)
-    return svg.replace("<svg", '<svg role="img"', 1), float(found[1]) * 1.25
+    return svg, float(found[1]) * 1.25

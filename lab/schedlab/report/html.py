@@ -40,7 +40,8 @@ def table(header: list[object], rows: list[list[object]], caption: str = "", **a
         *[element("tr", element("th", row[0], scope="row"), *map(_cell, row[1:], header[1:])) for row in rows],
     )
     title = element("caption", caption) if caption else Markup("")
-    return element("div", element("table", title, head, body, **attributes), class_="scroll")
+    # A keyboard, too, has to reach what does not fit beside it.
+    return element("div", element("table", title, head, body, **attributes), class_="scroll", tabindex="0")
 
 
 def _cell(content: object, head: object) -> Markup:

@@ -19,7 +19,12 @@
 			tooltip: { disableDefaultStyle: true },
 		};
 		const ready = vegaEmbed(place, spec, options).then(({ view }) => {
-			chart.querySelector(":scope > svg").replaceWith(place);
+			// One picture with the name of the one before; its parts say nothing by themselves.
+			const still = chart.querySelector(":scope > svg");
+			place.setAttribute("role", "img");
+			place.setAttribute("aria-label", still.getAttribute("aria-label"));
+			place.querySelector("svg").setAttribute("aria-hidden", "true");
+			still.replaceWith(place);
 			chart.dataset.live = "yes";
 			const live = { view, all };
 			if (hidden.size) show(live);

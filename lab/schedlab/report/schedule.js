@@ -65,7 +65,7 @@
 			}
 			this.range = document.createElement("small");
 			bar.append(this.range);
-			this.panels[0].place.previousElementSibling.before(bar);
+			(figure.querySelector(".beside") ?? this.panels[0].place.previousElementSibling).before(bar);
 		}
 
 		legend(figure) {

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.format.sentences import machine_name
-from schedlab.report import palette, shown_schedules
+from schedlab.report import palette, shown_schedules, world
 from schedlab.report.figure import json_text
 from schedlab.report.html import Markup, element, escape, join
 from schedlab.report.shown_schedules import Panel, Shown
@@ -21,17 +21,10 @@ _MOST_TASK_ROWS = 24
 WIDTH, _NAMES, _RIGHT = 900, 110, 12
 _CPU_ROW, _TASK_ROW, _AXIS = 22, 13, 26
 _OUTSIDE = "other tasks of the machine"
-_APART = (
+APART = (
     "These runs were traced, which takes time of its own: they are runs apart, and none of the measured ones. Times "
     "count from when the workload's tasks were let go."
 )
-_PLACES = {
-    "sim": "simulated",
-    "vm-exact": "virtual machine (exact)",
-    "vm-virtual": "virtual machine",
-    "vm-emulated": "virtual machine (emulated)",
-    "host": "this machine",
-}
 
 
 def section(summary: Summary, workload: str, results_in: Path) -> Markup:
@@ -55,34 +48,39 @@ def _figure(shown: Shown) -> Markup:
         [
             element("b", "Who runs, who waits"),
             " ",
-            element("b", _world(shown), class_="world"),
-            f" {about}, {_ms(end - start)} ms from {start / 1e9:.3f} s on. Above, each CPU and the task on it; "
+            element("b", world_of(shown), class_="world"),
+            f" {about}, {ms(end - start)} ms from {start / 1e9:.3f} s on. Above, each CPU and the task on it; "
             "below, each task, running (full) or waiting (hatched).",
-            "" if shown.simulated else f" {_APART}",
+            "" if shown.simulated else f" {APART}",
         ]
     )
-    legend = element(
-        "p", *[element("span", _swatch(name, i), name) for i, name in enumerate(groups)], _waits(), class_="legend"
-    )
-    data = Markup(f'<script type="application/json" class="schedule">{json_text(_data(panels, groups))}</script>')
+    legend = groups_legend(groups)
+    data = Markup(f'<script type="application/json" class="schedule">{json_text(described(panels, groups))}</script>')
     parts = []
     for panel in panels:
-        drawn = element("div", _svg(panel, groups), class_="schedule-window", data_scheduler=panel.label)
-        parts.append(element("p", element("b", panel.label), _kernel(panel, panels), _counts(panel), class_="note"))
+        drawn = element("div", svg(panel, groups), class_="schedule-window", tabindex="0", data_scheduler=panel.label)
+        parts.append(element("p", element("b", panel.label), kernel_of(panel, panels), counts(panel), class_="note"))
         parts.append(drawn)
     parts += [element("p", f"No picture of {fault}.", class_="note") for fault in shown.faults]
-    kind = "schedule" if shown.simulated else "schedule real"
-    return element("figure", element("figcaption", caption), legend, *parts, data, class_=kind)
+    return element(
+        "figure", element("figcaption", caption), legend, *parts, data, class_=f"schedule {world.kind(shown.place)}"
+    )
 
 
-def _world(shown: Shown) -> str:
+def groups_legend(groups: list[str]) -> Markup:
+    return element(
+        "p", *[element("span", _swatch(name, i), name) for i, name in enumerate(groups)], _waits(), class_="legend"
+    )
+
+
+def world_of(shown: Shown) -> str:
     """Where this happened: nobody may take a simulated schedule for a kernel's, nor the other way round."""
-    place = _PLACES[shown.place]
+    place = world.title(shown.place)
     kernels = ", ".join(f"Linux {kernel}" for kernel in dict.fromkeys(panel.kernel for panel in shown.panels))
     return place if shown.simulated else f"{place}, {kernels}"
 
 
-def _kernel(panel: Panel, panels: list[Panel]) -> str:
+def kernel_of(panel: Panel, panels: list[Panel]) -> str:
     """Its own, where not all have the same."""
     return f" on Linux {panel.kernel}" if len({other.kernel for other in panels}) > 1 else ""
 
@@ -99,17 +97,21 @@ def _group(panel: Panel, pid: int) -> str:
     return _OUTSIDE if pid in panel.outside else panel.found.names[pid]
 
 
-def _counts(panel: Panel) -> str:
+def counts(panel: Panel) -> str:
     found = panel.found
     turns = sum(run.pid not in panel.outside for run in found.runs)
     waited = sum(w.end_ns - w.start_ns for w in found.waits)
     return (
-        f": {turns} turns on {len(found.cpus)} CPUs, {_ms(waited)} ms of waiting by all tasks together, "
-        f"{_ms(max((w.end_ns - w.start_ns for w in found.waits), default=0))} ms the longest"
+        f": {turns} turns on {len(found.cpus)} CPUs, {span(waited)} of waiting by all tasks together, "
+        f"{span(max((w.end_ns - w.start_ns for w in found.waits), default=0))} the longest"
     )
 
 
-def _ms(ns: float) -> str:
+def span(ns: float) -> str:
+    return f"{ms(ns)} ms" if ns >= 1e5 or not ns else f"{ns / 1e3:,.3g} µs"
+
+
+def ms(ns: float) -> str:
     return f"{ns / 1e6:,.3g}" if ns < 1e9 else f"{ns / 1e6:,.0f}"
 
 
@@ -128,7 +130,7 @@ def colour(group: str, index: int) -> str:
     return palette.ASIDE[0] if group == _OUTSIDE else palette.colour(index)
 
 
-def _data(panels: list[Panel], groups: list[str]) -> dict[str, Any]:
+def described(panels: list[Panel], groups: list[str]) -> dict[str, Any]:
     start = panels[0].found.start_ns
     return {
         "start_ns": start,
@@ -166,19 +168,23 @@ def _task_rows(panel: Panel) -> list[int]:
     return sorted(pid for pid, _ in waited.most_common(_MOST_TASK_ROWS))
 
 
-def _svg(panel: Panel, groups: list[str]) -> Markup:
-    height, inside = drawing(panel, groups)
-    head = f'<svg role="img" viewBox="0 0 {WIDTH} {height}" font-family="system-ui, sans-serif" font-size="11">'
+def svg(panel: Panel, groups: list[str], width: int = WIDTH) -> Markup:
+    height, inside = drawing(panel, groups, width)
+    name = escape(f"schedule under {panel.label}").replace('"', "&quot;")
+    head = (
+        f'<svg role="img" aria-label="{name}" viewBox="0 0 {width} {height}" font-family="system-ui, sans-serif" '
+        'font-size="11">'
+    )
     return Markup(f"{head}{inside}</svg>")
 
 
-def drawing(panel: Panel, groups: list[str]) -> tuple[int, Markup]:
+def drawing(panel: Panel, groups: list[str], width: int = WIDTH) -> tuple[int, Markup]:
     """Its height, and what is in it."""
     found = panel.found
     cpus, tasks = found.cpus, _task_rows(panel)
     top = len(cpus) * _CPU_ROW + 8
     height = top + len(tasks) * _TASK_ROW + _AXIS
-    scale = (WIDTH - _NAMES - _RIGHT) / max(1, found.end_ns - found.start_ns)
+    scale = (width - _NAMES - _RIGHT) / max(1, found.end_ns - found.start_ns)
     soft, line = palette.SOFT[0], palette.LINE[0]
     out = []
     for at, cpu in enumerate(cpus):
@@ -186,7 +192,7 @@ def drawing(panel: Panel, groups: list[str]) -> tuple[int, Markup]:
     for at, pid in enumerate(tasks):
         out.append(_label(f"{found.names[pid]} {pid}", top + at * _TASK_ROW + 10, soft))
     bottom = top + len(tasks) * _TASK_ROW
-    for tick in ticks(found.end_ns - found.start_ns):
+    for tick in ticks(found.end_ns - found.start_ns, width // 110):
         x = _NAMES + tick * scale
         out.append(f'<path d="M{x:.1f} 0V{bottom + 3}" stroke="{line}"/>')
         out.append(f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle" fill="{soft}">{_tick(tick)}</text>')
@@ -212,10 +218,10 @@ def _label(text: str, y: float, colour: str) -> str:
     return f'<text x="{_NAMES - 8}" y="{y}" text-anchor="end" fill="{colour}">{escape(text[:18])}</text>'
 
 
-def ticks(length_ns: int) -> list[int]:
-    """At most eight, at round times."""
+def ticks(length_ns: int, most: int = 8) -> list[int]:
+    """About so many at most, at round times."""
     steps = (digit * 10**power for power in range(12) for digit in (1, 2, 5))
-    step = next(step for step in steps if length_ns / step <= 8)
+    step = next(step for step in steps if length_ns / step <= most)
     return list(range(0, length_ns + 1, step))
 
 

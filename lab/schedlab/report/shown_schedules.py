@@ -57,11 +57,11 @@ def find(summary: Summary, workload: str, results_in: Path) -> Shown | None:
     if not cells:
         return None
     found = Shown(data["place"], next(iter(cells.values())).data)
-    look = _simulated if found.simulated else _traced(results_in)
+    see = look(found.place, results_in)
     wanted = Wanted(_START_NS, _START_NS + _LENGTH_NS, _MOST_RUNS, somebody_waits=True)
     for label, cell in cells.items():
         try:
-            panel = look(label, cell, wanted)
+            panel = see(label, cell, wanted)
         except (LabError, OSError, ValueError) as error:
             if found.simulated:
                 return replace(found, panels=[], faults=[str(error)])
@@ -76,6 +76,11 @@ def find(summary: Summary, workload: str, results_in: Path) -> Shown | None:
             wanted = Wanted(panel.found.start_ns, panel.found.end_ns, _MOST_OF_OTHERS)
         found.panels.append(panel)
     return found
+
+
+def look(place: str, results_in: Path) -> Callable[[str, PlannedCell, Wanted], Panel | None]:
+    """What shows a cell of a column. It raises LabError, OSError or ValueError where there is no such trace."""
+    return _simulated if where.of_record(place).simulated else _traced(results_in)
 
 
 def _cut_idle_end(panel: Panel) -> None:
@@ -124,7 +129,7 @@ def _as_it_ran(data: dict[str, Any]) -> simulated.Traced:
 
 
 def _traced(results_in: Path) -> Callable[[str, PlannedCell, Wanted], Panel | None]:
-    def look(label: str, cell: PlannedCell, wanted: Wanted) -> Panel | None:
+    def see(label: str, cell: PlannedCell, wanted: Wanted) -> Panel | None:
         trace = trace_file.parse(traces.read(results_in, cell.id), "its trace", allow_lost=True)
         traced = traced_cell(trace)
         found = schedule(of_cell(traced), wanted)
@@ -138,4 +143,4 @@ def _traced(results_in: Path) -> Callable[[str, PlannedCell, Wanted], Panel | No
         outside = frozenset(found.names.keys() - traced.cell.keys())
         return Panel(label, found, trace.notes.get("kernel", "unknown"), outside)
 
-    return look
+    return see

@@ -12,7 +12,7 @@ from schedlab.collect import manifest as manifests
 from schedlab.collect.store import Store
 from schedlab.export.plain import as_json
 from schedlab.format.sentences import machine_name
-from schedlab.report import charts, claims, palette, tables
+from schedlab.report import charts, claims, palette, tables, world
 from schedlab.report.document import MOST_BYTES, document, raw_data
 from schedlab.report.html import Markup, element, join, table
 from schedlab.statistics.rows import Row
@@ -87,12 +87,14 @@ def write(everything: list[Found], path: Path, command: str) -> None:
 def render(everything: list[Found], command: str, whole: bool) -> str:
     """Not whole: the measured numbers are left to the files beside the page."""
     several = len(everything) > 1
+    place = next((summary.manifest.data["place"] for one in everything for *_, summary in one.parts), "")
     reproductions = [v for one in everything for v in one.reproductions]
     scores = [(one.study.name, one.reproductions) for one in everything]
     if several:
         scores.append(("all", reproductions))
     body = [
         element("h1", f"{len(everything)} studies, run again" if several else everything[0].study.title),
+        world.badge(place) if place else "",
         _lead(reproductions),
         claims.scores(scores, everything[0].others, several),
         _how(),
@@ -102,7 +104,7 @@ def render(everything: list[Found], command: str, whole: bool) -> str:
         raw_data(_data(everything, whole), "Claims, scores" + (" and summaries" if whole else "")),
     ]
     title = "Studies" if several else everything[0].study.name
-    return document(f"{title}: published claims beside ours", body)
+    return document(f"{title}: published claims beside ours", body, place=place)
 
 
 def _lead(reproductions: list[Reproduction]) -> Markup:

@@ -26,6 +26,7 @@ rows                  a line of any table, and how a group's samples become its 
 agreement             the same cells in the simulator and on a real kernel
 functions             where a cell's instructions went, beside the reference
 summary               all rows of a campaign, and the verdict over all loads
+change_points         where the level of a series changes
 threshold             a difference that a script does not accept, as it is written
 crossings             the changes that cross a threshold
 """

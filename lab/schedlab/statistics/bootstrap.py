@@ -42,7 +42,7 @@ def resamples(n: int, count: int, stream: int = 0) -> Weights:
     return drawn.astype(float)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Interval:
     low: float
     high: float

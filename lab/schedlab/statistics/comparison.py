@@ -15,7 +15,7 @@ from schedlab.statistics.runs import Runs
 from schedlab.statistics.verdict import FEWEST, bound_pct, verdict
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """`label` against `reference`: one metric and statistic at one load on one machine.
 

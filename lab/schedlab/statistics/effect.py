@@ -14,7 +14,7 @@ from scipy import special
 LEVEL = 0.95
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Effect:
     """In standard deviations; NaN where nothing spreads."""
 

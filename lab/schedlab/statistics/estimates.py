@@ -14,7 +14,7 @@ from schedlab.statistics.bootstrap import NO_INTERVAL, Interval, interval
 from schedlab.statistics.samples import Replicates, Sample, replicates
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Value:
     n: int
     value: float
@@ -37,7 +37,7 @@ def values(found: Replicates) -> dict[str, Value]:
     }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Change:
     n: int  # pairs, or the smaller group's repetitions
     pct: float

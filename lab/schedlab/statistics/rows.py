@@ -95,14 +95,15 @@ class Row:
 
 def rows_of(group: Group, labels: list[str], planned: str, headlines: Collection[tuple[str, str]]) -> list[Row]:
     """Only the `headlines` (metric, statistic) get the tests that take time: omnibus tests, Tukey, Dunnett, drift."""
-    samples = {label: group.samples[label] for label in labels if label in group.samples}
+    every = group.samples
+    samples = {label: every[label] for label in labels if label in every}
     resampled = {label: replicates(sample) for label, sample in samples.items()}
     by_label = {label: values(found) for label, found in resampled.items()}
     own = {label: runs(sample) for label, sample in samples.items()}
     pairs = {pair: _changes(*pair, samples, resampled, planned) for pair in combinations(labels, 2)}
-    pair = controlled(group.samples)
-    control = changes(group.samples[pair[0]], group.samples[pair[1]], True) if pair else None
-    any_sample = next(iter(group.samples.values()))
+    pair = controlled(every)
+    control = changes(every[pair[0]], every[pair[1]], True) if pair else None
+    any_sample = next(iter(every.values()))
     made = []
     for statistic in any_sample.statistics:
         here = {label: found[statistic] for label, found in own.items() if statistic in found}

@@ -41,7 +41,7 @@ def fences(values: np.ndarray) -> tuple[float, float]:
     return float(low - reach), float(high + reach)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Runs:
     """In the metric's unit, in the order of seeds or blocks. A repetition without a value is left out."""
 

@@ -9,7 +9,6 @@ same seeds are drawn together, row for row, which is what keeps them paired.
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -142,14 +141,14 @@ class Group:
     metric: str
     records: dict[str, list[tuple[int, Record]]]  # by column, the control among them, with their seeds
 
-    @cached_property
+    @property
     def samples(self) -> dict[str, Sample]:
-        """By column. They are made on first use, which is in the processes that work on all CPUs."""
+        """By column. They are made anew on each use, and not kept: those of all groups together are large."""
         return {label: found for label, pairs in self.records.items() if (found := sample(self.metric, pairs))}
 
     @property
     def statistics(self) -> list[str]:
-        spread = any(self.metric in record.histograms for pairs in self.records.values() for _, record in pairs)
+        spread = any(self.metric in record.distributions for pairs in self.records.values() for _, record in pairs)
         return [MEAN, *PERCENTILES] if spread else [MEAN]
 
 
@@ -165,19 +164,17 @@ def groups(manifest: Manifest, found: dict[str, Record]) -> Iterator[Group]:
     order = [w["name"] for w in manifest.data["workloads"]], [m["name"] for m in manifest.data["machines"]]
     for key in sorted(places, key=lambda k: (order[0].index(k[0]), order[1].index(k[1]), k[2])):
         columns = {label: sorted(pairs, key=lambda pair: pair[0]) for label, pairs in places[key].items()}
-        names = {
-            name for pairs in columns.values() for _, r in pairs for name in r.metrics.keys() | r.histograms.keys()
-        }
+        names = frozenset().union(*(record.names for pairs in columns.values() for _, record in pairs))
         for name in sorted(names, key=sort_key):
             yield Group(*key, name, columns)
 
 
 def sample(name: str, pairs: list[tuple[int, Record]]) -> Sample | None:
     """A metric that is a distribution in one record is one in all of them."""
-    spread = [(seed, r.histograms[name]) for seed, r in pairs if name in r.histograms]
+    spread = [(seed, r.histograms[name]) for seed, r in pairs if name in r.distributions]
     if spread:
         return Distributions([seed for seed, _ in spread], [h for _, h in spread], ns_per_unit(name))
-    plain = [(seed, r.metrics[name]) for seed, r in pairs if name in r.metrics]
+    plain = [(seed, r.metrics[name]) for seed, r in pairs if name in r.names - r.distributions]
     return Scalars([seed for seed, _ in plain], [v for _, v in plain]) if plain else None
 
 
