@@ -5,11 +5,13 @@ without what a container may lack: cgroups, accounting, systemd.
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
-import time
-from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+
+from tests.cluster.processes import below, children, ended, runners, wait
 
 _SEARCHED = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 _DAEMONS = ("munged", "slurmctld", "slurmd")
@@ -24,16 +26,9 @@ def lacking() -> str:
     return f"not installed: {', '.join(lacks)} (Debian: slurm-wlm, munge)" if lacks else ""
 
 
-def wait(until: Callable[[], object], within_s: float = 30) -> bool:
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
-        if until():
-            return True
-        time.sleep(0.05)
-    return bool(until())
-
-
 class Slurm:
+    on = "slurm"
+
     def __init__(self, folder: Path, cpus: int = 2) -> None:
         self.folder = folder
         self.conf = folder / "slurm.conf"
@@ -92,6 +87,23 @@ PartitionName=main Nodes={name} Default=YES MaxTime=INFINITE State=UP
         self._daemon("slurmd", "-D")
         assert wait(lambda: "idle" in self.ask("sinfo", "-h", "-o", "%t"), 30), self.said()
 
+    def kill_worker_in_a_hand(self, head: subprocess.Popen[str]) -> None:
+        """The process of a job that runs cells, which end with it."""
+        found: list[tuple[int, int]] = []
+
+        def look() -> bool:
+            # A job's processes are no children of slurmd; its runners are children of the job's Python.
+            steps = [pid for pid in _named("slurmstepd") if str(self.conf) in _environment(pid)]
+            jobs = [pid for step in steps for pid in below(step)]
+            found[:] = [(pid, runner) for pid in jobs for runner in runners(pid) if runner in children(pid)]
+            return bool(found) or head.poll() is not None
+
+        wait(look, 120)
+        assert found, f"{head.stderr.read() if head.poll() is not None and head.stderr else ''}\n{self.said()}"
+        worker, runner = found[0]
+        os.kill(worker, signal.SIGKILL)
+        assert wait(lambda: ended(runner), 20)
+
     def ask(self, *words: str) -> str:
         done = subprocess.run(words, env=os.environ | self.environment, capture_output=True, text=True, check=False)
         return done.stdout
@@ -128,3 +140,19 @@ def _free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
+
+
+def _named(name: str) -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and _comm(entry) == name]
+
+
+def _comm(entry: Path) -> str:
+    with suppress(OSError):
+        return (entry / "comm").read_text().strip()
+    return ""
+
+
+def _environment(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/environ").read_bytes().decode("utf-8", "replace")
+    return ""

@@ -102,18 +102,19 @@ class _Tasks:
         # Workers need nothing of ours.
         for module in (hand_on_worker, dask_on_worker):
             cloudpickle.register_pickle_by_value(module)
-        self._there = dask_on_worker
         self._client = client
         self._hands = hands
         self._name = name
+        self._unpacked = dask_on_worker.Unpacked
+        self._run = dask_on_worker.runner(name)
 
     def run(self, archive: bytes, hands: list[Hand]) -> None:
         from distributed import as_completed
 
-        self._client.register_plugin(self._there.Unpacked(archive, self._name))
+        self._client.register_plugin(self._unpacked(archive, self._name))
         out = {future: hand for hand in hands for future in [self._submit(hand)]}
         try:
-            over = as_completed(list(out))
+            over = as_completed(list(out), loop=self._client.loop)
             for future in over:
                 hand = out.pop(future)
                 for left in self._outcome(future, hand):
@@ -128,7 +129,7 @@ class _Tasks:
                 self._client.unregister_worker_plugin(self._name)
 
     def _submit(self, hand: Hand):
-        return self._client.submit(self._there.run_there, self._name, self._hands.shard(hand), pure=False)
+        return self._client.submit(self._run, self._hands.shard(hand), pure=False)
 
     def _outcome(self, future, hand: Hand) -> list[Hand]:
         try:

@@ -5,6 +5,7 @@ Like hand_on_worker, this module goes there by its text.
 """
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from distributed import Worker, WorkerPlugin, get_worker
@@ -28,6 +29,11 @@ class Unpacked(WorkerPlugin):
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def run_there(name: str, shard: bytes) -> tuple[bytes, int, str]:
-    """A worker's thread runs one cell at a time: Dask knows how many threads there are."""
-    return run(get_worker().plugins[name].folder, shard, 1)
+def runner(name: str) -> Callable[[bytes], tuple[bytes, int, str]]:
+    """For tasks. Dask sends the text of such an inner function, and of others the name of their module."""
+
+    def run_there(shard: bytes) -> tuple[bytes, int, str]:
+        # A worker's thread runs one cell at a time: Dask knows how many threads there are.
+        return run(get_worker().plugins[name].folder, shard, 1)
+
+    return run_there
