@@ -17,7 +17,7 @@ BASE = """
     uname
 """.split()
 # Everything that set-up looks for on the search path.
-NEEDS = "make git pkg-config stress-ng cpio zstd chromium mke2fs ssh sshd".split()
+NEEDS = "make git pkg-config stress-ng cpio zstd chromium mke2fs ssh sshd slurmctld munged".split()
 
 OS_RELEASE = {
     "debian": 'ID=debian\nVERSION_CODENAME=bookworm\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n',

@@ -24,7 +24,7 @@ from schedlab.places.place import Done, Say
 if TYPE_CHECKING:
     from distributed import Client
 
-_CONNECT_S = 20
+_CONNECT_S = 10
 # A scheduler may have been started a moment before its workers.
 _WORKERS_S = 60
 

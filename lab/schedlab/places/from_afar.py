@@ -8,6 +8,7 @@ could move a terminal's cursor; the page escapes them as it does all others.
 import json
 import math
 import re
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from schedlab import atomic
@@ -87,7 +88,9 @@ def _checked(data: Any, expected_id: str, place: str) -> tuple[Record, dict[str,
         "provenance": _provenance(found.provenance, place),
         "cost": cost,
     }
-    return found, own
+    # As it will be read again.
+    kept = {key: own[key] for key in ("reason", "trace_hash", "provenance", "cost")}
+    return replace(found, **kept), own
 
 
 def _histogram(data: dict[str, Any]) -> dict[str, Any]:
