@@ -11,7 +11,6 @@ other programs on the machine do not change.
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time

@@ -84,5 +84,5 @@ def test_a_fleet_is_named_with_its_file(tmp_path: Path) -> None:
     (tmp_path / "campaign.toml").write_text('schedulers = ["default"]\non = "ssh:hosts.toml"\n')
     assert campaign_file.read(tmp_path / "campaign.toml")["place"] == "ssh:hosts.toml"
     (tmp_path / "campaign.toml").write_text('schedulers = ["default"]\non = "ssh"\n')
-    with pytest.raises(InputError, match="key 'on': expected one of sim, vm, host, ssh:FILE, .*, got 'ssh'"):
+    with pytest.raises(InputError, match=r"key 'on': expected one of sim, vm, host, ssh:FILE, .*, got 'ssh'"):
         campaign_file.read(tmp_path / "campaign.toml")

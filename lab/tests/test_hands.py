@@ -85,9 +85,7 @@ def test_a_hand_that_ran_twice_counts_once(world: World, sent: list[dict[str, An
     assert len(world.done) == len(sent)
 
 
-def test_what_is_missing_is_handed_out_again_and_given_up_in_the_end(
-    world: World, sent: list[dict[str, Any]]
-) -> None:
+def test_what_is_missing_is_handed_out_again_and_given_up_in_the_end(world: World, sent: list[dict[str, Any]]) -> None:
     whole = json.dumps(sent[3])
     (again,) = world.hands.came(world.hand, came(sent[:3], -9, torn=whole[:40]))
     assert ids(again) == ids(world.hand)[3:]

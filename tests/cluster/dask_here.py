@@ -15,9 +15,8 @@ from tests.cluster.processes import ended, runners, wait
 class Dask:
     """As a cluster has it: nothing of schedlab can be imported there."""
 
-    environment: dict[str, str] = {}
-
     def __init__(self, folder: Path) -> None:
+        self.environment: dict[str, str] = {}
         self._folder = folder
         self.file = folder / "scheduler.json"
         self._scheduler: subprocess.Popen[bytes] | None = None
@@ -30,7 +29,7 @@ class Dask:
     def start(self, workers: int = 2) -> None:
         words = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file)]
         self._scheduler = self._begin("scheduler", *words)
-        assert wait(self.file.exists, 60), self.said()
+        assert wait(self.file.exists, 300), self.said()
         for _ in range(workers):
             self.add_worker()
 
@@ -48,7 +47,7 @@ class Dask:
             found[:] = [(worker.pid, runner) for worker in self.workers for runner in runners(worker.pid)]
             return bool(found) or head.poll() is not None
 
-        wait(look, 120)
+        wait(look, 600)
         assert found, f"{head.stderr.read() if head.poll() is not None and head.stderr else ''}\n{self.said()}"
         worker, runner = found[0]
         os.kill(worker, signal.SIGKILL)

@@ -82,10 +82,10 @@ PartitionName=main Nodes={name} Default=YES MaxTime=INFINITE State=UP
             "munged", "--foreground", "--force", f"--key-file={folder}/munge.key", f"--socket={self._socket}",
             f"--pid-file={folder}/munged.pid", f"--log-file={folder}/munged.log", f"--seed-file={folder}/munged.seed",
         )  # fmt: skip
-        assert wait(self._socket.exists, 20), self.said()
+        assert wait(self._socket.exists, 120), self.said()
         self._daemon("slurmctld", "-D", "-i")
         self._daemon("slurmd", "-D")
-        assert wait(lambda: "idle" in self.ask("sinfo", "-h", "-o", "%t"), 30), self.said()
+        assert wait(lambda: "idle" in self.ask("sinfo", "-h", "-o", "%t"), 120), self.said()
 
     def kill_worker_in_a_hand(self, head: subprocess.Popen[str]) -> None:
         """The process of a job that runs cells, which end with it."""
@@ -98,7 +98,7 @@ PartitionName=main Nodes={name} Default=YES MaxTime=INFINITE State=UP
             found[:] = [(pid, runner) for pid in jobs for runner in runners(pid) if runner in children(pid)]
             return bool(found) or head.poll() is not None
 
-        wait(look, 120)
+        wait(look, 600)
         assert found, f"{head.stderr.read() if head.poll() is not None and head.stderr else ''}\n{self.said()}"
         worker, runner = found[0]
         os.kill(worker, signal.SIGKILL)

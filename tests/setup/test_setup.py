@@ -242,9 +242,7 @@ def test_no_daemon_of_slurm_is_started_that_only_tests_need(checkout: Checkout, 
     checkout.program("apt-get", f"{looks}\n{APT}")
     checkout.program("apt-cache", "exit 0")
     checkout.program("dpkg", "exit 0")
-    done = checkout.run(
-        FAKE_UID="0", SCHEDLAB_UNITS=str(units), SCHEDLAB_START_POLICY=str(policy), ALWAYS_FAILS=fails
-    )
+    done = checkout.run(FAKE_UID="0", SCHEDLAB_UNITS=str(units), SCHEDLAB_START_POLICY=str(policy), ALWAYS_FAILS=fails)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "set-up: ready")
     assert "set-up: apt: installing slurm-wlm munge" in done.stdout
     assert "not started, and masked for systemd: munge slurmctld (" in done.stdout

@@ -28,6 +28,7 @@ schedulers:
 results in DIR:
   report.html, results.csv and .parquet (a row per cell and metric), groups.csv and
   .parquet (percentiles, intervals), manifest.json, cells/ (a record per run)
+  of a cluster packs/ instead of cells/: records by the hundred (docs/cluster.md)
   of a real kernel traces/, too: some cells run once more, traced, and none of these runs
   is measured; the report shows their schedules (docs/report.md)
   with --profile functions/ and functions.csv, too: instructions by kernel function
@@ -131,7 +132,13 @@ def _run(commands: argparse._SubParsersAction) -> None:
 
 
 def _results(parser: argparse.ArgumentParser, where: argparse._ActionsContainer) -> None:
-    where.add_argument("-j", "--jobs", metavar="N", type=int, help="simulated cells at once (default: one per CPU); on Slurm in each job (default: 1)")
+    where.add_argument(
+        "-j",
+        "--jobs",
+        metavar="N",
+        type=int,
+        help="simulated cells at once (default: one per CPU); on Slurm in each job (default: 1)",
+    )
     out = parser.add_argument_group("results")
     out.add_argument(
         "-o", "--output", metavar="DIR", help="where they go (default: results/NAME, made from the request)"
@@ -215,7 +222,13 @@ def _study(commands: argparse._SubParsersAction) -> None:
     where.add_argument("-m", "--machines", metavar="CPUS", help="CPUs of the guest, instead of the study's machines")
     where.add_argument("--tier", choices=TIERS, default=None, metavar="TIER", help="of the virtual machine")
     add_api(where)
-    where.add_argument("-j", "--jobs", metavar="N", type=int, help="simulated cells at once (default: one per CPU); on Slurm in each job (default: 1)")
+    where.add_argument(
+        "-j",
+        "--jobs",
+        metavar="N",
+        type=int,
+        help="simulated cells at once (default: one per CPU); on Slurm in each job (default: 1)",
+    )
     out = parser.add_argument_group("results")
     where_to = "where they go (default: results/studies/PLACE or sim-without-hindsight)"
     out.add_argument("-o", "--output", metavar="DIR", help=where_to)

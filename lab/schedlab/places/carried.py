@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What goes to other machines: a runner, and of schedulers, workloads and machines what its cells need, in an archive."""
+"""What goes to other machines in an archive: a runner, and the schedulers, workloads and machines of its cells."""
 
 import gzip
 import io
@@ -119,4 +119,6 @@ def _run(command: list[str], **environment: str) -> None:
     )
     if done.returncode:
         said = done.stderr.strip().splitlines()
-        raise InputError(next((line for line in said if "error:" in line), said[-1] if said else f"{command[0]} failed"))
+        raise InputError(
+            next((line for line in said if "error:" in line), said[-1] if said else f"{command[0]} failed")
+        )

@@ -22,7 +22,7 @@ from schedlab.places.hands import Came, Hand, Hands, cut
 from schedlab.places.place import Done, Say
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Future
 
 _CONNECT_S = 10
 # A scheduler may have been started a moment before its workers.
@@ -52,7 +52,9 @@ def _require_package() -> None:
     try:
         import distributed  # noqa: F401
     except ImportError as error:
-        raise PlaceError(f"no Python package {error.name}: install dask and distributed (lab/requirements.txt)") from error
+        raise PlaceError(
+            f"no Python package {error.name}: install dask and distributed (lab/requirements.txt)"
+        ) from error
 
 
 @contextmanager
@@ -128,10 +130,10 @@ class _Tasks:
                 self._client.cancel(list(out))
                 self._client.unregister_worker_plugin(self._name)
 
-    def _submit(self, hand: Hand):
+    def _submit(self, hand: Hand) -> "Future":
         return self._client.submit(self._run, self._hands.shard(hand), pure=False)
 
-    def _outcome(self, future, hand: Hand) -> list[Hand]:
+    def _outcome(self, future: "Future", hand: Hand) -> list[Hand]:
         try:
             came = Came(*future.result(timeout=_CONNECT_S))
         except (CancelledError, TimeoutError) as error:

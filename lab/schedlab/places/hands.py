@@ -140,7 +140,9 @@ class Hands:
         files = self._campaign.files()
         for kind, there in self._carried.places.items():
             for name, path in files[kind].items():
-                reason = re.sub(rf"(?<= ){re.escape(there[name])}(?=[ :]|$)", lambda _: shlex.quote(path), reason)
+                reason = re.sub(
+                    rf"(?<= ){re.escape(there[name])}(?=[ :]|$)", shlex.quote(path).replace("\\", r"\\"), reason
+                )
         return reason
 
 
@@ -159,4 +161,6 @@ def _said(came: Came) -> str:
     last = next((line for line in reversed(came.said.splitlines()) if line.strip()), "")
     if last:
         return last
-    return f"the runner was ended by signal {-came.status}" if came.status < 0 else f"status {came.status} of the runner"
+    return (
+        f"the runner was ended by signal {-came.status}" if came.status < 0 else f"status {came.status} of the runner"
+    )

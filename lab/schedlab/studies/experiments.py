@@ -10,9 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from schedlab.campaign import arms, cells
+from schedlab.campaign import arms, cells, where
 from schedlab.campaign.request import Request, request
-from schedlab.campaign import where
 from schedlab.collect import manifest
 from schedlab.collect.store import Store
 from schedlab.export import results

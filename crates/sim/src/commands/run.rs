@@ -164,13 +164,7 @@ fn sources(files: &Files, cell: &Cell) -> Result<Sources> {
 }
 
 /// Runs a cell unless it has a record; true if it failed.
-fn one(
-    id: &str,
-    cell: &Cell,
-    sources: &Sources,
-    kept: &Kept,
-    cache: &mut Cache,
-) -> Result<bool> {
+fn one(id: &str, cell: &Cell, sources: &Sources, kept: &Kept, cache: &mut Cache) -> Result<bool> {
     if let Kept::Files(out) = kept
         && Record::path(out, id).exists()
     {
