@@ -7,6 +7,7 @@ Dask itself runs a hand again whose worker died. When we are gone, it forgets th
 import hashlib
 import logging
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
@@ -64,19 +65,17 @@ def _connected(address: str, jobs: int | None) -> Iterator["Client"]:
     # What it has to say of workers that come and go is said here where it matters.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     if not address:
-        workers = jobs or len(os.sched_getaffinity(0))
-        with (
-            tempfile.TemporaryDirectory(prefix="schedlab-dask-", ignore_cleanup_errors=True) as folder,
-            LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                dashboard_address=None,
-                local_directory=folder,
-                silence_logs=logging.CRITICAL,
-            ) as cluster,
-            Client(cluster) as client,
-        ):
-            yield client
+        with tempfile.TemporaryDirectory(prefix="schedlab-dask-", ignore_cleanup_errors=True) as folder:
+            with _for_us_alone(signal.SIGINT):
+                cluster = LocalCluster(
+                    n_workers=jobs or len(os.sched_getaffinity(0)),
+                    threads_per_worker=1,
+                    dashboard_address=None,
+                    local_directory=folder,
+                    silence_logs=logging.CRITICAL,
+                )
+            with cluster, Client(cluster) as client:
+                yield client
         return
     try:
         where = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
@@ -85,6 +84,16 @@ def _connected(address: str, jobs: int | None) -> Iterator["Client"]:
         raise PlaceError(f"--on dask:{address}: no scheduler answers there: {' '.join(str(error).split())}") from error
     with client:
         yield client
+
+
+@contextmanager
+def _for_us_alone(sign: signal.Signals) -> Iterator[None]:
+    """Ctrl-C goes to all processes of a terminal. What is started meanwhile ignores it and ends with us."""
+    before = signal.signal(sign, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(sign, before)
 
 
 def _threads(client: "Client") -> int:

@@ -89,9 +89,12 @@ def _ask(*words: str) -> str:
 
 
 def _cpus() -> int:
-    """Of all nodes that run jobs or could."""
-    allocated, idle, *_ = _ask("sinfo", "--noheader", "--format=%C").split("/")
-    return int(allocated) + int(idle)
+    """Of all nodes that run jobs or could, in the largest partition that jobs may go to."""
+    partition = os.environ.get("SBATCH_PARTITION", "")
+    lines = _ask("sinfo", "--noheader", "--format=%C", *([f"--partition={partition}"] if partition else []))
+    # Allocated, idle, other, total.
+    counts = [line.split("/")[:2] for line in lines.split()]
+    return max((int(allocated) + int(idle) for allocated, idle in counts), default=0)
 
 
 class _Array:
