@@ -44,13 +44,17 @@ def run(folder: str, shard: bytes, jobs: int) -> tuple[bytes, int, str]:
     """
     # Paths in it are from the folder. The runner ends when this process does.
     words = [f"./{RUNNER}", "run", "/dev/stdin", "--out", "-", "--jobs", str(jobs), "--parent", str(os.getpid())]
-    done = subprocess.run(
-        words,
-        input=gzip.decompress(shard),
-        capture_output=True,
-        cwd=folder,
-        env=os.environ | _NO_COMPILER,
-        check=False,
-    )
-    said = done.stderr[-_LAST_BYTES:].decode("utf-8", "replace")
-    return gzip.compress(done.stdout, compresslevel=_LEVEL), done.returncode, said
+    # Of a pipe somebody would have to wake up for every record.
+    with tempfile.TemporaryFile(dir=folder) as records:
+        done = subprocess.run(
+            words,
+            input=gzip.decompress(shard),
+            stdout=records,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            env=os.environ | _NO_COMPILER,
+            check=False,
+        )
+        records.seek(0)
+        came = gzip.compress(records.read(), compresslevel=_LEVEL)
+    return came, done.returncode, done.stderr[-_LAST_BYTES:].decode("utf-8", "replace")

@@ -238,8 +238,11 @@ class _Array:
             path.unlink(missing_ok=True)
 
     def cancel(self) -> None:
-        with suppress(LabError):
+        try:
             _ask("scancel", f"--name={self._name}")
+        except LabError:
+            # Jobs that cannot be told to end still want the folder, and the same command takes them up.
+            return
         self.clear()
 
     def clear(self) -> None:
