@@ -85,7 +85,7 @@ def test_compare_refuses(lab: Callable, arguments: list[str], message: str) -> N
         ),
         (["compare", "bfs", "--on", "dask:"], "schedlab compare: unknown place 'dask:'; did you mean "),
         (["compare", "bfs", "--on", "slurm:all"], "schedlab compare: unknown place 'slurm:all'; "),
-        (["trace", "bfs", "-w", "latt", "-o", "x", "--on", "slurm"], "schedlab trace: unknown place 'slurm'; known: "),
+        (["trace", "bfs", "-w", "latt", "-o", "x", "--on", "slurm"], "schedlab trace: unknown place 'slurm'; "),
         (["choose", "--on", "dask:mars:8786"], "schedlab choose: unknown place 'dask:mars:8786'; "),
         (["study", "all", "--on", "ssh:hosts.toml"], "schedlab study: unknown place 'ssh:hosts.toml'; "),
         (["compare"], "schedlab compare: the following arguments are required: SCHEDULERS"),

@@ -63,7 +63,8 @@ def _connected(address: str, jobs: int | None) -> Iterator["Client"]:
     from distributed import Client, LocalCluster
 
     # What it has to say of workers that come and go is said here where it matters.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     if not address:
         with tempfile.TemporaryDirectory(prefix="schedlab-dask-", ignore_cleanup_errors=True) as folder:
             with _for_us_alone(signal.SIGINT):
