@@ -28,6 +28,7 @@ COMPATIBLE = frozenset(
 WORDS = {
     "MIT License": "MIT",
     "The MIT License": "MIT",
+    "BSD": "BSD-3-Clause",
     "BSD License": "BSD-3-Clause",
     "3-Clause BSD License": "BSD-3-Clause",
     "BSD-3-Clause License": "BSD-3-Clause",

@@ -79,7 +79,15 @@ def test_compare_refuses(lab: Callable, arguments: list[str], message: str) -> N
         ),
         (["compar"], "schedlab: unknown command 'compar'; did you mean compare or compatibility?"),
         (["list", "workload"], "schedlab list: unknown kind 'workload'; did you mean workloads?"),
-        (["compare", "bfs", "--on", "mars"], "schedlab compare: unknown place 'mars'; known: host, sim, ssh:FILE, vm"),
+        (
+            ["compare", "bfs", "--on", "mars"],
+            "schedlab compare: unknown place 'mars'; known: dask[:ADDRESS], host, sim, slurm, ssh:FILE, vm",
+        ),
+        (["compare", "bfs", "--on", "dask:"], "schedlab compare: unknown place 'dask:'; did you mean "),
+        (["compare", "bfs", "--on", "slurm:all"], "schedlab compare: unknown place 'slurm:all'; "),
+        (["trace", "bfs", "-w", "latt", "-o", "x", "--on", "slurm"], "schedlab trace: unknown place 'slurm'; "),
+        (["choose", "--on", "dask:mars:8786"], "schedlab choose: unknown place 'dask:mars:8786'; "),
+        (["study", "all", "--on", "ssh:hosts.toml"], "schedlab study: unknown place 'ssh:hosts.toml'; "),
         (["compare"], "schedlab compare: the following arguments are required: SCHEDULERS"),
         (
             ["compare", "bfs", "--negligible", "much"],

@@ -18,8 +18,8 @@ BASE = """
 """.split()
 # Everything that set-up looks for on the search path.
 NEEDS = (
-    "make git pkg-config stress-ng cpio zstd chromium mke2fs ssh sshd fish lintian makepkg man pacman rpm rpmlint "
-    "shellcheck systemd-analyze zsh"
+    "make git pkg-config stress-ng cpio zstd chromium mke2fs ssh sshd slurmctld munged fish lintian makepkg man pacman "
+    "rpm rpmlint shellcheck systemd-analyze zsh"
 ).split()
 
 OS_RELEASE = {

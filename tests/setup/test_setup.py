@@ -248,6 +248,28 @@ def test_no_sshd_is_started_that_only_tests_need(checkout: Checkout, fails: str)
     assert file.exists() is not bool(fails)
 
 
+@pytest.mark.parametrize("fails", ["", "1"])
+def test_no_daemon_of_slurm_is_started_that_only_tests_need(checkout: Checkout, fails: str) -> None:
+    units, policy = checkout.path / "units", checkout.path / "sbin" / "policy-rc.d"
+    units.mkdir()
+    # Somebody has one of their own, which stays.
+    (units / "slurmd.service").write_text("[Unit]\n")
+    checkout.without("slurmctld", "munged")
+    looks = f'[ "$(readlink "{units}/munge.service")" != /dev/null ] || "{policy}" || echo "kept off: $?" >>"$CALLS"'
+    checkout.program("apt-get", f"{looks}\n{APT}")
+    checkout.program("apt-cache", "exit 0")
+    checkout.program("dpkg", "exit 0")
+    done = checkout.run(FAKE_UID="0", SCHEDLAB_UNITS=str(units), SCHEDLAB_START_POLICY=str(policy), ALWAYS_FAILS=fails)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "set-up: ready")
+    assert "set-up: apt: installing slurm-wlm munge" in done.stdout
+    assert "not started, and masked for systemd: munge slurmctld (" in done.stdout
+    assert "kept off: 101" in checkout.called()
+    assert not policy.exists()
+    kept = ["slurmd.service"] if fails else ["munge.service", "slurmctld.service", "slurmd.service"]
+    assert sorted(path.name for path in units.iterdir()) == kept
+    assert (units / "slurmd.service").read_text() == "[Unit]\n"
+
+
 def test_what_only_tests_need_can_be_left_out(checkout: Checkout) -> None:
     checkout.without("chromium")
     checkout.program("apt-get", APT)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! An image as native code in this process.
 //!
-//! A shared object is kept by the digest of its text, its compiler and the compiler's flags. Its code holds no state but
-//! what it counts, so that one opening serves many hosts.
+//! A shared object is kept by the digests of its text and flags, and of its compiler. Where there is no compiler, what
+//! another one made of the same text serves: so it can be built on one machine and run on others. Its code holds no
+//! state but what it counts, so that one opening serves many hosts.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -127,16 +128,37 @@ impl Native {
 
 /// The shared object of a text.
 fn kept(text: &str, folder: &Path) -> Result<PathBuf> {
-    let clang = Clang::find()?;
+    let built = digest(FLAGS.iter().copied().chain([text]));
+    let clang = match Clang::find() {
+        Ok(clang) => clang,
+        Err(none) => return by_another(&built, folder).ok_or(none),
+    };
+    let compiler = digest([clang.version()]);
+    let file = folder.join(format!("{built}-{}.so", &compiler[..8]));
+    keep(&file, |fresh| compile(&clang, text, fresh))?;
+    Ok(file)
+}
+
+fn digest<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
     let mut hash = Sha256::new();
-    for part in FLAGS.iter().copied().chain([clang.version(), text]) {
+    for part in parts {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
-    let key = u128::from_be_bytes(hash.finalize()[..16].try_into()?);
-    let file = folder.join(format!("{key:032x}.so"));
-    keep(&file, |fresh| compile(&clang, text, fresh))?;
-    Ok(file)
+    hash.finalize()[..16]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// What some compiler made of a text; the first by name, so that it is the same one everywhere.
+fn by_another(built: &str, folder: &Path) -> Option<PathBuf> {
+    let files = folder.read_dir().ok()?.flatten().map(|entry| entry.path());
+    let of_it = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with(built) && name.ends_with(".so"))
+    };
+    files.filter(of_it).min()
 }
 
 fn compile(clang: &Clang, text: &str, out: &Path) -> Result<()> {

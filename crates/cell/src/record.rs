@@ -117,9 +117,7 @@ impl Record {
     /// Writes `DIR/ID.json` whole or not at all.
     pub fn write(&self, dir: &Path) -> Result<()> {
         let path = Self::path(dir, &self.id);
-        // In one piece: the serialiser writes every bracket by itself.
-        let mut text = serde_json::to_vec(self)?;
-        text.push(b'\n');
+        let text = self.line()?;
         let write = || -> std::io::Result<()> {
             let mut file = tempfile::Builder::new()
                 .prefix(&format!(".{}.", self.id))
@@ -130,6 +128,21 @@ impl Record {
             Ok(())
         };
         write().with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Prints it as a line, which no other thread's breaks in two.
+    pub fn print(&self) -> Result<()> {
+        let text = self.line()?;
+        let mut stdout = std::io::stdout().lock();
+        stdout.write_all(&text)?;
+        Ok(stdout.flush()?)
+    }
+
+    /// In one piece: the serialiser writes every bracket by itself.
+    fn line(&self) -> Result<Vec<u8>> {
+        let mut text = serde_json::to_vec(self)?;
+        text.push(b'\n');
+        Ok(text)
     }
 }
 

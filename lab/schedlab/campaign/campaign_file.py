@@ -5,7 +5,7 @@ schedulers = ["bfs", "bfs:rules=424", "cfs"]
 workloads = ["latt", "pipe"]
 loads = [1, 4, 15]                # default: each workload's own
 machines = ["desktop-4"]
-on = "sim"                        # a place; a fleet's file of hosts follows a colon: "ssh:hosts.toml"
+on = "sim"                        # a place, as --on names it: "ssh:hosts.toml", "dask:10.0.0.1:8786", "slurm"
 tier = "exact"                    # of the virtual machine
 kernel = "6.16"                   # that it boots
 built_in = true                   # in the simulator: all as parts of the kernel, and not its own scheduler alone

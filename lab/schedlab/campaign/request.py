@@ -55,10 +55,11 @@ class Request:
     modelled: bool = False  # a real kernel runs workloads as the simulator does: their tasks, never an application
     controlled: bool = True  # on a real kernel its own scheduler runs too, twice: what differs there is noise
     fleet: Fleet | None = None  # the hosts, where the place is a fleet
+    address: str = ""  # of a cluster's scheduler, where one was given
 
     @property
     def record_place(self) -> str:
-        return f"vm-{self.tier}" if self.place == "vm" else self.place
+        return f"vm-{self.tier}" if self.place == "vm" else wheres.kept_as(self.place)
 
     def loads_of(self, workload: Workload) -> list[int | str]:
         """As they were given: some may count in the machine's CPUs."""
@@ -117,6 +118,7 @@ def request(
         machines=boards,
         place=wheres.name_of(place),
         fleet=wheres.fleet_of(place),
+        address=wheres.address_of(place),
         api=api,
         tier=(tier or TIERS[0]) if place == "vm" else "",
         repetitions=repetitions,

@@ -52,26 +52,50 @@ def _fleet(name: str) -> Machine:
     raise InputError(f"-m '{name}': the machines of a fleet are those of its file ({SSH}:FILE)")
 
 
+SIMULATOR = "sim"
 # Other machines, through OpenSSH. A command line names it with its file of hosts behind a colon.
 SSH = "ssh"
+# The simulator on many machines: what runs on them is not ours. An address of Dask's scheduler may follow a colon.
+DASK = "dask"
+SLURM = "slurm"
+CLUSTERS = (DASK, SLURM)
+
+_SIMULATED = Where(simulated=True, default_machine="desktop-4", machine=machines.find)
 PLACES = {
-    "sim": Where(simulated=True, default_machine="desktop-4", machine=machines.find),
+    SIMULATOR: _SIMULATED,
     "vm": Where(simulated=False, default_machine="2", machine=_guest),
     "host": Where(simulated=False, default_machine="host", machine=_host),
     SSH: Where(simulated=False, default_machine="", machine=_fleet),
+    DASK: _SIMULATED,
+    SLURM: _SIMULATED,
 }
 # As a command line or file names them.
-NAMES = [name if name != SSH else f"{SSH}:FILE" for name in PLACES]
+SHOWN = {name: name for name in PLACES} | {SSH: f"{SSH}:FILE", DASK: f"{DASK}[:ADDRESS]"}
+NAMES = list(SHOWN.values())
 
 
 def is_place(text: str) -> bool:
-    kind, _, file = text.partition(":")
-    return bool(file) if kind == SSH else text in PLACES
+    kind, colon, more = text.partition(":")
+    if kind == SSH or (kind == DASK and colon):
+        return bool(more)
+    return text in PLACES
 
 
 def name_of(text: str) -> str:
     """The place's own name, without what stands behind a colon."""
     return text.partition(":")[0]
+
+
+def kept_as(text: str) -> str:
+    """The place that its records name: a cell is the same on a cluster as in the simulator here."""
+    name = name_of(text)
+    return SIMULATOR if name in CLUSTERS else name
+
+
+def address_of(text: str) -> str:
+    """Of a cluster's scheduler, as a command line gives it; empty where it gives none."""
+    kind, _, address = text.partition(":")
+    return address if kind == DASK else ""
 
 
 def fleet_of(text: str) -> Fleet | None:
@@ -88,7 +112,7 @@ def _fleet_in(path: Path) -> Fleet:
 def named(text: str) -> Where:
     """What is known of a place that a command line names."""
     fleet = fleet_of(text)
-    return Where(False, fleet.machines, fleet.machine) if fleet else PLACES[text]
+    return Where(False, fleet.machines, fleet.machine) if fleet else PLACES[name_of(text)]
 
 
 def of_record(place: str) -> Where:

@@ -193,7 +193,7 @@ def _write(whole: manifests.Manifest, state: State, store: Store, found: Answer,
 
     begun = _begun(whole, state.begun)
     # Who has left the race has no cells from then on, and lacks none.
-    kept = [cell for cell in begun.cells if cell.label not in state.left or store.path(cell.id).exists()]
+    kept = [cell for cell in begun.cells if cell.label not in state.left or store.has(cell.id)]
     begun = _only(begun, kept, state.begun)
     begun.data["chosen"] = found.sentence
     manifests.write(begun, store)

@@ -5,7 +5,7 @@ import argparse
 from functools import partial
 
 from schedlab.campaign.request import TIERS
-from schedlab.cli.commands import ANYWHERE, add, percent
+from schedlab.cli.commands import ON_MACHINES, add, percent
 
 MINUTES = 10.0
 WORTH_PCT = 2.0
@@ -72,7 +72,7 @@ def add_all(commands: argparse._SubParsersAction) -> None:
     limits.add_argument("--blocks", metavar="N", type=int, help="at most so many (default: as time allows)")
     where = parser.add_argument_group("where to run")
     where.add_argument(
-        "--on", choices=ANYWHERE, default="host", metavar="PLACE", help="host (default), vm, sim, ssh:FILE"
+        "--on", choices=ON_MACHINES, default="host", metavar="PLACE", help="host (default), vm, sim, ssh:FILE"
     )
     where.add_argument("-m", "--machine", metavar="NAME", help="simulated machine, or number of guest CPUs")
     where.add_argument("--tier", choices=TIERS, metavar="TIER", help="of the virtual machine (default: exact)")

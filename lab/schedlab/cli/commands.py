@@ -6,7 +6,7 @@ Help looks the same under every version of Python, and errors are one line.
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NoReturn
 
 from schedlab.campaign import where
@@ -125,13 +125,21 @@ def percent(text: str, above_zero: bool = False) -> float:
 
 
 class Places(list[str]):
-    """For an option's choices: the places by name, and a fleet by its file."""
+    """For an option's choices: these places by name, a fleet by its file, a cluster by its address."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        super().__init__(where.SHOWN[name] for name in names)
 
     def __contains__(self, text: object) -> bool:
-        return isinstance(text, str) and where.is_place(text)
+        return isinstance(text, str) and where.is_place(text) and where.SHOWN[where.name_of(text)] in self[:]
 
 
-ANYWHERE = Places(where.NAMES)
+ANYWHERE = Places(where.PLACES)
+# Where something is measured that another machine's load changes.
+ON_MACHINES = Places(name for name in where.PLACES if name not in where.CLUSTERS)
+# Commands that need more of a place than cells; a study needs these or a cluster.
+HERE = Places(name for name in where.PLACES if name not in (where.SSH, *where.CLUSTERS))
+IN_STUDIES = Places(name for name in where.PLACES if name != where.SSH)
 
 
 def add_api(container: argparse._ActionsContainer) -> None:

@@ -130,7 +130,7 @@ def _run(planned: Campaign, store: Store, todo: set[str], console: Console, jobs
             status = place_of(planned.request).run(planned, store, todo, jobs, done, progress.say)
         except KeyboardInterrupt as error:
             over.set()
-            there = sum(store.path(cell_id).exists() for cell_id in by_id)
+            there = sum(map(store.has, by_id))
             raise InterruptedRun(
                 f"interrupted: {there} of {total} cells have a record in {store.directory}; the same command resumes"
             ) from error

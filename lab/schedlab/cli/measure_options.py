@@ -4,15 +4,14 @@
 import argparse
 
 from schedlab.campaign.request import DEFAULT_REPETITIONS, DEFAULT_WORKLOADS, TIERS
-from schedlab.campaign.where import PLACES, SSH
-from schedlab.cli.commands import ANYWHERE, add, add_api, percent
+from schedlab.campaign.where import PLACES
+from schedlab.cli.commands import ANYWHERE, HERE, IN_STUDIES, add, add_api, percent
 from schedlab.statistics.negligible import NEGLIGIBLE_PCT
 from schedlab.statistics.threshold import Threshold, threshold
 
 _ON = f"{', '.join(ANYWHERE)} (default: sim)"
-# Commands that need more of a place than cells.
-_HERE = [name for name in PLACES if name != SSH]
-_ON_HERE = f"{', '.join(_HERE)} (default: sim)"
+_ON_HERE = f"{', '.join(HERE)} (default: sim)"
+_ON_STUDIES = f"{', '.join(IN_STUDIES)} (default: sim)"
 
 _COMPARE = "Run workloads under several schedulers and compare each with the first one."
 
@@ -29,6 +28,7 @@ schedulers:
 results in DIR:
   report.html, results.csv and .parquet (a row per cell and metric), groups.csv and
   .parquet (percentiles, intervals), manifest.json, cells/ (a record per run)
+  of a cluster packs/ instead of cells/: records by the hundred (docs/cluster.md)
   of a real kernel traces/, too: some cells run once more, traced, and none of these runs
   is measured; the report shows their schedules (docs/report.md)
   with --profile functions/ and functions.csv, too: instructions by kernel function
@@ -113,7 +113,7 @@ a campaign file, with every key but the first left out or not:
   workloads = ["latt", "pipe"]
   loads = [1, 4, 15]
   machines = ["desktop-4"]
-  on = "sim"                      # or "vm", "host", "ssh:hosts.toml"
+  on = "sim"                      # or "vm", "host", "ssh:hosts.toml", "dask", "slurm"
   tier = "exact"                  # where on = "vm"
   kernel = "6.16"                 # where on = "vm"
   built_in = true                 # where on = "sim"
@@ -132,7 +132,13 @@ def _run(commands: argparse._SubParsersAction) -> None:
 
 
 def _results(parser: argparse.ArgumentParser, where: argparse._ActionsContainer) -> None:
-    where.add_argument("-j", "--jobs", metavar="N", type=int, help="simulated cells at once (default: one per CPU)")
+    where.add_argument(
+        "-j",
+        "--jobs",
+        metavar="N",
+        type=int,
+        help="simulated cells at once (default: one per CPU); on Slurm in each job (default: 1)",
+    )
     out = parser.add_argument_group("results")
     out.add_argument(
         "-o", "--output", metavar="DIR", help="where they go (default: results/NAME, made from the request)"
@@ -212,11 +218,17 @@ def _study(commands: argparse._SubParsersAction) -> None:
         help="with the other values of all that was chosen after results were known",
     )
     where = parser.add_argument_group("where to run")
-    where.add_argument("--on", choices=_HERE, default="sim", metavar="PLACE", help=_ON_HERE)
+    where.add_argument("--on", choices=IN_STUDIES, default="sim", metavar="PLACE", help=_ON_STUDIES)
     where.add_argument("-m", "--machines", metavar="CPUS", help="CPUs of the guest, instead of the study's machines")
     where.add_argument("--tier", choices=TIERS, default=None, metavar="TIER", help="of the virtual machine")
     add_api(where)
-    where.add_argument("-j", "--jobs", metavar="N", type=int, help="simulated cells at once (default: one per CPU)")
+    where.add_argument(
+        "-j",
+        "--jobs",
+        metavar="N",
+        type=int,
+        help="simulated cells at once (default: one per CPU); on Slurm in each job (default: 1)",
+    )
     out = parser.add_argument_group("results")
     where_to = "where they go (default: results/studies/PLACE or sim-without-hindsight)"
     out.add_argument("-o", "--output", metavar="DIR", help=where_to)
@@ -261,7 +273,7 @@ def _trace(commands: argparse._SubParsersAction) -> None:
     what.add_argument("-p", "--param", metavar="K=V", action="append", help="a workload's parameter")
     what.add_argument("--seed", metavar="S", type=int, default=1, help="of the workload's draws (default: 1)")
     where = parser.add_argument_group("where to run")
-    where.add_argument("--on", choices=_HERE, default="sim", metavar="PLACE", help=_ON_HERE)
+    where.add_argument("--on", choices=HERE, default="sim", metavar="PLACE", help=_ON_HERE)
     where.add_argument(
         "-m",
         "--machine",

@@ -71,7 +71,7 @@ def write(manifest: Manifest, store: Store, with_report: bool, judged: Judged) -
     """The summary of the records that are there, as files."""
     found, bad = store.load(cell.id for cell in manifest.cells)
     for cell_id, error in bad.items():
-        _say(f"{store.path(cell_id)}: corrupt record ({error}): left out; compare runs it again")
+        _say(f"{store.source(cell_id)}: corrupt record ({error}): left out; compare runs it again")
     if judged.baseline:
         manifest, saved = baseline.read(judged.baseline, manifest)
         found = saved | found

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from schedlab import atomic
+from schedlab.campaign import where as wheres
 from schedlab.cli.compare import execute
 from schedlab.errors import CHECK_FAILED, InputError
 from schedlab.studies import (
@@ -46,7 +47,7 @@ def study(options: argparse.Namespace) -> int:
         raise InputError("there is no file in studies/")
     if options.calibrate:
         return _calibrate(chosen)
-    if options.without_hindsight and options.on != "sim":
+    if options.without_hindsight and wheres.kept_as(options.on) != wheres.SIMULATOR:
         raise InputError(f"--without-hindsight with --on {options.on}: only the simulator takes a machine's parameters")
     if options.tier and options.on != "vm":
         raise InputError(f"--tier {options.tier}: only the virtual machine has tiers (--on vm)")
@@ -61,7 +62,7 @@ def study(options: argparse.Namespace) -> int:
         one = _asked(whole, base, options)
         if not options.no_run:
             status = max(status, _run(one, base, options))
-        found = collect(one, base, options.on)
+        found = collect(one, base, wheres.kept_as(options.on))
         reproductions[one.name] = score.reproduce(one, published.claims(one.seed), found)
         reasons |= contradictions.contradicted(one, reproductions[one.name], found)
         _write(base, reproductions[one.name], reasons)
@@ -77,7 +78,7 @@ def _root(options: argparse.Namespace) -> Path:
     if options.output:
         return Path(options.output)
     suffix = f"-{beside.WITHOUT_HINDSIGHT}" if options.without_hindsight else ""
-    return Path("results/studies") / f"{options.on}{suffix}"
+    return Path("results/studies") / f"{wheres.kept_as(options.on)}{suffix}"
 
 
 def _asked(whole: Study, base: Path, options: argparse.Namespace) -> Study:

@@ -6,6 +6,7 @@ Imports: campaign, catalogue, vm.
 on_disk    a record whose numbers stay on the disk, where there are many
 store      the directory: which cells have a record, and what is in the way of the others
 records    a cell's record, read with suspicion
+packs      records that came together, in one file instead of a file each
 histogram  a record's distributions, merged by adding bucket counts
 manifest   manifest.json and guests.json
 hosts      hosts.json: what the hosts of a fleet were like

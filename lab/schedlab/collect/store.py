@@ -4,7 +4,7 @@
 import fcntl
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from schedlab.atomic import write_errors_explained
 from schedlab.collect import records
 from schedlab.collect.on_disk import RecordOnDisk
+from schedlab.collect.packs import Packs
 from schedlab.collect.records import CorruptRecord, Record
 from schedlab.errors import InputError
 
@@ -29,6 +30,7 @@ class Store:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.cells = directory / "cells"
+        self._packs = Packs(directory)
         self._read: dict[str, Record] = {}  # a record never changes: what was read need not be read again
         self.lines: dict[tuple[str, str], str] = {}  # the rows of results.csv by cell and label, made while others run
 
@@ -50,13 +52,35 @@ class Store:
             yield
 
     def path(self, cell_id: str) -> Path:
+        """Its own file, whether it has one or not."""
         return self.cells / f"{cell_id}.json"
+
+    def has(self, cell_id: str) -> bool:
+        """Whether it has a record, which need not be a good one."""
+        return self._packs.path(cell_id) is not None or self.path(cell_id).exists()
+
+    def source(self, cell_id: str) -> Path:
+        """The file that its record is in."""
+        return self._packs.path(cell_id) or self.path(cell_id)
+
+    def pack(self, found: Mapping[str, tuple[Record, str]]) -> None:
+        """Results that came together, with their lines, go into one file. None of the cells has a record yet."""
+        self._packs.write([(cell_id, line) for cell_id, (_, line) in found.items()])
+        self._read.update({cell_id: record for cell_id, (record, _) in found.items()})
 
     def load(self, ids: Iterable[str]) -> tuple[dict[str, Record], dict[str, CorruptRecord]]:
         """The records that are there, and the files that are not what they should be."""
         good: dict[str, Record] = {}
         bad: dict[str, CorruptRecord] = {}
+        ids = list(ids)
+        for cell_id, record in self._packs.read(cell_id for cell_id in ids if cell_id not in self._read):
+            if isinstance(record, CorruptRecord):
+                bad[cell_id] = record
+            else:
+                self._read[cell_id] = record
         for cell_id in ids:
+            if cell_id in bad:
+                continue
             try:
                 if cell_id not in self._read:
                     read = records.read(self.path(cell_id), cell_id)
@@ -74,15 +98,18 @@ class Store:
         return len(self._read) >= MOST_IN_MEMORY
 
     def drop(self, cell_id: str) -> None:
-        """The cell is to run again."""
+        """The cell is to run again. It has a file of its own: packs hold results alone."""
         self._read.pop(cell_id, None)
         self.path(cell_id).unlink(missing_ok=True)
 
     def prepare(self, ids: Iterable[str], warn: Callable[[str], None]) -> set[str]:
         """Ids with a result. Corrupt files are set aside, failed and void records removed: those cells run again."""
-        there = {path.stem for path in self.cells.iterdir()}
+        there = {path.stem for path in self.cells.iterdir()} | self._packs.ids()
         good, bad = self.load(cell_id for cell_id in ids if cell_id in there)
-        for cell_id, error in bad.items():
+        alone = {cell_id: error for cell_id, error in bad.items() if not self._packs.path(cell_id)}
+        for pack, why in self._packs.set_aside(bad):
+            warn(f"{pack}: corrupt records ({why}): set aside as {pack.name}.corrupt, their cells run again")
+        for cell_id, error in alone.items():
             path = self.path(cell_id)
             warn(f"{path}: corrupt record ({error}): set aside as {path.name}.corrupt, the cell runs again")
             path.rename(path.with_name(path.name + ".corrupt"))

@@ -9,7 +9,8 @@ from schedlab import checkout
 from schedlab.campaign.fleet_file import Fleet, Host
 from schedlab.collect.hosts import Environment
 from schedlab.errors import LabError
-from schedlab.places.ssh_session import RUNNER, Session, archive
+from schedlab.places.carried import archive
+from schedlab.places.ssh_session import RUNNER, Session
 
 _AT_ONCE = 16
 

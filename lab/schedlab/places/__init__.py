@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where cells run: the simulator, a virtual machine, the host, other machines.
+"""Where cells run: the simulator, a virtual machine, the host, other machines, clusters.
 
 Imports: campaign, capture, catalogue, collect, sched_ext, vm.
 
@@ -10,7 +10,13 @@ host          the running kernel
 ssh           other machines, blocks shared out among them
 shared_out    which host runs which block: hosts that fail are tried again, then their blocks go to others
 ssh_session   one host, reached by ssh: what is sent there, what comes back, and that nothing stays
-from_afar     records that a host sent, of which nothing is believed
+dask          the simulator on a Dask: of somebody else's scheduler, or of one started here
+dask_on_worker  what runs in its workers
+slurm         the simulator on a Slurm, through submitit
+hands         cells that go to a cluster and come back together: checked, packed, handed out again
+hand_on_worker  runs a hand where nothing of ours is
+carried       what goes to other machines with a runner, in an archive
+from_afar     records that another machine sent, of which nothing is believed
 real_kernel   what vm and host have in common: blocks, and the policies' objects
 runner        drives a runner, which prints a line per finished cell
 applications  the programs and inputs that real applications need in a guest

@@ -8,6 +8,7 @@ could move a terminal's cursor; the page escapes them as it does all others.
 import json
 import math
 import re
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from schedlab import atomic
@@ -19,6 +20,7 @@ from schedlab.collect.store import Store
 # A record has some distributions of some thousand buckets.
 MOST_BYTES = 16 << 20
 _MOST_REASON = 20_000
+_TRACE_HASH = re.compile(r"(?:[0-9a-f]{16})?")
 _METRIC = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _PROVENANCE = {
     "place": str,
@@ -48,17 +50,21 @@ def _refuse(name: str) -> NoReturn:
 
 def keep(data: Any, expected_id: str, place: str, host: str, store: Store) -> Record:
     """Put it into the store, with the host that it came from. Raises CorruptRecord."""
-    try:
-        found, own = _checked(data, expected_id, place)
-    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
-        raise CorruptRecord(type(error).__name__) from error
+    found, own = checked(data, expected_id, place)
     own["provenance"]["host"] = host
     atomic.write(store.path(expected_id), json.dumps(own, ensure_ascii=False) + "\n")
     return found
 
 
+def checked(data: Any, expected_id: str, place: str) -> tuple[Record, dict[str, Any]]:
+    """The record, and what of it is kept. Raises CorruptRecord."""
+    try:
+        return _checked(data, expected_id, place)
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+        raise CorruptRecord(type(error).__name__) from error
+
+
 def _checked(data: Any, expected_id: str, place: str) -> tuple[Record, dict[str, Any]]:
-    """The record, and what of it is kept."""
     found = records.parse(data, expected_id)
     for name in [*found.metrics, *found.histograms]:
         if not _METRIC.fullmatch(name):
@@ -78,11 +84,13 @@ def _checked(data: Any, expected_id: str, place: str) -> tuple[Record, dict[str,
         "reason": printable(found.reason, _MOST_REASON),
         "metrics": found.metrics,
         "histograms": {name: _histogram(data["histograms"][name]) for name in found.histograms},
-        "trace_hash": "",
+        "trace_hash": found.trace_hash if _TRACE_HASH.fullmatch(found.trace_hash) else "",
         "provenance": _provenance(found.provenance, place),
         "cost": cost,
     }
-    return found, own
+    # As it will be read again.
+    kept = {key: own[key] for key in ("reason", "trace_hash", "provenance", "cost")}
+    return replace(found, **kept), own
 
 
 def _histogram(data: dict[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from schedlab.collect.records import CorruptRecord, Record
 from schedlab.collect.store import Store
 from schedlab.errors import LabError, PlaceError
 from schedlab.places import from_afar, real_kernel
+from schedlab.places.carried import Carried
 from schedlab.places.place import Done, Say
 from schedlab.places.ssh_session import Broke, Refused, Session
 
@@ -32,14 +33,6 @@ _LOOK_S = 0.2
 _PATIENCE_S = 15.0
 # The number that Linux gives a full disk, as Rust writes it, and its words.
 _FULL = ("(os error 28)", "No space left on device")
-
-
-@dataclass(frozen=True)
-class Carried:
-    """What goes to every host, and where it lies there."""
-
-    files: bytes
-    places: dict[str, dict[str, str]]
 
 
 @dataclass(frozen=True)

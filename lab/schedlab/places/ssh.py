@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Other machines, through OpenSSH: blocks are shared out among the hosts of a file, and no host keeps anything."""
 
-import posixpath
 from pathlib import Path
 
 from schedlab import checkout
 from schedlab.campaign.matrix import Campaign
 from schedlab.collect.store import Store
 from schedlab.places import real_kernel, vm
+from schedlab.places.carried import Carried, archive, workloads
 from schedlab.places.place import Done, Say
-from schedlab.places.shared_out import Carried, SharedOut
-from schedlab.places.ssh_session import RUNNER, archive
+from schedlab.places.shared_out import SharedOut
+from schedlab.places.ssh_session import RUNNER
 
 _IN_A_GUEST = "/lab/"
 
@@ -28,8 +28,9 @@ def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done
 
 def carried(campaign: Campaign, objects: dict[str, Path]) -> Carried:
     """Paths are from the folder in which the runner starts."""
-    files = {RUNNER: engine()}
-    places: dict[str, dict[str, str]] = {"schedulers": {}, "workloads": {}, "machines": {}}
+    files, own = workloads(campaign)
+    files[RUNNER] = engine()
+    places: dict[str, dict[str, str]] = {"schedulers": {}, "workloads": own, "machines": {}}
     for scheduler in (arm.scheduler for arm in campaign.arms if arm.scheduler.origin):
         if real_kernel.is_held(scheduler):
             # The runner holds it, and goes by its name.
@@ -38,7 +39,4 @@ def carried(campaign: Campaign, objects: dict[str, Path]) -> Carried:
         where = inside.removeprefix(_IN_A_GUEST)
         places["schedulers"][scheduler.name] = where
         files[where] = path
-    for workload in campaign.request.workloads:
-        files |= workload.within("workloads")
-        places["workloads"][workload.name] = posixpath.join("workloads", workload.path.name)
     return Carried(archive(files), places)

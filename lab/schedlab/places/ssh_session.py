@@ -7,7 +7,6 @@ and the folder goes, when the connection does: it reads its end, or hears nothin
 """
 
 import getpass
-import io
 import json
 import os
 import queue
@@ -17,12 +16,10 @@ import shutil
 import signal
 import socket
 import subprocess
-import tarfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import IO, Any
 
 from schedlab.campaign.fleet_file import Host, Limits
@@ -74,22 +71,6 @@ class Refused(PlaceError):
 
 class Broke(LabError):
     """The host failed; it may work again."""
-
-
-def archive(files: Mapping[str, Path]) -> bytes:
-    """Files by where they are to lie, as a compressed tar."""
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w:gz", compresslevel=1, dereference=True) as tar:
-        for name, path in sorted(files.items()):
-            tar.add(path, name, filter=_of_root)
-    return made.getvalue()
-
-
-def _of_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Users of this machine are none of the host's."""
-    member.uid = member.gid = 0
-    member.uname = member.gname = "root"
-    return member
 
 
 def whoever() -> str:

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from schedlab.campaign import arms, cells
+from schedlab.campaign import arms, cells, where
 from schedlab.campaign.request import Request, request
-from schedlab.campaign.where import PLACES
 from schedlab.collect import manifest
 from schedlab.collect.store import Store
 from schedlab.export import results
@@ -76,12 +75,12 @@ def schedulers(experiment: Experiment, place: str) -> dict[str, arms.Arm]:
 
 def built_in(experiment: Experiment, place: str) -> bool:
     """A real kernel of today loads every policy, whatever the study's was built of."""
-    return experiment.built_in and PLACES[place].simulated
+    return experiment.built_in and where.named(place).simulated
 
 
 def _machine(experiment: Experiment, machine: str, place: str, cpus: str | None) -> str | None:
     """What stands for a study's machine there, as -m names it; None for the place's own."""
-    if PLACES[place].simulated:
+    if where.named(place).simulated:
         return str(experiment.machine_files.get(machine, machine))
     return cpus or (in_guests.shape(machine) if place == "vm" else None)
 

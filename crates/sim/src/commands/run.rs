@@ -19,9 +19,12 @@ use crate::cells::{self, Cache, Sources};
 pub struct RunArgs {
     /// Shard: files and cells (docs/records.md)
     shard: PathBuf,
-    /// Directory of the records
+    /// Directory of the records, a file each; - prints them, a line each, as they come
+    #[arg(long, required_unless_present = "build_only")]
+    out: Option<PathBuf>,
+    /// Check the shard and build what its cells need, and run none of them
     #[arg(long)]
-    out: PathBuf,
+    build_only: bool,
     /// Cells at a time; default: one a CPU of this machine
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     jobs: Option<u32>,
@@ -33,8 +36,14 @@ pub struct RunArgs {
 /// A cell failed.
 const FAILED: u8 = 1;
 
+/// Where records go.
+enum Kept<'a> {
+    Files(&'a Path),
+    Lines,
+}
+
 pub fn run(args: &RunArgs) -> Result<u8> {
-    let (path, out) = (args.shard.as_path(), args.out.as_path());
+    let path = args.shard.as_path();
     if let Some(parent) = args.parent {
         signals::with_parent(parent);
     }
@@ -55,7 +64,14 @@ pub fn run(args: &RunArgs) -> Result<u8> {
         ));
     }
     check(&work)?;
-    std::fs::create_dir_all(out).with_context(|| out.display().to_string())?;
+    let kept = match args.out.as_deref() {
+        _ if args.build_only => return Ok(0),
+        Some(out) if out.as_os_str() != "-" => {
+            std::fs::create_dir_all(out).with_context(|| out.display().to_string())?;
+            Kept::Files(out)
+        }
+        _ => Kept::Lines,
+    };
     signals::catch();
     let jobs = match args.jobs {
         Some(jobs) => jobs as usize,
@@ -74,7 +90,7 @@ pub fn run(args: &RunArgs) -> Result<u8> {
                     let Some((id, cell, sources)) = work.get(index) else {
                         break;
                     };
-                    match one(id, cell, sources, out, &mut cache) {
+                    match one(id, cell, sources, &kept, &mut cache) {
                         Ok(failure) => failed.fetch_or(failure, Ordering::Relaxed),
                         Err(error) => {
                             *bad_input
@@ -148,8 +164,10 @@ fn sources(files: &Files, cell: &Cell) -> Result<Sources> {
 }
 
 /// Runs a cell unless it has a record; true if it failed.
-fn one(id: &str, cell: &Cell, sources: &Sources, out: &Path, cache: &mut Cache) -> Result<bool> {
-    if Record::path(out, id).exists() {
+fn one(id: &str, cell: &Cell, sources: &Sources, kept: &Kept, cache: &mut Cache) -> Result<bool> {
+    if let Kept::Files(out) = kept
+        && Record::path(out, id).exists()
+    {
         say(id, "skipped");
         return Ok(false);
     }
@@ -161,11 +179,17 @@ fn one(id: &str, cell: &Cell, sources: &Sources, out: &Path, cache: &mut Cache) 
     if outcome.reason == kernel::INTERRUPTED {
         return Ok(false);
     }
-    record.write(out)?;
+    match kept {
+        Kept::Files(out) => record.write(out)?,
+        // Whoever reads them is all that keeps them.
+        Kept::Lines => record.print().context("standard output")?,
+    }
     if record.status == Status::Failed {
         eprintln!("schedlab-sim: {id}: {}", record.reason);
     }
-    say(id, record.status.name());
+    if let Kept::Files(_) = kept {
+        say(id, record.status.name());
+    }
     Ok(record.status == Status::Failed)
 }
 

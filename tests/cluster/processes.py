@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Processes of this machine, as tests of clusters look for them."""
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+
+def wait(until: Callable[[], object], within_s: float = 30) -> bool:
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        if until():
+            return True
+        time.sleep(0.02)
+    return bool(until())
+
+
+def children(pid: int) -> list[int]:
+    found: list[int] = []
+    with suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            found += [int(word) for word in (task / "children").read_text().split()]
+    return found
+
+
+def below(pid: int) -> list[int]:
+    """All that it started, and what these did."""
+    found = []
+    for child in children(pid):
+        found += [child, *below(child)]
+    return found
+
+
+def runners(pid: int) -> list[int]:
+    """The simulators among them."""
+    return [child for child in below(pid) if _program(child) == "schedlab-sim"]
+
+
+def running_in(folder: Path) -> list[int]:
+    """Processes whose working directory is in the folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdigit() and Path(os.readlink(entry / "cwd")).is_relative_to(folder):
+                found.append(int(entry.name))
+    return found
+
+
+def ended(pid: int) -> bool:
+    """Gone, or waited for by nobody."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def _program(pid: int) -> str:
+    with suppress(OSError):
+        return Path(os.readlink(f"/proc/{pid}/exe")).name
+    return ""

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is no cluster is one line; and what a worker needs of the simulator: no compiler, and records as lines."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.workload import ROOT, Campaign, kept
+
+SIM = ROOT / "target/release/schedlab-sim"
+
+pytestmark = pytest.mark.skipif(not SIM.exists(), reason="no schedlab-sim in target/release: make build")
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Campaign:
+    return Campaign(tmp_path, 10)
+
+
+def _without(folder: Path, package: str) -> dict[str, str]:
+    """As if it were not installed."""
+    (folder / f"{package}.py").write_text(f"raise ModuleNotFoundError('there is none', name={package!r})\n")
+    return {"PYTHONPATH": str(folder)}
+
+
+@pytest.mark.parametrize(
+    ("on", "package", "line"),
+    [
+        ("dask", "distributed", "no Python package distributed: install dask and distributed (lab/requirements.txt)"),
+        ("slurm", "submitit", "no Python package submitit: install submitit (lab/requirements.txt)"),
+    ],
+)
+def test_a_missing_package_is_one_line(campaign: Campaign, tmp_path: Path, on: str, package: str, line: str) -> None:
+    done = campaign.run(on, tmp_path / "out", _without(tmp_path, package))
+    assert (done.returncode, done.stderr) == (3, f"schedlab: {line}\n")
+
+
+def test_no_slurm_is_one_line(campaign: Campaign, tmp_path: Path) -> None:
+    done = campaign.run("slurm", tmp_path / "out", {"PATH": str(tmp_path)})
+    line = "no command sbatch: this machine submits to no Slurm (Debian: slurm-client)"
+    assert (done.returncode, done.stderr) == (3, f"schedlab: {line}\n")
+
+
+def test_no_scheduler_is_one_line(campaign: Campaign, tmp_path: Path) -> None:
+    # Port 9 discards what comes, where anybody listens to it at all.
+    done = campaign.run("dask:127.0.0.1:9", tmp_path / "out")
+    assert done.returncode == 3
+    assert done.stderr.startswith("schedlab: --on dask:127.0.0.1:9: no scheduler answers there: ")
+    assert done.stderr.count("\n") == 1
+    done = campaign.run("dask:127.0.0.1:9", tmp_path / "out", None, "-j", "2")
+    assert done.returncode == 2
+    assert done.stderr.startswith("schedlab: -j 2 with --on dask:127.0.0.1:9: its workers ")
+
+
+def test_records_come_as_lines_and_need_no_compiler_where_everything_was_built(
+    campaign: Campaign, tmp_path: Path
+) -> None:
+    assert campaign.run("sim", tmp_path / "out").returncode == 0
+    shard = tmp_path / "out" / "shard.json"
+    data = json.loads(shard.read_text())
+    there = tmp_path / "there"
+    there.mkdir()
+    for name, folder in data["files"]["schedulers"].items():
+        made = there / f"{name}.bpf.o"
+        subprocess.run([SIM, "object", folder, made], check=True)
+        data["files"]["schedulers"][name] = str(made)
+    shard.write_text(json.dumps(data))
+    cache = {"SCHEDLAB_CACHE": str(there / "cache")}
+    none = cache | {"SCHEDLAB_CLANG": "none"}
+    refused = _run(shard, none, "--out", "-")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.endswith("SCHEDLAB_CLANG=none: not a clang 17 or newer\n")
+    built = _run(shard, cache, "--build-only")
+    assert (built.returncode, built.stdout, built.stderr) == (0, "", "")
+    done = _run(shard, none, "--out", "-")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    for record in found:
+        del record["cost"]
+    assert sorted(found, key=lambda one: one["id"]) == sorted(kept(tmp_path / "out"), key=lambda one: one["id"])
+
+
+def _run(shard: Path, environment: dict[str, str], *more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [SIM, "run", shard, *more], env=os.environ | environment, capture_output=True, text=True, check=False
+    )
