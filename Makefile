@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Every target sets up first; where everything is there, that takes a moment.
-.PHONY: run test build deb bench bench-eevdf mutants check format setup clean
+.PHONY: run test build deb bench bench-eevdf docs mutants check format setup clean
 
 # The main job, in the simulator: BFS against CFS over four workloads on two machines, and the five studies.
 run: build
@@ -29,6 +29,11 @@ bench: build
 # The policy eevdf beside the kernel's own EEVDF, in the exact virtual machine.
 bench-eevdf: build
 	.venv/bin/python bench/eevdf.py
+
+# The site of the pages, in build/site.
+docs: build
+	NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build
+	@echo 'the site: build/site/index.html'
 
 # Plants mistakes, one at a time, and prints those that no test finds; all of them take days: see CONTRIBUTING.md.
 mutants: build

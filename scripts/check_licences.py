@@ -32,6 +32,7 @@ WORDS = {
     "BSD License": "BSD-3-Clause",
     "3-Clause BSD License": "BSD-3-Clause",
     "BSD-3-Clause License": "BSD-3-Clause",
+    "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
     "Apache Software License": "Apache-2.0",
     "Apache 2.0": "Apache-2.0",
     "apache-2.0": "Apache-2.0",
