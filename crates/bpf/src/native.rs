@@ -145,18 +145,18 @@ fn digest<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
-    hash.finalize()[..16]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    let mut head = [0; 16];
+    head.copy_from_slice(&hash.finalize()[..16]);
+    format!("{:032x}", u128::from_be_bytes(head))
 }
 
 /// What some compiler made of a text; the first by name, so that it is the same one everywhere.
 fn by_another(built: &str, folder: &Path) -> Option<PathBuf> {
     let files = folder.read_dir().ok()?.flatten().map(|entry| entry.path());
     let of_it = |path: &PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name.starts_with(built) && name.ends_with(".so"))
+        let name = path.file_stem().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with(built))
+            && path.extension().is_some_and(|end| end == "so")
     };
     files.filter(of_it).min()
 }

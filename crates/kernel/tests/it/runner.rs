@@ -201,7 +201,10 @@ fn every_task_begins_and_the_first_of_a_process_touches_its_memory() {
     machine.costs.runner_touch_ns = TOUCH;
     let elapsed_s = |workers: Plan| ok(run(&machine, workers, "fifo")).metrics["elapsed_s"];
     let processes = elapsed_s(workers(3));
-    assert_eq!(processes, (3 * (5 * MS as u64 + BEGIN + TOUCH)) as f64 / 1e9);
+    assert_eq!(
+        processes,
+        (3 * (5 * MS as u64 + BEGIN + TOUCH)) as f64 / 1e9
+    );
     let mut threads = workers(3);
     threads.groups[0].threads = true;
     let expected_ns = 3 * (5 * MS as u64 + BEGIN) + TOUCH;
