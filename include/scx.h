@@ -97,6 +97,7 @@ struct cgroup_subsys_state {
 struct cgroup {
 	struct cgroup_subsys_state self;
 	struct kernfs_node *kn;
+	int level;
 } __core;
 
 /* `cgroup` where the kernel has control groups for sched_ext, limits since 6.17: ask with bpf_core_field_exists(). */

@@ -349,5 +349,5 @@ fn documented_defaults_are_the_defaults() {
     let head = GOOD.split("[costs]").next().unwrap();
     let machine = Machine::from_toml(&format!("{head}[costs]\n{text}"), "table").unwrap();
     assert_eq!(machine.costs, Costs::default());
-    assert_eq!(text.lines().count(), 44);
+    assert_eq!(text.lines().count(), 46);
 }

@@ -169,6 +169,7 @@ const CALLBACKS: &[(&str, &str, &[&str])] = &[
     ("disable", "void", &["task *"]),
     ("cpu_online", "void", &["s32"]),
     ("cpu_offline", "void", &["s32"]),
+    ("cpu_acquire", "void", &["s32", "args *"]),
     ("cpu_release", "void", &["s32", "args *"]),
     ("cgroup_init", "s32", &["cgroup *", "args *"]),
     ("cgroup_exit", "void", &["cgroup *"]),
@@ -247,6 +248,7 @@ fn add_arguments_and_flags(types: &mut Types) {
         &[("fork", "bool", 0), ("cgroup", "cgroup *", 8)],
     );
     types.structure("scx_cgroup_init_args", 4, &[("weight", "u32", 0)]);
+    types.structure("scx_cpu_release_args", 16, &[("task", "task *", 8)]);
     types.structure("scx_exit_task_args", 1, &[("cancelled", "bool", 0)]);
     let builder = &mut types.builder;
     let kind = builder.enumeration(
@@ -293,11 +295,11 @@ fn add_ops(types: &mut Types) {
         "sched_ext_ops",
         512,
         &[
-            ("dispatch_max_batch", "u32", 200),
-            ("flags", "u64", 208),
-            ("timeout_ms", "u32", 216),
-            ("exit_dump_len", "u32", 220),
-            ("hotplug_seq", "u64", 224),
+            ("dispatch_max_batch", "u32", 208),
+            ("flags", "u64", 216),
+            ("timeout_ms", "u32", 224),
+            ("exit_dump_len", "u32", 228),
+            ("hotplug_seq", "u64", 232),
         ],
     );
     for (place, (name, result, parameters)) in (0..).zip(CALLBACKS) {
@@ -307,7 +309,7 @@ fn add_ops(types: &mut Types) {
     }
     let letter = types.of("char");
     let name = types.builder.array(letter, 128);
-    types.builder.member(ops, "name", name, 232 * 8);
+    types.builder.member(ops, "name", name, 240 * 8);
 }
 
 /// Like a 6.14: newer than the first names of kfuncs, older than the last.

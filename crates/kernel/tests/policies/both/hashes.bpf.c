@@ -9,10 +9,6 @@
 #define BPF_EXIST 2
 #define SHARED 0
 
-struct cgroup {
-	int level;
-} __core;
-
 struct cgroup *bpf_cgroup_from_id(u64 cgid) __ksym;
 struct cgroup *bpf_cgroup_acquire(struct cgroup *cgrp) __ksym;
 void bpf_cgroup_release(struct cgroup *cgrp) __ksym;

@@ -11,17 +11,6 @@
 enum { ALL_PROCS, ALL_THREADS, PROC_THREADS };
 enum { SELF_ONLY = 1, DESCENDANTS_PRE, DESCENDANTS_POST, ANCESTORS_UP, CHILDREN };
 
-struct cgroup;
-struct cgroup_subsys_state {
-	struct cgroup *cgroup;
-	struct cgroup_subsys_state *parent;
-} __core;
-
-struct cgroup {
-	struct cgroup_subsys_state self;
-	int level;
-} __core;
-
 struct bpf_iter_bits {
 	u64 __opaque[2];
 } __attribute__((aligned(8)));

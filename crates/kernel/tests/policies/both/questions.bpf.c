@@ -7,10 +7,6 @@
 #define PAGE_SIZE 4096
 #define SHARED 0
 
-struct cgroup {
-	int level;
-} __core;
-
 struct cgroup *scx_bpf_task_cgroup(struct task_struct *p) __ksym;
 struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) __ksym;
 void bpf_cgroup_release(struct cgroup *cgrp) __ksym;

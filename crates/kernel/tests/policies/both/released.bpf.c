@@ -3,10 +3,12 @@
  * Tasks wait in the local queues of their CPUs. When a real-time task takes a CPU, those that wait there go to a shared
  * queue, where other CPUs find them. Says itself when a CPU's comings and goings do not take turns.
  */
-/* The header's has no members that policies of the tree do without. */
+/* The header's have no members that policies of the tree do without. */
 #define sched_ext_ops sched_ext_ops_of_the_header
+#define scx_cpu_release_args scx_cpu_release_args_of_the_header
 #include <scx.h>
 #undef sched_ext_ops
+#undef scx_cpu_release_args
 
 #define SHARED 0
 #define SLICE (5 * NSEC_PER_MSEC)
