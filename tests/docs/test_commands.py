@@ -31,7 +31,7 @@ TABLE = tomllib.loads((Path(__file__).with_name("commands.toml")).read_text(enco
 PARSER = build_parser()
 RUN: dict[str, dict[str, Any]] = {entry["line"]: entry for entry in TABLE["run"]}
 COMMANDS = blocks.all_commands()
-LANGUAGES = {"sh", "console", "text", "toml", "json", "yaml", "c"}
+LANGUAGES = {"sh", "console", "text", "toml", "json", "yaml", "c", "python"}
 # What follows is another program with its options.
 STARTS_OTHERS = "scripts/ci"
 # Of a command that hangs; on a busy machine those that do not may take a minute.
