@@ -62,8 +62,8 @@ def test_it_has_a_chart_for_every_measure_and_machine(report: Path) -> None:
     text = report.read_text()
     # latt: p50 and p99, pipe: the first of the usual metrics that it has, also p50 and p99; each on two machines.
     assert text.count('class="spec"') == 8
-    # One-way plots: the same at each load, of which latt has two and pipe one.
-    assert text.count("below: differences, ") == 2 * 2 * (2 + 1)
+    # One-way plots: the same at each load, of which latt has two and pipe one; below each, and as its name.
+    assert text.count("below: differences, ") == 2 * (2 * 2 * (2 + 1))
     # And one picture of all at once.
     assert text.count("<figure>") == 8 + 12 + 1
     # A schedule for each workload.
