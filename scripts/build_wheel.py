@@ -31,7 +31,9 @@ __all__ = [
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "build" / "wheel"
 # What the programs look for, as it lies in the checkout.
-FOLDERS = ("include", "machines", "profiles", "published", "schedulers", "studies", "workloads", "results/agreement")
+FOLDERS = ("include", "machines", "profiles", "published", "schedulers", "studies", "workloads")
+# How far simulated numbers are off. What else lies in results is of runs on this machine.
+LEDGER = Path("results/agreement/ledger.csv")
 NOTE = ROOT / "target" / "share" / "schedlab" / "commit"
 LOADER = "schedlab-host"
 # Who installs the wheel puts the interpreter's path into the first line.
@@ -76,6 +78,7 @@ def build_editable(
     _find_tools()
     _run("scripts/build")
     shutil.rmtree(DATA, ignore_errors=True)
+    shared = DATA / "data" / "share" / "schedlab"
     DATA.mkdir()
     return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
 
@@ -90,10 +93,13 @@ def _find_tools() -> None:
 def _lay_out() -> None:
     """What goes into the wheel beside maturin's own."""
     shutil.rmtree(DATA, ignore_errors=True)
+    shared = DATA / "data" / "share" / "schedlab"
     for folder in FOLDERS:
-        shutil.copytree(ROOT / folder, DATA / "data" / "share" / "schedlab" / folder)
+        shutil.copytree(ROOT / folder, shared / folder)
+    (shared / LEDGER).parent.mkdir(parents=True)
+    shutil.copy(ROOT / LEDGER, shared / LEDGER)
     if NOTE.exists():
-        shutil.copy(NOTE, DATA / "data" / "share" / "schedlab")
+        shutil.copy(NOTE, shared)
     programs = DATA / "scripts"
     programs.mkdir()
     shutil.copy2(ROOT / "target" / "release" / LOADER, programs)
