@@ -78,7 +78,6 @@ def build_editable(
     _find_tools()
     _run("scripts/build")
     shutil.rmtree(DATA, ignore_errors=True)
-    shared = DATA / "data" / "share" / "schedlab"
     DATA.mkdir()
     return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
 
