@@ -45,9 +45,14 @@ def command() -> str:
     return "schedlab" if _installed() else "./schedlab"
 
 
+def remedy() -> str:
+    """What brings back programs that are missing or too old: a command, where there is one."""
+    return "install schedlab again" if _installed() else "make build"
+
+
 def mend() -> str:
-    """What brings back programs that are missing or too old."""
-    return "install schedlab again" if _installed() else "run 'make build'"
+    """The same within a sentence."""
+    return remedy() if _installed() else f"run '{remedy()}'"
 
 
 def binary_folders(place: Path | None = None) -> list[Path]:

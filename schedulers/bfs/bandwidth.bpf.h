@@ -383,6 +383,38 @@ static __always_inline void enter_group(const struct task_struct *p, struct bfs_
 	t->group = group_index(account_of(to));
 }
 
+/* The published versions know no control groups. */
+s32 BPF_STRUCT_OPS_SLEEPABLE(bfs_cgroup_init, struct cgroup *cgrp,
+			     struct scx_cgroup_init_args *args)
+{
+	if (MODERN)
+		init_group(cgrp, args);
+	return 0;
+}
+
+void BPF_STRUCT_OPS_SLEEPABLE(bfs_cgroup_exit, struct cgroup *cgrp)
+{
+	if (MODERN)
+		exit_group(cgrp);
+}
+
+void BPF_STRUCT_OPS(bfs_cgroup_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
+{
+	struct bfs_task *t = task_of(p);
+
+	if (MODERN && t)
+		enter_group(p, t, to);
+}
+
+void BPF_STRUCT_OPS(bfs_cgroup_set_bandwidth, struct cgroup *cgrp, u64 period_us, u64 quota_us,
+		    u64 burst_us)
+{
+	u32 account = account_of(cgrp);
+
+	if (!(account & BFS_SHARED))
+		set_limit(account, period_us, quota_us, burst_us);
+}
+
 /* In ops.cpu_offline: nobody who is counted on the CPU waits. Where they go, they are put aside again. */
 static __always_inline void send_on_who_wait(u32 cpu)
 {

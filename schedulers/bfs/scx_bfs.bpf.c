@@ -720,38 +720,6 @@ void BPF_STRUCT_OPS(bfs_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 	scx_bpf_reenqueue_local();
 }
 
-/* The published versions know no control groups. */
-s32 BPF_STRUCT_OPS_SLEEPABLE(bfs_cgroup_init, struct cgroup *cgrp,
-			     struct scx_cgroup_init_args *args)
-{
-	if (MODERN)
-		init_group(cgrp, args);
-	return 0;
-}
-
-void BPF_STRUCT_OPS_SLEEPABLE(bfs_cgroup_exit, struct cgroup *cgrp)
-{
-	if (MODERN)
-		exit_group(cgrp);
-}
-
-void BPF_STRUCT_OPS(bfs_cgroup_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
-{
-	struct bfs_task *t = task_of(p);
-
-	if (MODERN && t)
-		enter_group(p, t, to);
-}
-
-void BPF_STRUCT_OPS(bfs_cgroup_set_bandwidth, struct cgroup *cgrp, u64 period_us, u64 quota_us,
-		    u64 burst_us)
-{
-	u32 account = account_of(cgrp);
-
-	if (!(account & BFS_SHARED))
-		set_limit(account, period_us, quota_us, burst_us);
-}
-
 s32 BPF_STRUCT_OPS_SLEEPABLE(bfs_init)
 {
 	u32 domains = group_domains();

@@ -9,7 +9,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from tests.cluster.processes import ended, runners, wait
+from tests.cluster.processes import kill_with_a_hand, runners
+from tests.waiting import wait
 
 
 class Dask:
@@ -41,17 +42,11 @@ class Dask:
 
     def kill_worker_in_a_hand(self, head: subprocess.Popen[str]) -> None:
         """One that runs cells, which end with it."""
-        found: list[tuple[int, int]] = []
-
-        def look() -> bool:
-            found[:] = [(worker.pid, runner) for worker in self.workers for runner in runners(worker.pid)]
-            return bool(found) or head.poll() is not None
-
-        wait(look, 600)
-        assert found, f"{head.stderr.read() if head.poll() is not None and head.stderr else ''}\n{self.said()}"
-        worker, runner = found[0]
-        os.kill(worker, signal.SIGKILL)
-        assert wait(lambda: ended(runner), 20)
+        kill_with_a_hand(
+            lambda: [(worker.pid, runner) for worker in self.workers for runner in runners(worker.pid)],
+            head,
+            self.said,
+        )
 
     def lose_scheduler(self) -> None:
         assert self._scheduler

@@ -2,19 +2,13 @@
 """Processes of this machine, as tests of clusters look for them."""
 
 import os
-import time
+import signal
+import subprocess
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-
-def wait(until: Callable[[], object], within_s: float = 30) -> bool:
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
-        if until():
-            return True
-        time.sleep(0.02)
-    return bool(until())
+from tests.waiting import wait
 
 
 def children(pid: int) -> list[int]:
@@ -60,3 +54,20 @@ def _program(pid: int) -> str:
     with suppress(OSError):
         return Path(os.readlink(f"/proc/{pid}/exe")).name
     return ""
+
+
+def kill_with_a_hand(
+    find: Callable[[], list[tuple[int, int]]], head: subprocess.Popen[str], said: Callable[[], str]
+) -> None:
+    """The first worker found, by its number and that of a runner of its, which ends with it."""
+    found: list[tuple[int, int]] = []
+
+    def look() -> bool:
+        found[:] = find()
+        return bool(found) or head.poll() is not None
+
+    wait(look, 600)
+    assert found, f"{head.stderr.read() if head.poll() is not None and head.stderr else ''}\n{said()}"
+    worker, runner = found[0]
+    os.kill(worker, signal.SIGKILL)
+    assert wait(lambda: ended(runner), 20)

@@ -5,13 +5,13 @@ without what a container may lack: cgroups, accounting, systemd.
 
 import os
 import shutil
-import signal
 import socket
 import subprocess
 from contextlib import suppress
 from pathlib import Path
 
-from tests.cluster.processes import below, children, ended, runners, wait
+from tests.cluster.processes import below, children, kill_with_a_hand, runners
+from tests.waiting import wait
 
 _SEARCHED = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 _DAEMONS = ("munged", "slurmctld", "slurmd")
@@ -89,20 +89,14 @@ PartitionName=main Nodes={name} Default=YES MaxTime=INFINITE State=UP
 
     def kill_worker_in_a_hand(self, head: subprocess.Popen[str]) -> None:
         """The process of a job that runs cells, which end with it."""
-        found: list[tuple[int, int]] = []
 
-        def look() -> bool:
+        def find() -> list[tuple[int, int]]:
             # A job's processes are no children of slurmd; its runners are children of the job's Python.
             steps = [pid for pid in _named("slurmstepd") if str(self.conf) in _environment(pid)]
             jobs = [pid for step in steps for pid in below(step)]
-            found[:] = [(pid, runner) for pid in jobs for runner in runners(pid) if runner in children(pid)]
-            return bool(found) or head.poll() is not None
+            return [(pid, runner) for pid in jobs for runner in runners(pid) if runner in children(pid)]
 
-        wait(look, 600)
-        assert found, f"{head.stderr.read() if head.poll() is not None and head.stderr else ''}\n{self.said()}"
-        worker, runner = found[0]
-        os.kill(worker, signal.SIGKILL)
-        assert wait(lambda: ended(runner), 20)
+        kill_with_a_hand(find, head, self.said)
 
     def ask(self, *words: str) -> str:
         done = subprocess.run(words, env=os.environ | self.environment, capture_output=True, text=True, check=False)

@@ -9,9 +9,10 @@ import signal
 from pathlib import Path
 
 from tests.cluster.dask_here import Dask
-from tests.cluster.processes import running_in, wait
+from tests.cluster.processes import running_in
 from tests.cluster.slurm_here import Slurm
 from tests.cluster.workload import Campaign, kept
+from tests.waiting import wait
 
 CELLS = int(os.environ.get("SCHEDLAB_CLUSTER_CELLS", "600"))
 # Much more than they take: other programs may keep all CPUs busy.

@@ -9,9 +9,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+
+from tests.waiting import wait
 
 ROOT = Path(__file__).resolve().parents[2]
 CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -147,15 +148,6 @@ class Host:
 
     def is_clean(self, within_s: float = 20) -> bool:
         return wait(lambda: not self.left(), within_s)
-
-
-def wait(until: Callable[[], object], within_s: float = 30) -> bool:
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
-        if until():
-            return True
-        time.sleep(0.05)
-    return bool(until())
 
 
 class Fleet:

@@ -22,7 +22,8 @@ from schedlab.campaign.matrix import Campaign, campaign
 from schedlab.campaign.request import request
 from schedlab.collect.store import Store
 from schedlab.places import real_kernel, ssh
-from tests.fleet.sshd_hosts import CLOCK, ROOT, TINY, Fleet, wait
+from tests.fleet.sshd_hosts import CLOCK, ROOT, TINY, Fleet
+from tests.waiting import wait
 
 _WITHIN_S = 60
 

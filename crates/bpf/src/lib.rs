@@ -52,4 +52,5 @@ pub use link::{link, link_preset, types};
 pub use names::{helper, helper_number, map_kind};
 pub use native::Native;
 pub use preset::Preset;
+pub use struct_ops::is_optional;
 pub use translate::{Inline, Options, translate};

@@ -18,7 +18,7 @@ use crate::preset::Preset;
 const SECTIONS: [&str; 2] = [".struct_ops", ".struct_ops.link"];
 
 /// What a scheduler hears of control groups is left out where the kernel does not have it, as by our loader and scx's.
-fn is_optional(kind: &str, member: &str) -> bool {
+pub fn is_optional(kind: &str, member: &str) -> bool {
     kind == "sched_ext_ops" && member.starts_with("cgroup_")
 }
 

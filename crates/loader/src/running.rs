@@ -56,8 +56,11 @@ impl Running {
             .map_err(|error| refused(scheduler, &error))?;
         set_values(&mut object, scheduler)?;
         set_globals(&mut object, &layout, options)?;
-        let (ops, flags) = set_ops(&mut object, scheduler, options, before.hotplug_seq)?;
-        let left_out = leave_out(&mut object)?;
+        let Ops {
+            name: ops,
+            flags,
+            left_out,
+        } = set_ops(&mut object, scheduler, options, before.hotplug_seq)?;
         let mut object = object.load().map_err(|error| refused(scheduler, &error))?;
         keep_from_children(&object)?;
 
@@ -293,19 +296,30 @@ fn recorded(object: &Object, layout: &Layout) -> Result<Option<Place>> {
     }))
 }
 
-/// A user's values, name, watchdog and hotplug sequence go into the policy's `sched_ext_ops`; returns the name, and the policy's flags.
+/// What was set.
+struct Ops {
+    name: String,
+    flags: u64,
+    /// See [`Running::left_out`].
+    left_out: Vec<String>,
+}
+
+const OPS: &str = "sched_ext_ops";
+
+/// A user's values, name, watchdog and hotplug sequence go into the policy's `sched_ext_ops`, and what the kernel lacks out
+/// of it.
 fn set_ops(
     object: &mut OpenObject,
     scheduler: &Scheduler,
     options: &Options,
     hotplug_seq: u64,
-) -> Result<(String, u64)> {
+) -> Result<Ops> {
     let raw = object.as_libbpf_object();
     // SAFETY: the object outlives the borrow.
     let btf = Btf::from_bpf_object(unsafe { raw.as_ref() })?
         .context("the policy has no BTF: build it with -g")?;
     let ops: Struct = btf
-        .type_by_name("sched_ext_ops")
+        .type_by_name(OPS)
         .context("the policy has no struct sched_ext_ops")?;
     let field = |name: &str| -> Result<usize> {
         let member = ops
@@ -353,41 +367,32 @@ fn set_ops(
         data[dump_at..dump_at + 4].copy_from_slice(&length.to_le_bytes());
     }
     data[hotplug_at..hotplug_at + 8].copy_from_slice(&hotplug_seq.to_le_bytes());
-    Ok((name, u64::from_le_bytes(flags)))
+    Ok(Ops {
+        name,
+        flags: u64::from_le_bytes(flags),
+        left_out: leave_out(&ops, data)?,
+    })
 }
 
-/// What a policy hears of control groups is optional: a kernel may have none for sched_ext, and tells of their limits
-/// since 6.17. libbpf refuses a callback that the kernel has not, unless it is null. Returns those that now are.
-fn leave_out(object: &mut OpenObject) -> Result<Vec<String>> {
-    let raw = object.as_libbpf_object();
+/// A kernel may have no control groups for sched_ext, and tells of their limits since 6.17. libbpf refuses a callback that
+/// the kernel has not, unless it is null. Returns those that now are.
+fn leave_out(ops: &Struct, data: &mut [u8]) -> Result<Vec<String>> {
     let kernel = Btf::from_vmlinux()?;
-    let known: Vec<String> = (kernel.type_by_name::<Struct>("sched_ext_ops"))
+    let known: Vec<String> = (kernel.type_by_name::<Struct>(OPS))
         .map(|ops| ops.iter().filter_map(name_of).collect())
         .unwrap_or_default();
-    // SAFETY: the object outlives the borrow.
-    let btf = Btf::from_bpf_object(unsafe { raw.as_ref() })?;
-    let ops = btf.and_then(|btf| {
-        let ops: Struct = btf.type_by_name("sched_ext_ops")?;
-        let places = ops.iter().filter_map(|member| match member.attr {
-            MemberAttr::Normal { offset } => Some((name_of(member)?, offset as usize / 8)),
-            MemberAttr::BitField { .. } => None,
-        });
-        Some(places.collect::<Vec<_>>())
-    });
-    let map = object
-        .maps_mut()
-        .find(|map| map.map_type() == MapType::StructOps);
-    let Some(mut map) = map else {
-        return Ok(Vec::new());
-    };
-    let data = map
-        .initial_value_mut()
-        .context("the policy's sched_ext_ops cannot be set")?;
     let mut left_out = Vec::new();
-    for (name, at) in ops.unwrap_or_default() {
-        if !name.starts_with("cgroup_") || known.contains(&name) {
+    for member in ops.iter() {
+        let MemberAttr::Normal { offset } = member.attr else {
+            continue;
+        };
+        let Some(name) = name_of(member) else {
+            continue;
+        };
+        if known.contains(&name) || !bpf::is_optional(OPS, &name) {
             continue;
         }
+        let at = offset as usize / 8;
         if let Some(callback) = data.get_mut(at..at + 8).filter(|bytes| **bytes != [0; 8]) {
             callback.fill(0);
             left_out.push(name);

@@ -2,6 +2,7 @@
 """One number of every step of a list, its levels, and what is said of them."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from schedlab.bisection.one_run import Question
@@ -45,6 +46,7 @@ class Series:
     def measured(self) -> list[Point]:
         return [point for point in self.points if point.value is not None]
 
+    @cached_property
     def levels(self) -> list[Segment]:
         """By position among the measured. A value of zero has no level: then there is but one."""
         values = [point.value for point in self.measured if point.value is not None]
@@ -52,12 +54,13 @@ class Series:
             return []
         return segments(values, self.smallest_pct)
 
+    @cached_property
     def changes(self) -> list[Change]:
         found = self.measured
         upwards = self.asked.is_worse_upwards()
         return [
             Change(found[after.start], before, after, (after.level > before.level) == upwards)
-            for before, after in pairwise(self.levels())
+            for before, after in pairwise(self.levels)
         ]
 
     def shown(self, value: float) -> str:
@@ -75,7 +78,7 @@ class Series:
         return f"{point.name:<{wide}}  {value:>12}  {point.title[:_LONGEST_TITLE]}".rstrip()
 
     def sentences(self) -> list[str]:
-        found = self.changes()
+        found = self.changes
         lacking = len(self.points) - len(self.measured)
         without = f"; {lacking} without a value" if lacking else ""
         if not found:

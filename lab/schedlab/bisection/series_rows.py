@@ -25,13 +25,13 @@ def as_json(found: Series) -> dict[str, Any]:
         "unit": metric(name).unit,
         "smallest_pct": found.smallest_pct,
         "steps": _steps(found),
-        "changes": [{"at": c.at.name, "pct": c.pct, "worse": c.worse} for c in found.changes()],
+        "changes": [{"at": c.at.name, "pct": c.pct, "worse": c.worse} for c in found.changes],
     }
 
 
 def _steps(found: Series) -> list[dict[str, Any]]:
-    levels = {at: one.level for one in found.levels() for at in range(one.start, one.end)}
-    changed = {change.at.name: change.pct for change in found.changes()}
+    levels = {at: one.level for one in found.levels for at in range(one.start, one.end)}
+    changed = {change.at.name: change.pct for change in found.changes}
     places = {point.name: at for at, point in enumerate(found.measured)}
     rows = []
     for point in found.points:

@@ -131,7 +131,7 @@ def _run(commands: argparse._SubParsersAction) -> None:
     _results(parser, parser)
 
 
-def _results(parser: argparse.ArgumentParser, where: argparse._ActionsContainer) -> None:
+def _jobs(where: argparse._ActionsContainer) -> None:
     where.add_argument(
         "-j",
         "--jobs",
@@ -139,6 +139,10 @@ def _results(parser: argparse.ArgumentParser, where: argparse._ActionsContainer)
         type=int,
         help="simulated cells at once (default: one per CPU); on Slurm in each job (default: 1)",
     )
+
+
+def _results(parser: argparse.ArgumentParser, where: argparse._ActionsContainer) -> None:
+    _jobs(where)
     out = parser.add_argument_group("results")
     out.add_argument(
         "-o", "--output", metavar="DIR", help="where they go (default: results/NAME, made from the request)"
@@ -222,13 +226,7 @@ def _study(commands: argparse._SubParsersAction) -> None:
     where.add_argument("-m", "--machines", metavar="CPUS", help="CPUs of the guest, instead of the study's machines")
     where.add_argument("--tier", choices=TIERS, default=None, metavar="TIER", help="of the virtual machine")
     add_api(where)
-    where.add_argument(
-        "-j",
-        "--jobs",
-        metavar="N",
-        type=int,
-        help="simulated cells at once (default: one per CPU); on Slurm in each job (default: 1)",
-    )
+    _jobs(where)
     out = parser.add_argument_group("results")
     where_to = "where they go (default: results/studies/PLACE or sim-without-hindsight)"
     out.add_argument("-o", "--output", metavar="DIR", help=where_to)

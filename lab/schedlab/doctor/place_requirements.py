@@ -36,7 +36,7 @@ QEMU_MIN = (10,)
 
 def of_sim(system: System) -> Iterator[Requirement]:
     path = checkout.find_binary(RUNNER)
-    mend = checkout.mend().removeprefix("run ").strip("'")
+    mend = checkout.remedy()
     if path is None:
         yield Requirement("sim", RUNNER, False, "not there", mend)
         return

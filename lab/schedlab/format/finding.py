@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from schedlab.format.numbers import interval, number, percent
-from schedlab.format.sentences import machine_name, repetitions
+from schedlab.format.sentences import enumerated, machine_name, repetitions
 from schedlab.statistics import verdict
 from schedlab.statistics.comparison import Comparison
 from schedlab.statistics.rows import Row
@@ -89,15 +89,15 @@ def sentence(summary: Summary) -> str:
         return f"No measure has a value of {reference} and of another scheduler, so nothing is compared."
     tail = _lost(summary)
     if all(word == verdict.SAME for one in found for word in one.words):
-        names = _enumerate([reference, *(one.label for one in found)])
+        names = enumerated([reference, *(one.label for one in found)])
         return f"{names} are the same within {number(_widest(summary), 1)} % in {_all(len(found[0].words))}{tail}."
     claiming = [one for one in found if one.claims]
     if all(word == verdict.UNKNOWN for one in found for word in one.words):
         runs = repetitions([row for measure in measures(summary) for row in measure.rows])
-        names = _enumerate([reference, *(one.label for one in found)])
+        names = enumerated([reference, *(one.label for one in found)])
         return f"Too few runs to say anything of {names}: {runs} of each, and a claim needs {verdict.FEWEST}{tail}."
     if not claiming:
-        return f"Between {_enumerate([reference, *(one.label for one in found)])} no difference is claimed: " + (
+        return f"Between {enumerated([reference, *(one.label for one in found)])} no difference is claimed: " + (
             "; ".join(_without(summary, one, len(found) > 1) for one in found[:_MOST_NAMED]) + f"{tail}."
         )
     named = _named(found)
@@ -136,7 +136,7 @@ def _clause(summary: Summary, one: Standing, first: bool, whole: bool) -> str:
         said.append(f"not clearly either in {rest}")
     elif not said[1:] and not one.count(MIXED):
         said.append(f"{verdict.WORSE if one.count(verdict.BETTER) else verdict.BETTER} in none")
-    return f"{one.label} is {_enumerate(said)}"
+    return f"{one.label} is {enumerated(said)}"
 
 
 def _without(summary: Summary, one: Standing, named: bool) -> str:
@@ -202,7 +202,3 @@ def _measures(count: int) -> str:
 
 def _all(count: int) -> str:
     return f"all {count} measures" if count > 1 else "the one measure"
-
-
-def _enumerate(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -3,6 +3,7 @@
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from schedlab.format.numbers import interval, number, p_value, percent
@@ -42,6 +43,11 @@ def machine_name(name: str) -> str:
     if re.fullmatch(r"\d+x\d+x\d+", name):
         return f"a guest with CPUs {name}"
     return f"a guest with {name} CPU{'s' if name != '1' else ''}" if name.isdigit() else name
+
+
+def enumerated(names: Sequence[str]) -> str:
+    """One, two and three; at least one."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def same_within(pct: float) -> str:

@@ -19,7 +19,7 @@ from schedlab.collect.store import Store
 from schedlab.errors import InputError, PlaceError
 from schedlab.places import hand_on_worker, sim
 from schedlab.places.carried import simulator
-from schedlab.places.hands import Came, Hand, Hands, cut
+from schedlab.places.hands import Came, Hand, Hands, cut, need_package
 from schedlab.places.place import Done, Say
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done
     address = campaign.request.address
     if address and jobs:
         raise InputError(f"-j {jobs} with --on dask:{address}: its workers have as many threads as cells run at once")
-    _require_package()
+    need_package("distributed", "dask and distributed")
     carried = simulator(campaign, engine(), store.directory / "carried")
     hands = Hands(campaign, store, carried, done, say)
     with _connected(address, jobs) as client:
@@ -47,15 +47,6 @@ def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done
         name = f"schedlab-{hashlib.sha256(bytes(store.directory.resolve())).hexdigest()[:16]}"
         _Tasks(client, hands, name).run(carried.files, cut(planned, _threads(client)))
     return hands.finish()
-
-
-def _require_package() -> None:
-    try:
-        import distributed  # noqa: F401
-    except ImportError as error:
-        raise PlaceError(
-            f"no Python package {error.name}: install dask and distributed (lab/requirements.txt)"
-        ) from error
 
 
 @contextmanager

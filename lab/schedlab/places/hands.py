@@ -6,6 +6,7 @@ that lack it: whatever runs twice there counts once. What is missing of a hand i
 """
 
 import gzip
+import importlib
 import io
 import json
 import math
@@ -51,6 +52,14 @@ class Came:
     records: bytes
     status: int
     said: str
+
+
+def need_package(name: str, install: str) -> None:
+    """Raises PlaceError where Python does not find it, or what it needs."""
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        raise PlaceError(f"no Python package {error.name}: install {install} (lab/requirements.txt)") from error
 
 
 def cut(planned: list[PlannedCell], slots: int) -> list[Hand]:

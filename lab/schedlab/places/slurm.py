@@ -22,7 +22,7 @@ from schedlab.collect.store import Store
 from schedlab.errors import LabError, PlaceError
 from schedlab.places import hand_on_worker, sim
 from schedlab.places.carried import simulator
-from schedlab.places.hands import Came, Hand, Hands, cut
+from schedlab.places.hands import Came, Hand, Hands, cut, need_package
 from schedlab.places.place import Done, Say
 
 FOLDER = "slurm"
@@ -70,10 +70,7 @@ def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done
 
 
 def _require() -> None:
-    try:
-        import submitit  # noqa: F401
-    except ImportError as error:
-        raise PlaceError(f"no Python package {error.name}: install submitit (lab/requirements.txt)") from error
+    need_package("submitit", "submitit")
     lacks = next((name for name in (*_COMMANDS, "srun") if not shutil.which(name)), None)
     if lacks:
         raise PlaceError(f"no command {lacks}: this machine submits to no Slurm (Debian: slurm-client)")

@@ -15,7 +15,7 @@ from schedlab.export import results
 from schedlab.export.plain import as_json
 from schedlab.format.finding import certain_log
 from schedlab.format.numbers import interval, number, percent
-from schedlab.format.sentences import WORDS, certainty, machine_name, repetitions
+from schedlab.format.sentences import WORDS, certainty, enumerated, machine_name, repetitions
 from schedlab.report import host_tables, moment_picture, opening, tables, workload_section
 from schedlab.report.document import MOST_BYTES, document, raw_data
 from schedlab.report.html import Markup, element, join, table
@@ -65,7 +65,7 @@ def render(
 ) -> str:
     data = summary.manifest.data
     whole = detail == Detail.WHOLE
-    title = f"{_enumerate(summary.manifest.labels)}: {_place(data['place'])}"
+    title = f"{enumerated(summary.manifest.labels)}: {_place(data['place'])}"
     sections = (
         parallel.each(
             partial(workload_section.section, summary, described, results_in, whole) for described in data["workloads"]
@@ -107,10 +107,6 @@ def _left_out(summary: Summary, detail: Detail) -> Markup:
     )
 
 
-def _enumerate(labels: list[str]) -> str:
-    return labels[0] if len(labels) == 1 else f"{', '.join(labels[:-1])} and {labels[-1]}"
-
-
 def _place(place: str) -> str:
     return {
         "sim": "compared in the simulator",
@@ -126,7 +122,7 @@ def _subtitle(summary: Summary) -> str:
     data = summary.manifest.data
     names = [w["name"] for w in data["workloads"]]
     machines = [m["name"] for m in data["machines"]]
-    return f"{_enumerate(names)} on {_enumerate(machines)}, {data['repetitions']} repetitions of every cell."
+    return f"{enumerated(names)} on {enumerated(machines)}, {data['repetitions']} repetitions of every cell."
 
 
 def _raw(summary: Summary, found: dict[str, Record], detail: Detail) -> Markup:

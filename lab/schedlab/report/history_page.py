@@ -52,11 +52,11 @@ def _picture(found: Series) -> Markup:
     points = [{"x": at[p.name], "y": p.value * factor} for p in measured if p.value is not None]
     levels = [
         {"x": at[measured[s.start].name] - 0.4, "x2": at[measured[s.end - 1].name] + 0.4, "y": s.level * factor}
-        for s in found.levels()
+        for s in found.levels
     ]
     changes = [
         {"x": at[c.at.name] - 0.5, "says": f"{percent(c.pct)} {'worse' if c.worse else 'better'}"}
-        for c in found.changes()
+        for c in found.changes
     ]
     shown = [position for position in range(len(names)) if len(names) <= _MOST_NAMES or not position % _step(names)]
     said = "[" + ",".join(f"'{_short(name)}'" for name in names) + "]"
@@ -126,7 +126,7 @@ def _short(name: str) -> str:
 
 
 def _table(found: Series) -> Markup:
-    changed = {change.at.name: change for change in found.changes()}
+    changed = {change.at.name: change for change in found.changes}
     rows: list[list[object]] = []
     for point in found.points:
         value = found.shown(point.value) if point.value is not None else f"none: {point.why}"
