@@ -4,6 +4,7 @@
 import csv
 import math
 from collections import defaultdict
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
@@ -43,8 +44,8 @@ def test_hedges_g_of_values_is_that_of_their_summary() -> None:
     r = float(np.corrcoef(one, two)[0, 1])
     pooled = math.sqrt((one.var(ddof=1) + two.var(ddof=1)) / 2)
     difference = float(two.mean() - one.mean())
-    assert vars(effect.hedges(one, two, True)) == pytest.approx(vars(effect.of_pairs(difference, pooled, 8, r)))
-    assert vars(effect.hedges(one, two, False)) == pytest.approx(vars(effect.of_groups(difference, pooled, 8, 8)))
+    assert astuple(effect.hedges(one, two, True)) == pytest.approx(astuple(effect.of_pairs(difference, pooled, 8, r)))
+    assert astuple(effect.hedges(one, two, False)) == pytest.approx(astuple(effect.of_groups(difference, pooled, 8, 8)))
     back = effect.hedges(two, one, False)
     assert back.g == pytest.approx(-effect.hedges(one, two, False).g)
     assert effect.hedges(one * 1e3, two * 1e3, False).g == pytest.approx(-back.g)

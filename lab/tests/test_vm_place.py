@@ -4,6 +4,8 @@
 import json
 import shutil
 import subprocess
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -62,14 +64,22 @@ def world(monkeypatch: pytest.MonkeyPatch, fake_record: Callable) -> Guests:
     return made
 
 
-def plan(repetitions: int = 2) -> Campaign:
-    asked = request("bfs:rules=424", workload_names="latt", place="vm", machine_names="3", repetitions=repetitions)
+def plan(repetitions: int = 2, tier: str = "exact") -> Campaign:
+    asked = request(
+        "bfs:rules=424", workload_names="latt", place="vm", machine_names="3", repetitions=repetitions, tier=tier
+    )
     return campaign(asked, place.engine())
 
 
-def go(planned: Campaign, store: Store, done: Callable = lambda *_: None, say: Callable = lambda *_: None) -> int:
+def go(
+    planned: Campaign,
+    store: Store,
+    done: Callable = lambda *_: None,
+    say: Callable = lambda *_: None,
+    jobs: int | None = None,
+) -> int:
     ids = [cell.id for cell in planned.cells]
-    return place.run(planned, store, set(ids) - store.prepare(ids, say), None, done, say)
+    return place.run(planned, store, set(ids) - store.prepare(ids, say), jobs, done, say)
 
 
 @pytest.fixture
@@ -84,10 +94,56 @@ def test_a_guest_boots_for_every_block_and_its_records_are_kept(world: Guests, s
     seen = []
     assert go(planned, store, lambda cell_id, status: seen.append((cell_id, status))) == 0
     assert len(world.boots) == 2
-    assert seen == [(cell.id, "ok") for cell in planned.cells]
+    assert sorted(seen) == sorted((cell.id, "ok") for cell in planned.cells)
     found, bad = store.load(cell.id for cell in planned.cells)
     assert len(found) == len(planned.cells)
     assert not bad
+
+
+def test_exact_guests_run_beside_each_other(world: Guests, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = threading.Barrier(2, timeout=60)
+
+    def together(*what: Any, **options: Any) -> SimpleNamespace:
+        both.wait()
+        return world.run(*what, **options)
+
+    monkeypatch.setattr(vm, "run", together)
+    assert go(plan(), store, jobs=2) == 0
+    assert len(world.boots) == 2
+
+
+@pytest.mark.parametrize(("tier", "jobs"), [("exact", 1), ("emulated", 2)])
+def test_guests_run_one_after_the_other(
+    tier: str, jobs: int, world: Guests, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where one is wanted at a time, and where each would take the others' time."""
+    running = threading.Lock()
+
+    def alone(*what: Any, **options: Any) -> SimpleNamespace:
+        assert running.acquire(blocking=False)
+        try:
+            time.sleep(0.05)
+            return world.run(*what, **options)
+        finally:
+            running.release()
+
+    monkeypatch.setattr(vm, "run", alone)
+    assert go(plan(3, tier), store, jobs=jobs) == 0
+    assert len(world.boots) == 3
+
+
+def test_a_guest_that_breaks_stops_the_others(world: Guests, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = threading.Barrier(2, timeout=60)
+
+    def run(*_: Any, stop: threading.Event, **options: Any) -> SimpleNamespace:
+        if both.wait() == 0:
+            raise vm.GuestFailed("the guest panicked")
+        assert stop.wait(60)
+        raise vm.GuestStopped("stopped")
+
+    monkeypatch.setattr(vm, "run", run)
+    with pytest.raises(LabError, match="the guest panicked"):
+        go(plan(), store, jobs=2)
 
 
 def test_the_guest_gets_what_the_shard_names(world: Guests, store: Store) -> None:
@@ -169,7 +225,7 @@ def test_what_the_guest_ran_on_is_noted_once(world: Guests, store: Store) -> Non
 
 
 def test_a_guest_that_breaks_loses_no_finished_record_and_names_the_cell(world: Guests, store: Store) -> None:
-    planned = plan()
+    planned = plan(1)
     world.break_after = 4
     with pytest.raises(LabError, match=r"panicked.*it was at .*, latt, load \d, seed 1; the same command resumes"):
         go(planned, store)

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -55,6 +56,15 @@ def test_hanging_guest_is_killed_at_its_limit(nothing_left: Path) -> None:
     message = str(caught.value)
     # The console's last words are the kernel's, however far a busy machine has come in that time.
     assert re.fullmatch(r"the guest did not end within 12 s; console /\S+\.log ends: .*\[ +\d+\.\d+\] .*", message)
+    assert running_guests() == []
+    assert list(nothing_left.iterdir()) == []
+
+
+@pytest.mark.usefixtures("guest")
+def test_a_guest_that_nobody_wants_any_more_is_stopped(nothing_left: Path) -> None:
+    stop = threading.Event()
+    with pytest.raises(vm.GuestStopped):
+        vm.run(["sh", "-c", "echo up; sleep 1000"], tier="emulated", on_line=lambda line: stop.set(), stop=stop)
     assert running_guests() == []
     assert list(nothing_left.iterdir()) == []
 

@@ -79,7 +79,9 @@ def add_all(commands: argparse._SubParsersAction) -> None:
     where.add_argument(
         "-m", "--machine", metavar="NAME", help=f"simulated machine (default: {MACHINE}; none with --on host)"
     )
-    where.add_argument("-j", "--jobs", metavar="N", type=int, help="simulated cells at once (default: one per CPU)")
+    where.add_argument(
+        "-j", "--jobs", metavar="N", type=int, help="simulated cells or exact guests at once (default: one per CPU)"
+    )
     out = parser.add_argument_group("results")
     out.add_argument(
         "-o", "--output", metavar="DIR", help=f"where they go (default: {DIRECTORY}; for --search its folder search)"

@@ -137,7 +137,7 @@ def _jobs(where: argparse._ActionsContainer) -> None:
         "--jobs",
         metavar="N",
         type=int,
-        help="simulated cells at once (default: one per CPU); on Slurm in each job (default: 1)",
+        help="simulated cells or exact guests at once (default: one per CPU); on Slurm in each job (default: 1)",
     )
 
 

@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The virtual machine: a guest per block, so that a block holds everything that differs between boots."""
+"""The virtual machine: a guest per block, so that a block holds everything that differs between boots.
+
+Guests of the exact tier run beside each other: each keeps one CPU busy, and its time is its own instructions alone.
+Those of other tiers run one after the other, because each would take the others' time, and so do those of applications,
+which need gigabytes of memory.
+"""
 
 import json
+import os
 import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from schedlab import atomic, checkout
-from schedlab.campaign.matrix import Campaign, PlannedCell
+from schedlab.campaign.matrix import Block, Campaign, PlannedCell
 from schedlab.catalogue.machines import Machine
 from schedlab.catalogue.schedulers import Scheduler
 from schedlab.collect import manifest, records
@@ -32,52 +41,79 @@ def engine() -> Path:
 
 def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done: Done, say: Say) -> int:
     objects = real_kernel.objects(engine(), campaign.arms, store.directory / "objects")
-    status = 0
-    for block, cells in real_kernel.unfinished(campaign, store, todo):
-
-        def boot(cells: list[PlannedCell], machine: Machine = block.machine, kernel: str = block.kernel) -> int:
-            return _boot(campaign, store, cells, machine, kernel, objects, done, say)
-
-        status = max(status, real_kernel.until_not_void(cells, store, boot, say))
-    return status
-
-
-def _boot(
-    campaign: Campaign,
-    store: Store,
-    cells: list[PlannedCell],
-    machine: Machine,
-    kernel: str,
-    objects: dict[str, Path],
-    done: Done,
-    say: Say,
-) -> int:
-    """Run cells in one guest; their records come back as lines of its output."""
-    from schedlab import vm
-
-    waiting = {cell.id: cell for cell in cells}
-    messages: list[str] = []
-
-    def take(line: str) -> None:
-        record = _keep(line, store, waiting)
-        if record is None:
-            say(line)
-        else:
-            done(record.id, record.status)
-
-    with tempfile.TemporaryDirectory(prefix="schedlab-shards-") as folder:
+    boots = [
+        _Boots(campaign, store, block, cells, objects, done, say)
+        for block, cells in real_kernel.unfinished(campaign, store, todo)
+    ]
+    alone = campaign.request.tier != "exact" or _applications_mib(campaign) is not None
+    workers = min(len(boots), 1 if alone else jobs or len(os.sched_getaffinity(0)))
+    if workers < 2:
+        return max((block.run() for block in boots), default=0)
+    with ThreadPoolExecutor(workers) as pool:
+        running = [pool.submit(block.run) for block in boots]
         try:
-            result = vm.run(
-                ["/bin/sh", "/lab/guest.sh"],
-                _files(campaign, cells, objects, Path(folder)),
-                **shape(campaign, machine, kernel, len(cells)),
-                on_line=take,
-                on_error_line=messages.append,
-            )
-        except vm.GuestFailed as error:
-            raise LabError(f"{error}{_at(waiting)}") from error
-    manifest.note_guest(store, result)
-    return exit_status(result.exit_code, messages, RUNNER, say)
+            return max(block.result() for block in as_completed(running))
+        except BaseException:
+            for block in boots:
+                block.stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+# What threads tell each other's campaign: records, progress, guests.
+_telling = threading.Lock()
+
+
+@dataclass(frozen=True)
+class _Boots:
+    """Cells of one block, in one guest after the other until none is void."""
+
+    campaign: Campaign
+    store: Store
+    block: Block
+    cells: list[PlannedCell]
+    objects: dict[str, Path]
+    done: Done
+    say: Say
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> int:
+        return real_kernel.until_not_void(self.cells, self.store, self._boot, self._say)
+
+    def _say(self, text: str) -> None:
+        with _telling:
+            self.say(text)
+
+    def _boot(self, cells: list[PlannedCell]) -> int:
+        """Their records come back as lines of the guest's output."""
+        from schedlab import vm
+
+        waiting = {cell.id: cell for cell in cells}
+        messages: list[str] = []
+
+        def take(line: str) -> None:
+            with _telling:
+                record = _keep(line, self.store, waiting)
+                if record is None:
+                    self.say(line)
+                else:
+                    self.done(record.id, record.status)
+
+        with tempfile.TemporaryDirectory(prefix="schedlab-shards-") as folder:
+            try:
+                result = vm.run(
+                    ["/bin/sh", "/lab/guest.sh"],
+                    _files(self.campaign, cells, self.objects, Path(folder)),
+                    **shape(self.campaign, self.block.machine, self.block.kernel, len(cells)),
+                    on_line=take,
+                    on_error_line=messages.append,
+                    stop=self.stop,
+                )
+            except vm.GuestFailed as error:
+                raise LabError(f"{error}{_at(waiting)}") from error
+        with _telling:
+            manifest.note_guest(self.store, result)
+        return exit_status(result.exit_code, messages, RUNNER, self._say)
 
 
 def shape(campaign: Campaign, machine: Machine, kernel: str, cells: int) -> dict[str, Any]:
@@ -86,7 +122,7 @@ def shape(campaign: Campaign, machine: Machine, kernel: str, cells: int) -> dict
     from schedlab.vm.kernel import SERIES
 
     workloads = [workload.path for workload in campaign.request.workloads]
-    memory_mib = None if campaign.request.modelled else applications.memory_mib(workloads)
+    memory_mib = _applications_mib(campaign)
     cell_limit_s = applications.CELL_LIMIT_S if memory_mib else _CELL_LIMIT_S
     return {
         "tier": campaign.request.tier,
@@ -98,6 +134,13 @@ def shape(campaign: Campaign, machine: Machine, kernel: str, cells: int) -> dict
         "on_disk": applications.wants_disk(workloads),
         "limit_s": _BOOT_LIMIT_S + cell_limit_s * cells,
     }
+
+
+def _applications_mib(campaign: Campaign) -> int | None:
+    """The memory that the campaign's applications need; None where there are none."""
+    if campaign.request.modelled:
+        return None
+    return applications.memory_mib([workload.path for workload in campaign.request.workloads])
 
 
 def _files(campaign: Campaign, cells: list[PlannedCell], objects: dict[str, Path], folder: Path) -> dict[str, Path]:

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -103,18 +104,19 @@ def run(
     limit_s: float = 600.0,
     on_line: OnLine = lambda line: None,
     on_error_line: OnLine = lambda line: None,
+    stop: threading.Event | None = None,
 ) -> Result:
     """Run a command in a guest of its own, with its standard input empty.
 
     `files` maps paths in the guest to paths here. `tier` is one of TIERS, or `auto`: virtual where KVM really boots
     a guest, else emulated. `append` goes to the kernel's command line. `on_disk` puts the files on a disk, where the
     tier and the kernel allow it, else they are in the guest's memory. `limit_s` bounds the wall-clock time. Lines
-    come as the command prints them.
+    come as the command prints them. Another thread may set `stop`, which raises GuestStopped here.
     Raises GuestFailed, InputError, PlaceError; QEMU is gone in every case.
     """
     shape = Shape(cpus, memory_mib, topology)
     guest = prepare(command, files or {}, environment or {}, tier, shape, kernel_spec, append, on_disk)
-    return boot(guest, limit_s, on_line, on_error_line)
+    return boot(guest, limit_s, on_line, on_error_line, stop)
 
 
 def append() -> str:

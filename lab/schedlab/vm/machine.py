@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -56,6 +57,10 @@ OnLine = Callable[[str], None]
 
 class GuestFailed(LabError):
     """The guest panicked or hung, or QEMU died."""
+
+
+class GuestStopped(LabError):
+    """Whoever wanted the guest's results wants them no more."""
 
 
 class EmulatorFault(GuestFailed):
@@ -108,8 +113,13 @@ class Guest:
         return [*parent, str(self.emulator.path), *machine, *boot, *arguments, *chardevs]
 
 
-def boot(guest: Guest, limit_s: float, on_line: OnLine, on_error_line: OnLine) -> Result:
-    """Boot a prepared guest and wait for its end."""
+def boot(
+    guest: Guest, limit_s: float, on_line: OnLine, on_error_line: OnLine, stop: threading.Event | None = None
+) -> Result:
+    """Boot a prepared guest and wait for its end.
+
+    Raises GuestFailed; GuestStopped where another thread has set `stop`.
+    """
     console = _new_log(guest.tier)
     with tempfile.TemporaryDirectory(prefix="schedlab-vm-") as folder:
         ports = {name: Path(folder, name) for name in _PORTS}
@@ -126,6 +136,8 @@ def boot(guest: Guest, limit_s: float, on_line: OnLine, on_error_line: OnLine) -
             while process.poll() is None:
                 for reader in readers:
                     reader.read()
+                if stop and stop.is_set():
+                    raise GuestStopped("stopped")
                 passed_s = time.monotonic() - started_at
                 if control and not boot_s:
                     boot_s = passed_s
