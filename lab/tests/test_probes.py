@@ -17,7 +17,7 @@ from schedlab.cli.machine_costs import _topology
 from schedlab.collect.records import Record
 from schedlab.errors import LabError
 from schedlab.probes.probe import CHECKS, INSTRUCTION, PROBES, UNMEASURED, WORK, Probe
-from schedlab.probes.solve import simulated, solve_all, with_counted
+from schedlab.probes.solve import simulated, solve_all, with_counted, with_runner
 from schedlab.sched_ext import sysfs
 
 RUNNER = checkout.root() / "target/release/schedlab-sim"
@@ -76,6 +76,15 @@ def test_the_kernels_own_thread_is_seen_where_no_cpu_is_free(cpus: int) -> None:
     found, rows = solve_all({probe: [simulated(probe, known)]}, known.with_cost("kthread_ns", 1))
     assert found.costs["kthread_ns"] == pytest.approx(20_000, rel=0.02)
     assert rows[probe].reached == pytest.approx(1, rel=0.002)
+
+
+def test_what_the_runner_spends_on_a_task_has_a_spread_too() -> None:
+    costs = [{"runner_fork_us": us, "runner_task_us": 400.0, "runner_reap_us": 13.0} for us in (120.0, 126.0, 150.0)]
+    found = with_runner(described(), costs)
+    assert (found.costs["fork_ns"], found.costs["runner_task_ns"]) == (132_000, 400_000)
+    assert found.spread_pct == {"fork_ns": 14}  # 18 of 132, rounded up
+    assert "fork_ns = 132_000  # 120_000 to 150_000 by single runs; a task's runner_fork_us in records" in text(found)
+    assert "runner_task_ns = 400_000  # a task's runner_task_us in records" in text(found)
 
 
 @needs_simulator

@@ -35,6 +35,11 @@ class Found:
             return 0
         return min(math.ceil(max(self.high - self.value, self.value - self.low) / self.value * 100), MOST_SPREAD_PCT)
 
+    @property
+    def told(self) -> str:
+        """The spread, before what a machine file says of where a cost is from."""
+        return "" if self.low == self.high else f"{self.low:_} to {self.high:_} by single runs; "
+
 
 def solve_all(
     measured: Mapping[Probe, Sequence[float]], machine: Description
@@ -51,18 +56,21 @@ def solve_all(
         if all(abs(value - before.get(cost, 0)) <= _SETTLED * value for cost, value in machine.costs.items()):
             break
     for probe, one in found.items():
-        spread = "" if one.low == one.high else f"{one.low:_} to {one.high:_} by single runs; "
-        machine = machine.with_cost(probe.cost, one.value, f"{spread}{probe.told}")
+        machine = machine.with_cost(probe.cost, one.value, f"{one.told}{probe.told}")
     spreads = {probe.cost: one.spread_pct for probe, one in found.items() if one.spread_pct}
-    return replace(machine, spread_pct=spreads), found
+    return replace(machine, spread_pct=machine.spread_pct | spreads), found
 
 
 def with_runner(machine: Description, costs: Sequence[Mapping[str, float]]) -> Description:
     """The machine with what records of real runs have as `cost` of their tasks' start and end."""
+    spreads = {}
     for cost, key in RUNNER_COSTS.items():
-        mean_us = sum(of[key] for of in costs) / len(costs)
-        machine = machine.with_cost(cost, round(mean_us * 1_000), f"a task's {key} in records")
-    return machine
+        single_ns = [round(of[key] * 1_000) for of in costs]
+        found = Found(round(sum(single_ns) / len(single_ns)), min(single_ns), max(single_ns), 1.0)
+        machine = machine.with_cost(cost, found.value, f"{found.told}a task's {key} in records")
+        if found.spread_pct:
+            spreads[cost] = found.spread_pct
+    return replace(machine, spread_pct=machine.spread_pct | spreads)
 
 
 def with_period(machine: Description, works: Sequence[Mapping[str, float]]) -> Description:
