@@ -3,7 +3,8 @@
 that go and come.
 
 One guest for each scheduler, so that one that hangs takes no other's results along; the failure names the guest's
-console. Who is loaded to be used is under hotplug for 45 s, the others for 15; SCHEDLAB_STRESS_S says otherwise for all.
+console. The one that people load is under hotplug for 45 s, the others for 15; SCHEDLAB_STRESS_S
+says otherwise for all.
 """
 
 import os
