@@ -21,6 +21,10 @@ def stress_s(name: str) -> int:
     return int(os.environ.get("SCHEDLAB_STRESS_S", "45" if name == "bfs" else "15"))
 
 
+def hotplugs(name: str) -> int:
+    return min(5, stress_s(name) // 5)
+
+
 @pytest.fixture(scope="module", params=SCHEDULERS)
 def name(request: pytest.FixtureRequest) -> str:
     return request.param
@@ -29,7 +33,7 @@ def name(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def stressed(can_boot: None, loader: Path, name: str) -> Said:
     files = {"/bin/stress-ng": need_program("stress-ng")}
-    arguments = [name, str(STORM_S), str(stress_s(name))]
+    arguments = [name, str(STORM_S), str(stress_s(name)), str(hotplugs(name))]
     return run_script("stress.sh", loader, files, arguments, limit_s=180 + 2 * (stress_s(name) + 2 * STORM_S))
 
 
@@ -47,7 +51,7 @@ def test_stays_enabled_under(stressed: Said, name: str, phase: str):
 
 
 def test_cpu_1_went_and_came_many_times(stressed: Said, name: str):
-    assert stressed.event("end")["offlined"] >= min(5, stress_s(name) // 5)
+    assert stressed.event("end")["offlined"] >= hotplugs(name)
 
 
 def test_unloads_cleanly(stressed: Said):
