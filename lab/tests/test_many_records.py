@@ -83,8 +83,8 @@ def test_a_record_on_the_disk_says_the_same(
 
 
 def test_its_page_is_small_and_says_what_it_left_out(tmp_path: Path, make: Callable[[Path, int], None]) -> None:
-    """Two repetitions of 500 different cells, of which a page with all charts would have a thousand."""
-    make(tmp_path, 1_000)
+    """Two repetitions of 1,000 different cells, of which a page with all charts would have thousands."""
+    make(tmp_path, 2_000)
     environment = {**os.environ, "PYTHONPATH": str(_ROOT / "lab")}
     command = [sys.executable, "-c", _MEASURE, str(tmp_path)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
@@ -93,8 +93,8 @@ def test_its_page_is_small_and_says_what_it_left_out(tmp_path: Path, make: Calla
     text = (tmp_path / "report.html").read_text()
     assert len(text.encode()) <= 5_000_000
     assert "Summarised." in text
-    assert "1,000 cells, more than one file can hold" in text
+    assert "2,000 cells, more than one file can hold" in text
     assert re.search(r"the verdicts of 200 measures alone", text)
     # Every cell is in the files beside it.
-    assert (tmp_path / "results.csv").read_text().count("\n") == 1 + 1_000 * 8
+    assert (tmp_path / "results.csv").read_text().count("\n") == 1 + 2_000 * 8
     assert (tmp_path / "results.parquet").is_file()

@@ -12,7 +12,7 @@ NEVER = "100000"
 # Balance does not count real-time tasks, so that their CPU keeps who waits there.
 BALANCES = ("--idle-ms", NEVER, "--starvation-ms", "10000", "--no-real-time")
 SEEDS = (1, 2)
-RUNS = 100
+RUNS = 150
 
 
 def _rules(policy: str, rules: str, *options: str) -> list[tuple[object, tuple[str, ...]]]:

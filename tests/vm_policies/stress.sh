@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# stress.sh SCHEDULER STORM_SECONDS HOTPLUG_SECONDS HOTPLUGS: one scheduler under storms of forks and of yields, then
-# under changing affinities, forks, pipes and CPU hotplug, so often at least where time allows. One line of JSON for each
-# of the three, and one for the end.
+# stress.sh SCHEDULER STORM_SECONDS HOTPLUG_SECONDS: one scheduler under storms of forks and of yields, then under
+# changing affinities, forks, pipes and CPU hotplug. One line of JSON for each of the three, and one for the end.
 . /test/common.sh
 name=$1
 storm_s=$2
 hotplug_s=$3
-hotplugs=$4
 log=/tmp/$name.log
 
 # pause SECONDS, without a process of its own that would have to be scheduled several times.
@@ -28,7 +26,7 @@ hotplug() {
 }
 
 # Under turns of 100 ms each step of a hotplug waits for all hogs: some more rounds, where it has not come often enough.
-hotplugged_enough() { [ ! -e /tmp/hotplug ] || [ "$(cat /tmp/offlined)" -ge "$hotplugs" ] 2>/dev/null; }
+hotplugged_enough() { [ ! -e /tmp/hotplug ] || [ "$(cat /tmp/offlined)" -ge 5 ] 2>/dev/null; }
 
 # phase NAME SECONDS ARGUMENTS: stress-ng, and what is left of the scheduler afterwards.
 phase() {
@@ -39,7 +37,7 @@ phase() {
 	stress-ng "$@" --timeout "${seconds}s" >/tmp/stress.log 2>&1
 	stressed=$?
 	rounds=6
-	until hotplugged_enough || [ $stressed != 0 ] || [ $rounds = 0 ] || [ "$seconds" -lt 15 ]; do
+	until hotplugged_enough || [ $stressed != 0 ] || [ $rounds = 0 ] || [ "$seconds" -lt 25 ]; do
 		rounds=$((rounds - 1))
 		stress-ng "$@" --timeout 5s >/tmp/stress.log 2>&1
 		stressed=$?
