@@ -11,7 +11,7 @@ import os
 import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +41,9 @@ def engine() -> Path:
 
 def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done: Done, say: Say) -> int:
     objects = real_kernel.objects(engine(), campaign.arms, store.directory / "objects")
+    stop = threading.Event()
     boots = [
-        _Boots(campaign, store, block, cells, objects, done, say)
+        _Boots(campaign, store, block, cells, objects, done, say, stop)
         for block, cells in real_kernel.unfinished(campaign, store, todo)
     ]
     alone = campaign.request.tier != "exact" or _applications_mib(campaign) is not None
@@ -54,8 +55,7 @@ def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done
         try:
             return max(block.result() for block in as_completed(running))
         except BaseException:
-            for block in boots:
-                block.stop.set()
+            stop.set()
             pool.shutdown(cancel_futures=True)
             raise
 
@@ -75,7 +75,7 @@ class _Boots:
     objects: dict[str, Path]
     done: Done
     say: Say
-    stop: threading.Event = field(default_factory=threading.Event)
+    stop: threading.Event  # of all blocks
 
     def run(self) -> int:
         return real_kernel.until_not_void(self.cells, self.store, self._boot, self._say)

@@ -56,21 +56,25 @@ def solve_all(
         if all(abs(value - before.get(cost, 0)) <= _SETTLED * value for cost, value in machine.costs.items()):
             break
     for probe, one in found.items():
-        machine = machine.with_cost(probe.cost, one.value, f"{one.told}{probe.told}")
-    spreads = {probe.cost: one.spread_pct for probe, one in found.items() if one.spread_pct}
-    return replace(machine, spread_pct=machine.spread_pct | spreads), found
+        machine = _with(machine, probe.cost, one, probe.told)
+    return machine, found
 
 
 def with_runner(machine: Description, costs: Sequence[Mapping[str, float]]) -> Description:
     """The machine with what records of real runs have as `cost` of their tasks' start and end."""
-    spreads = {}
     for cost, key in RUNNER_COSTS.items():
         single_ns = [round(of[key] * 1_000) for of in costs]
+        # As measured: nothing is simulated for it.
         found = Found(round(sum(single_ns) / len(single_ns)), min(single_ns), max(single_ns), 1.0)
-        machine = machine.with_cost(cost, found.value, f"{found.told}a task's {key} in records")
-        if found.spread_pct:
-            spreads[cost] = found.spread_pct
-    return replace(machine, spread_pct=machine.spread_pct | spreads)
+        machine = _with(machine, cost, found, f"a task's {key} in records")
+    return machine
+
+
+def _with(machine: Description, cost: str, found: Found, source: str) -> Description:
+    """The machine with the cost, its spread and where it is from."""
+    machine = machine.with_cost(cost, found.value, f"{found.told}{source}")
+    spread = {cost: found.spread_pct} if found.spread_pct else {}
+    return replace(machine, spread_pct=machine.spread_pct | spread)
 
 
 def with_period(machine: Description, works: Sequence[Mapping[str, float]]) -> Description:
