@@ -180,6 +180,17 @@ impl Events {
         })
     }
 
+    /// When the next event is due, which may be one that its poster no longer waits for; the largest time if there is none.
+    #[inline]
+    pub fn next_ns(&self) -> u64 {
+        // Behind the open place come its children.
+        let first = if self.open { 1..5 } else { 0..1 };
+        let far = self.heap.get(first).and_then(|keys| keys.iter().min());
+        let near = self.near.first_key();
+        let key = near.unwrap_or(VACANT).min(far.copied().unwrap_or(VACANT));
+        (key >> 64) as u64
+    }
+
     /// Nothing came into the open place: the last entry does.
     fn close(&mut self) {
         self.open = false;
@@ -216,6 +227,7 @@ impl Events {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu::NEVER;
     use proptest::prelude::*;
 
     proptest! {
@@ -230,8 +242,9 @@ mod tests {
                 let time = now_ns + delay_ns;
                 let seq = events.post(time, Event::Sleep(TaskId((time % 7) as u32)));
                 model.push((time, seq));
+                model.sort_unstable();
                 for _ in 0..pops.min(model.len()) {
-                    model.sort_unstable();
+                    prop_assert_eq!(events.next_ns(), model[0].0);
                     let event = events.pop().unwrap();
                     prop_assert_eq!((event.at_ns, event.seq), model.remove(0));
                     prop_assert_eq!(event.event, Event::Sleep(TaskId((event.at_ns % 7) as u32)));
@@ -243,6 +256,7 @@ mod tests {
                 let event = events.pop().unwrap();
                 prop_assert_eq!((event.at_ns, event.seq), expected);
             }
+            prop_assert_eq!(events.next_ns(), NEVER);
             prop_assert_eq!(events.pop(), None);
         }
     }

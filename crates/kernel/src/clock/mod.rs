@@ -79,6 +79,12 @@ impl Clock {
         Some(due)
     }
 
+    /// When the next event is due; the one that is being handled has been taken.
+    #[inline]
+    pub fn next_ns(&self) -> u64 {
+        self.events.next_ns()
+    }
+
     /// Events handled so far, and of those since time last moved on.
     pub fn handled(&self) -> u64 {
         self.handled

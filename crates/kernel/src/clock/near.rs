@@ -64,6 +64,11 @@ impl Near {
         Some(key)
     }
 
+    #[inline]
+    pub fn first_key(&self) -> Option<u128> {
+        self.first().map(|at| self.keys[at])
+    }
+
     /// The taken slot that comes next: behind the present one, or from the first one on, as the slots go round.
     #[inline]
     fn first(&self) -> Option<usize> {

@@ -67,6 +67,13 @@ impl Sim<'_> {
         }
     }
 
+    /// When something happens next beside a CPU's operation: elsewhere, or to the CPU itself, as an interrupt.
+    pub(crate) fn next_beside_ns(&self, cpu: CpuId) -> u64 {
+        let this = &self.cpus[cpu];
+        let own_ns = this.next_tick_ns.min(this.resched_at_ns);
+        self.clock.next_ns().min(own_ns)
+    }
+
     pub(crate) fn charge(&mut self, ns: u64) {
         self.clock.at_ns += ns;
     }

@@ -151,6 +151,8 @@ pub struct Task {
     pub index: u32,
     /// How far it is in its program.
     pub registers: Registers,
+    /// The message that it sends has taken its time, and has only to be handed over.
+    pub message_made: bool,
     pub policy: Policy,
     pub nice: i32,
     pub footprint_kib: u32,
@@ -201,6 +203,7 @@ impl Task {
             group,
             index,
             registers,
+            message_made: false,
             policy: Policy::Other,
             nice: 0,
             footprint_kib: 0,

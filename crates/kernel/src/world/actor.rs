@@ -169,6 +169,23 @@ impl Actor<'_, '_> {
         Ok(())
     }
 
+    /// The time until a message is there passes at once unless something happens meanwhile: a receiver looks for it, or the
+    /// sender is interrupted.
+    fn makes_message(&mut self, queue: Element, bytes: u32) -> Call<Self> {
+        if std::mem::take(&mut self.task().message_made) {
+            return Ok(());
+        }
+        let ns = self.sim.until_sent_ns(self.sim.queues.kind(queue), bytes);
+        if self.sim.next_beside_ns(self.cpu) > self.sim.clock.at_ns + ns {
+            self.sim.charge(ns);
+            return Ok(());
+        }
+        let task = self.task();
+        task.message_made = true;
+        task.work = work_of(ns.max(1));
+        Err(Stop::Before)
+    }
+
     /// The task waits, and goes on when it is woken.
     fn asleep(&mut self, wait: Wait) -> Call<Self> {
         self.block(wait);
@@ -228,9 +245,8 @@ impl World for Actor<'_, '_> {
     }
 
     fn send(&mut self, queue: Element, bytes: u32, stamp_ns: u64) -> Call<Self> {
-        if self.sim.sends_first() {
-            let kind = self.sim.plan.queues[queue.array].kind;
-            self.takes(self.sim.until_sent_ns(kind, bytes))?;
+        if self.sim.queues.has_room(queue, bytes) {
+            self.makes_message(queue, bytes)?;
         }
         let sent = self.sim.send(self.id, queue, bytes, stamp_ns);
         self.got(sent, Wait::Queue)

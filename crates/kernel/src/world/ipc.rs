@@ -26,9 +26,6 @@ impl Sim<'_> {
     ) -> Option<()> {
         let from = (id, self.tasks[id].cpu);
         let sent = (self.queues).send(&self.machine.topology, from, queue, bytes, stamp_ns)?;
-        if !self.sends_first() {
-            self.charge(self.until_sent_ns(sent.kind, bytes));
-        }
         let costs = &self.machine.costs;
         let after_ns = after_waking_ns(costs, sent.kind);
         self.charge(new_memory_ns(costs) * sent.new_pct / 100);
@@ -47,11 +44,6 @@ impl Sim<'_> {
         }
         self.charge(after_ns);
         Some(())
-    }
-
-    /// Whether a message takes its time before it is there, as other CPUs may look for it meanwhile.
-    pub(super) fn sends_first(&self) -> bool {
-        self.cpus.len() > 1
     }
 
     /// What a sender does until the message is there and its receiver is woken, beyond the system call.

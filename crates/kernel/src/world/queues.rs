@@ -47,6 +47,11 @@ impl Queue {
         }
     }
 
+    /// A message that is larger than all there is gets an empty queue to itself.
+    fn has_room(&self, bytes: u32) -> bool {
+        self.used == 0 || self.used + bytes <= self.capacity
+    }
+
     /// How many blocked senders are worth waking.
     fn writers(&self) -> usize {
         match self.kind {
@@ -109,6 +114,15 @@ impl Queues {
         &mut self.arrays[at.array][at.index]
     }
 
+    pub fn kind(&self, queue: Element) -> QueueKind {
+        self.arrays[queue.array][queue.index].kind
+    }
+
+    /// Whether so much can be sent at once.
+    pub fn has_room(&self, queue: Element, bytes: u32) -> bool {
+        self.arrays[queue.array][queue.index].has_room(bytes)
+    }
+
     /// A task sends from a CPU.
     pub fn send(
         &mut self,
@@ -119,7 +133,7 @@ impl Queues {
         stamp_ns: u64,
     ) -> Option<Sent> {
         let target = &mut self.arrays[queue.array][queue.index];
-        if target.used > 0 && target.used + bytes > target.capacity {
+        if !target.has_room(bytes) {
             target.senders.push_back(id);
             return None;
         }

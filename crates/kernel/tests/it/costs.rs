@@ -7,7 +7,8 @@ use machine::{Costs, IdleState};
 use workload::plan::{End, Inst, Plan, QueueArray, QueueKind, QueueRef, Value};
 
 use crate::common::{
-    MS, free, group, machine_of, no_costs, plan, run, run_for, shape, simulate, sleep_for, sleepers,
+    MS, free, group, machine_of, no_costs, plan, run, run_for, shape, simulate, sleep_for,
+    sleepers, traced,
 };
 
 fn elapsed_ns(machine: &machine::Machine, plan: workload::plan::Plan) -> u64 {
@@ -306,6 +307,35 @@ fn a_message_is_there_when_it_has_been_sent() {
         elapsed_ns(&machine_of(shape(2, 1, 1, 1), costs), plan),
         there_ns + 400_000
     );
+}
+
+#[test]
+fn a_tick_in_a_system_call_comes_before_the_wake_up_that_the_call_makes() {
+    let costs = Costs {
+        socket_ns: 2_000_000,
+        syscall_ns: 1_000_000,
+        ..no_costs()
+    };
+    let machine = machine_of(shape(1, 1, 1, 1), costs);
+    // The receiver waits after 1 ms, then the sender works, and takes 1 ms to enter the kernel. Of both ends' 4 ms over a
+    // socket it has 2.32, of which 0.48 come after the wake-up. The tick is at 4 ms.
+    let tick_is_first = |kind, works_ns: i64| {
+        let mut plan = sent_and_received(kind, 1, 1, 0, run_for(0));
+        plan.groups.reverse();
+        plan.groups[1].program.insert(0, run_for(works_ns));
+        let (outcome, text) = traced(&machine, plan, "unbounded", Options::default());
+        assert_eq!(outcome.status, Status::Ok, "{}", outcome.reason);
+        let (before, _) = text
+            .rsplit_once("sched_wakeup: comm=receiver")
+            .expect("it is woken");
+        before.contains("op=tick")
+    };
+    assert!(!tick_is_first(QueueKind::Pipe, 1_900_000));
+    assert!(tick_is_first(QueueKind::Pipe, 2_100_000));
+    assert!(!tick_is_first(QueueKind::Socket, 100_000));
+    assert!(tick_is_first(QueueKind::Socket, 200_000));
+    assert!(tick_is_first(QueueKind::Socket, 1_900_000));
+    assert!(tick_is_first(QueueKind::Socket, 2_900_000));
 }
 
 #[test]
