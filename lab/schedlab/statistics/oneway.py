@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from schedlab.statistics import multiple_comparisons
 from schedlab.statistics.effect import negligible
@@ -96,14 +96,12 @@ def oneway(groups: dict[str, np.ndarray], with_p_within: bool = True) -> OneWay:
     error = sum((n[label] - 1) * variance[label] for label in used) / df
     if error <= negligible(*used.values()) ** 2:
         return _nothing("no spread within any group: nothing to test against", used)
-    levene_p = _levene(list(used.values()))
+    levene_p = _brown_forsythe(list(used.values()))
     equal = not levene_p < ALPHA
     if equal:
         why = f"spreads alike (Brown–Forsythe p = {levene_p:.3f})" if levene_p == levene_p else "too few for Levene"
-        grand = sum(float(values.sum()) for values in used.values()) / total
-        between = sum(n[label] * (float(used[label].mean()) - grand) ** 2 for label in used) / (k - 1)
-        f, df_within = between / error, float(df)
-        omnibus = _omnibus("one-way ANOVA", why, f, k - 1, df_within, total)
+        f, df_between, df_within = _fisher(list(used.values()))
+        omnibus = _omnibus("one-way ANOVA", why, f, df_between, df_within, total)
     else:
         why = f"spreads differ (Brown–Forsythe p = {levene_p:.3g})"
         f, df_within = _welch(used, variance)
@@ -138,12 +136,25 @@ def _omnibus(method: str, why: str, f: float, df_between: int, df_within: float,
     return Omnibus(method, why, f, df_between, df_within, p, omega_squared(f, df_between, total))
 
 
-def _levene(groups: list[np.ndarray]) -> float:
-    """Brown and Forsythe 1974; NaN where the values of each group lie equally far from its median, as any two do."""
+def _brown_forsythe(groups: list[np.ndarray]) -> float:
+    """The p of Fisher's F of how far the values lie from their group's median (Brown and Forsythe 1974).
+
+    NaN where those of each group lie equally far, as any two do.
+    """
     apart = [np.abs(values - np.median(values)) for values in groups]
     if max(map(np.ptp, apart)) <= negligible(*groups):
         return math.nan
-    return float(stats.levene(*groups, center="median").pvalue)
+    f, df_between, df_within = _fisher(apart)
+    return float(special.fdtrc(df_between, df_within, f))
+
+
+def _fisher(groups: list[np.ndarray]) -> tuple[float, int, int]:
+    """F and its degrees of freedom, of groups with a common spread."""
+    total, k = sum(map(len, groups)), len(groups)
+    grand = sum(float(values.sum()) for values in groups) / total
+    between = sum(len(values) * (float(values.mean()) - grand) ** 2 for values in groups) / (k - 1)
+    within = sum((len(values) - 1) * float(values.var(ddof=1)) for values in groups) / (total - k)
+    return between / within, k - 1, total - k
 
 
 def _welch(groups: dict[str, np.ndarray], variance: dict[str, float]) -> tuple[float, float]:

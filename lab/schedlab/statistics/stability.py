@@ -18,7 +18,6 @@ from itertools import permutations
 from statistics import median
 
 import numpy as np
-from scipy import stats
 
 from schedlab.statistics.estimates import Change
 
@@ -69,6 +68,9 @@ def drift(values: np.ndarray) -> Drift:
     n = len(values)
     if n < FEWEST_BLOCKS or np.ptp(values) <= 1e-12 * np.abs(values).max():
         return Drift(n, math.nan, math.nan, math.nan)
+    # It takes a second to import, and most commands have no use for it.
+    from scipy import stats
+
     ranks = _standard(stats.rankdata(values))
     rho = float(ranks @ _standard(np.arange(n)))
     by_chance = _orders(n) @ ranks

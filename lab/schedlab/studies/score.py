@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from schedlab.catalogue.metrics import metric
 from schedlab.studies.experiments import Measured
@@ -131,7 +131,7 @@ def _half_width(a: list[list[float]], b: list[list[float]]) -> float:
         return 0.0
     (count,) = counts
     ratios = np.mean(np.log(np.array(a) / np.array(b)), axis=0)
-    return float(stats.t.ppf(0.975, count - 1) * np.std(ratios, ddof=1) / np.sqrt(count))
+    return float(special.stdtrit(count - 1, 0.975) * np.std(ratios, ddof=1) / np.sqrt(count))
 
 
 def _unit(study: Study, claim: Claim) -> str:
