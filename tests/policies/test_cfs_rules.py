@@ -70,6 +70,17 @@ def test_batch_preempts_nobody(rules: str, tmp_path: Path) -> None:
     assert run(tmp_path, rules, sleeper + hog("hog")).turns_of("sleeper")[0].start == 101
 
 
+@pytest.mark.parametrize(("wakeup_preempt", "start"), [("rules", 86), ("off", 95)])
+def test_who_is_alone_has_slices_where_no_wakeup_preempts(wakeup_preempt: str, start: int, tmp_path: Path) -> None:
+    """Rules 2.1.4 and 2.2.2 as 2.6.31 has them: it has run for 86 ms when the first tick sees two tasks, or for 2.
+
+    Alone it has slices of 20 ms then, over at 21, 42, 63 and 84; and 10 ms beside the other, over at 95.
+    """
+    sleeper = task("sleeper", "{ sleep_us = 85_500 }", FOR_EVER, policy="batch")
+    schedule = run(tmp_path, "2.6.31", sleeper + hog("hog"), tunables=f"+wakeup_preempt={wakeup_preempt}")
+    assert schedule.turns_of("sleeper")[0].start == start
+
+
 @pytest.mark.parametrize("rules", LATENCY)
 def test_a_short_sleep_is_not_credited(rules: str, tmp_path: Path) -> None:
     """Rules 2.1.6 and 2.2.5: it has had 2.5 ms, the hog 0.3, and so it waits for the end of the hog's slice.
