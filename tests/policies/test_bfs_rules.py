@@ -536,7 +536,9 @@ def test_modern_hands_over_beside_a_later_one_that_waits(tmp_path: Path) -> None
 
     At 10.4 the other CPU takes from the queue, where only the other one is, whose deadline is later.
     """
-    first = task("first", "{ affinity = [1] }", "{ run_us = 10 }", "{ affinity = [] }", '{ recv = "it" }', "{ run_ms = 1 }")
+    first = task(
+        "first", "{ affinity = [1] }", "{ run_us = 10 }", "{ affinity = [] }", '{ recv = "it" }', "{ run_ms = 1 }"
+    )
     waker = ["{ sleep_ms = 10 }", "{ run_us = 300 }", '{ send = "it", bytes = 8 }', "{ run_us = 200 }", SLEEPS]
     tasks = '[[queue]]\nname = "it"\nkind = "pipe"\n' + first + task("waker", *waker, cpus=[0], nice=1)
     tasks += hog("hog", cpus=[0]) + task("ends", "{ run_us = 10_390 }", SLEEPS, cpus=[1]) + hog("later", nice=19)
