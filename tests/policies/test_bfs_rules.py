@@ -531,6 +531,22 @@ def test_modern_hands_over_one_at_a_time(tmp_path: Path) -> None:
     assert schedule.turns(40, 1, after_ms=21)[0] == ("second", 21, 22)
 
 
+def test_modern_hands_over_beside_a_later_one_that_waits(tmp_path: Path) -> None:
+    """Change 3 of the README: who is handed over at 10.3 waits for its waker to sleep at 10.5, as it is the first.
+
+    At 10.4 the other CPU takes from the queue, where only the other one is, whose deadline is later.
+    """
+    first = task(
+        "first", "{ affinity = [1] }", "{ run_us = 10 }", "{ affinity = [] }", '{ recv = "it" }', "{ run_ms = 1 }"
+    )
+    waker = ["{ sleep_ms = 10 }", "{ run_us = 300 }", '{ send = "it", bytes = 8 }', "{ run_us = 200 }", SLEEPS]
+    tasks = '[[queue]]\nname = "it"\nkind = "pipe"\n' + first + task("waker", *waker, cpus=[0], nice=1)
+    tasks += hog("hog", cpus=[0]) + task("ends", "{ run_us = 10_390 }", SLEEPS, cpus=[1]) + hog("later", nice=19)
+    schedule = run(tmp_path, "modern", tasks, cores=2)
+    assert schedule.turns(40, 1, after_ms=10.4)[0][:2] == ("later", 10.4)
+    assert ("first", 10.5, 11.5) in schedule.turns(12)
+
+
 def test_modern_sticks_until_a_tick(tmp_path: Path) -> None:
     """Rule 1.5.10 as modern changes it: a gives way to c at 3.5 and sticks until the tick at 4.
 

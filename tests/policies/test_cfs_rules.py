@@ -63,11 +63,34 @@ def test_the_granularity_may_be_set(granularity_us: int, start: float, tmp_path:
     assert schedule.turns_of("sleeper")[0].start == start
 
 
+@pytest.mark.parametrize(("waits", "start"), [(True, 100.9), (False, 101)])
+def test_the_clock_does_not_pass_who_waits(waits: bool, start: float, tmp_path: Path) -> None:
+    """Rules 2.1.3, 2.1.6 and 2.2.3: it stays at the 100.1 at which the other one woke, who is placed 3 ms before that.
+
+    So the sleeper, 3 ms before it as well, is 3.8 before the hog, which is more than 3.5. Else it is 3.0, and waits.
+    """
+    tasks = task("other", "{ sleep_us = 100_100 }", FOR_EVER, policy="batch") if waits else ""
+    tasks += task("sleeper", "{ sleep_us = 100_900 }", FOR_EVER) + hog("hog")
+    schedule = run(tmp_path, "3.6", tasks, tunables="+wakeup_granularity_us=3500")
+    assert schedule.turns_of("sleeper")[0].start == start
+
+
 @pytest.mark.parametrize("rules", LATENCY)
 def test_batch_preempts_nobody(rules: str, tmp_path: Path) -> None:
     """Rules 2.2.2 and 2.2.3: it waits for the tick at 101, by which the hog has had more than its slice."""
     sleeper = task("sleeper", "{ sleep_us = 100_500 }", FOR_EVER, policy="batch")
     assert run(tmp_path, rules, sleeper + hog("hog")).turns_of("sleeper")[0].start == 101
+
+
+@pytest.mark.parametrize(("wakeup_preempt", "start"), [("rules", 86), ("off", 95)])
+def test_who_is_alone_has_slices_where_no_wakeup_preempts(wakeup_preempt: str, start: int, tmp_path: Path) -> None:
+    """Rules 2.1.4 and 2.2.2 as 2.6.31 has them: it has run for 86 ms when the first tick sees two tasks, or for 2.
+
+    Alone it has slices of 20 ms then, over at 21, 42, 63 and 84; and 10 ms beside the other, over at 95.
+    """
+    sleeper = task("sleeper", "{ sleep_us = 85_500 }", FOR_EVER, policy="batch")
+    schedule = run(tmp_path, "2.6.31", sleeper + hog("hog"), tunables=f"+wakeup_preempt={wakeup_preempt}")
+    assert schedule.turns_of("sleeper")[0].start == start
 
 
 @pytest.mark.parametrize("rules", LATENCY)

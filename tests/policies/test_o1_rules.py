@@ -260,6 +260,25 @@ def test_a_real_time_task_counts_for_as_long_as_it_has_the_cpu(scheduler: str, w
     assert ran == {1 if woken_ms < 150 else 0}
 
 
+@pytest.mark.parametrize("scheduler", ["o1", "sd:rules=rsdl", "sd:rules=sd"])
+def test_a_real_time_task_that_wakes_on_an_idle_cpu_does_not_count(scheduler: str, tmp_path: Path) -> None:
+    """Rules 4.10.1 and 4.10.4: it has CPU 0 from 50.5 to 150.5. Who is woken at 100 stays there, where nothing weighs.
+
+    At 20.5 it took that CPU from another and counted, but the policy has had the CPU again since.
+    """
+    begins = ["{ affinity = [0] }", "{ run_us = 100 }", "{ affinity = [] }"]
+    tasks = '[[semaphore]]\nname = "it"\n' + task("sleeper", *begins, '{ wait = "it" }', "{ run_ms = 1 }", SLEEPS)
+    tasks += task("waker", "{ run_ms = 100 }", '{ post = "it" }', FOR_EVER, cpus=[1])
+    tasks += task("there", "{ run_ms = 30 }", SLEEPS, cpus=[0])
+    program = ["{ sleep_us = 20_500 }", "{ run_ms = 5 }", "{ until_us = 50_500 }", "{ run_ms = 100 }", SLEEPS]
+    tasks += task("rt", *program, cpus=[0], policy="fifo:1")
+    scheduler += ("+" if ":" in scheduler else ":") + "periodic=off+newidle=off"
+    schedule = simulate(tmp_path, scheduler, tasks, 0.4, free_machine(tmp_path, cores=2), strict=False)
+    last = [("rt", 20.5, 25.5), ("there", 25.5, 35.1), ("idle", 35.1, 50.5), ("rt", 50.5, 150.5)]
+    assert schedule.turns(150.5)[-4:] == last
+    assert schedule.turns_of("sleeper", after_ms=100) == [("sleeper", 150.5, 151.5)]
+
+
 @pytest.mark.parametrize("waker_on", [0, 1])
 @pytest.mark.parametrize(("hogs", "goes"), [(1, False), (2, True), (3, True)])
 @pytest.mark.parametrize("scheduler", ["o1", "sd"])
