@@ -409,8 +409,11 @@ void BPF_STRUCT_OPS(bfs_cgroup_move, struct task_struct *p, struct cgroup *from,
 void BPF_STRUCT_OPS(bfs_cgroup_set_bandwidth, struct cgroup *cgrp, u64 period_us, u64 quota_us,
 		    u64 burst_us)
 {
-	u32 account = account_of(cgrp);
+	u32 account;
 
+	if (!MODERN)
+		return;
+	account = account_of(cgrp);
 	if (!(account & BFS_SHARED))
 		set_limit(account, period_us, quota_us, burst_us);
 }
