@@ -15,6 +15,9 @@ fn of_check(name: &str) -> String {
     format!("{root}/{name}.bpf.c")
 }
 
+/// No run is so long.
+const NEVER_NS: u64 = 1 << 60;
+
 const KEEPS: &str = "limits/keeps";
 const LAST_GOES_ON: &str = "bugs/limit_last_goes_on";
 const PARENT_IGNORED: &str = "bugs/limit_of_parent_ignored";
@@ -44,8 +47,8 @@ fn hogs_in(cgroup: u32, count: u32) -> Group {
 fn watched(cpus: u32, plan: Plan, policy: &str, hotplug: Vec<Hotplug>) -> Outcome {
     let bounds = Bounds {
         limits: true,
-        idle_ns: u64::MAX,
-        lost_ns: u64::MAX >> 1,
+        idle_ns: NEVER_NS,
+        lost_ns: NEVER_NS,
         ..Bounds::default()
     };
     let options = Options {

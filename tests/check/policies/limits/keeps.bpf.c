@@ -233,7 +233,7 @@ void BPF_STRUCT_OPS(keeps_cgroup_exit, struct cgroup *cgrp)
 	bpf_map_delete_elem(&groups, &id);
 }
 
-/* What it ran until now it ran in the group that it leaves. */
+/* What it ran until now it ran in the group that it leaves. No tick finds who is moved in and out often enough. */
 void BPF_STRUCT_OPS(keeps_cgroup_move, struct task_struct *p, struct cgroup *from,
 		    struct cgroup *to)
 {
@@ -243,6 +243,8 @@ void BPF_STRUCT_OPS(keeps_cgroup_move, struct task_struct *p, struct cgroup *fro
 		return;
 	charge(p);
 	t->group = to->kn->id;
+	if (charge(p) && scx_bpf_task_running(p))
+		scx_bpf_kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
 }
 
 void BPF_STRUCT_OPS(keeps_cgroup_set_bandwidth, struct cgroup *cgrp, u64 period_us, u64 quota_us,
