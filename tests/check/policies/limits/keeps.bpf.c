@@ -3,7 +3,7 @@
  * Keeps cpu.max: each group with a limit has an account, into which a period puts
  * the quota and from which the time of its tasks and of those below it is taken.
  * Below 0 they wait. The planted bugs are made of it: each defines what it does
- * not do.
+ * wrong. With DEAF it says nowhere that it hears of limits.
  */
 #include <scx/common.bpf.h>
 
@@ -285,5 +285,7 @@ SCX_OPS_DEFINE(keeps_ops, .select_cpu = (void *)keeps_select_cpu,
 	       .enable = (void *)keeps_enable, .cpu_release = (void *)keeps_cpu_release,
 	       .init_task = (void *)keeps_init_task, .cgroup_init = (void *)keeps_cgroup_init,
 	       .cgroup_exit = (void *)keeps_cgroup_exit, .cgroup_move = (void *)keeps_cgroup_move,
+#ifndef DEAF
 	       .cgroup_set_bandwidth = (void *)keeps_cgroup_set_bandwidth,
+#endif
 	       .init = (void *)keeps_init, .flags = FLAGS, .name = "keeps");
