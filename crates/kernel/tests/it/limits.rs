@@ -20,7 +20,7 @@ const NEVER_NS: u64 = 1 << 60;
 
 const KEEPS: &str = "limits/keeps";
 const LAST_GOES_ON: &str = "bugs/limit_last_goes_on";
-const PARENT_IGNORED: &str = "bugs/limit_of_parent_ignored";
+const PARENT_IGNORED: &str = "limits/parent_ignored";
 
 fn limited(name: &str, parent: Option<u32>, quota_us: u64, period_us: u64) -> Cgroup {
     let max = CpuMax {

@@ -279,12 +279,12 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(keeps_init)
 #define FLAGS SCX_OPS_ENQ_LAST
 #endif
 
-SCX_OPS_DEFINE(keeps_ops, .select_cpu = (void *)keeps_select_cpu,
-	       .enqueue = (void *)keeps_enqueue, .dispatch = (void *)keeps_dispatch,
-	       .tick = (void *)keeps_tick, .stopping = (void *)keeps_stopping,
-	       .enable = (void *)keeps_enable, .cpu_release = (void *)keeps_cpu_release,
-	       .init_task = (void *)keeps_init_task, .cgroup_init = (void *)keeps_cgroup_init,
-	       .cgroup_exit = (void *)keeps_cgroup_exit, .cgroup_move = (void *)keeps_cgroup_move,
+SCX_OPS_DEFINE(keeps_ops, .select_cpu = (void *)keeps_select_cpu, .enqueue = (void *)keeps_enqueue,
+	       .dispatch = (void *)keeps_dispatch, .tick = (void *)keeps_tick,
+	       .stopping = (void *)keeps_stopping, .enable = (void *)keeps_enable,
+	       .cpu_release = (void *)keeps_cpu_release, .init_task = (void *)keeps_init_task,
+	       .cgroup_init = (void *)keeps_cgroup_init, .cgroup_exit = (void *)keeps_cgroup_exit,
+	       .cgroup_move = (void *)keeps_cgroup_move,
 #ifndef DEAF
 	       .cgroup_set_bandwidth = (void *)keeps_cgroup_set_bandwidth,
 #endif
