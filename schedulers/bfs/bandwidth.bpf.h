@@ -373,14 +373,22 @@ static __always_inline void exit_group(const struct cgroup *cgrp)
 	bpf_map_delete_elem(&accounts, &id);
 }
 
-/* The task is in that group from now on. What it ran until now was run in the one before. */
+/*
+ * The task is in that group from now on. What it ran until now was run in the one
+ * before. One that runs does not go on where no time is left: no tick finds whoever
+ * is moved in and out often enough.
+ */
 static __always_inline void enter_group(const struct task_struct *p, struct bfs_task *t,
 					const struct cgroup *to)
 {
+	u64 ran_ns = p->se.sum_exec_runtime, now = scx_bpf_now();
+
 	if (has_limits())
-		charge_groups(t, p->se.sum_exec_runtime, scx_bpf_now());
+		charge_groups(t, ran_ns, now);
 	t->limit = 0;
 	t->group = group_index(account_of(to));
+	if (has_limits() && charge_groups(t, ran_ns, now) && may_wait(p) && scx_bpf_task_running(p))
+		kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
 }
 
 /* The published versions know no control groups. */
@@ -409,8 +417,11 @@ void BPF_STRUCT_OPS(bfs_cgroup_move, struct task_struct *p, struct cgroup *from,
 void BPF_STRUCT_OPS(bfs_cgroup_set_bandwidth, struct cgroup *cgrp, u64 period_us, u64 quota_us,
 		    u64 burst_us)
 {
-	u32 account = account_of(cgrp);
+	u32 account;
 
+	if (!MODERN)
+		return;
+	account = account_of(cgrp);
 	if (!(account & BFS_SHARED))
 		set_limit(account, period_us, quota_us, burst_us);
 }

@@ -40,6 +40,8 @@ BUGS = [
     _bug("double_insert", "kernel", 2, 2, 1),
     _bug("group_queue_gone", "kernel", 4, 6, 4),
     _bug("left_behind", "work conservation, starvation", 4, 8, 2),
+    _bug("limit_last_goes_on", "cpu limit", 4, 6, 2),
+    _bug("limit_refilled_by_wake_ups", "cpu limit", 4, 8, 3),
     _bug("lost_wakeup", "work conservation", 8, 10, 5),
     _bug("moved_uncounted", "work conservation, starvation", 4, 6, 3),
     _bug("pinned_unread", "work conservation, starvation", 4, 4, 2),

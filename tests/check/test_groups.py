@@ -16,7 +16,7 @@ def test_what_control_groups_show_nothing_else_does(name: str) -> None:
 
 def test_who_hears_of_limits_may_let_tasks_wait_beside_an_idle_cpu(tmp_path: Path) -> None:
     options = ("--seed", "2", "--runs", "150", "-C", tmp_path)
-    heeds = check(POLICIES / "limits" / "holds_back.bpf.c", *options)
+    heeds = check(POLICIES / "limits" / "keeps.bpf.c", *options)
     assert (heeds.status, heeds.data["finding"]) == (0, None), heeds
     deaf = check(POLICIES / "limits" / "deaf.bpf.c", *options)
     assert deaf.finding["by"] == "work conservation"

@@ -12,6 +12,7 @@ pub mod host;
 pub mod image;
 pub mod op;
 
+mod acts;
 mod blocks;
 mod bytes;
 mod clang;
@@ -41,6 +42,7 @@ mod special;
 mod struct_ops;
 mod translate;
 
+pub use acts::acts;
 pub use clang::Clang;
 pub use coverage::{Coverage, File as FileCoverage};
 pub use environment::Environment;

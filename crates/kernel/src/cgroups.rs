@@ -213,7 +213,12 @@ pub fn place(cgroup: u32) -> usize {
     cgroup as usize + BEFORE
 }
 
-/// The same of where tasks move.
+/// Which of the plan's that is.
+pub fn planned(place: usize) -> Option<u32> {
+    place.checked_sub(BEFORE).map(|cgroup| cgroup as u32)
+}
+
+/// Where tasks are that move there.
 pub fn destination(cgroup: Option<u32>) -> usize {
     cgroup.map_or(ROOT, place)
 }

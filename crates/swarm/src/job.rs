@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::Result;
 use kernel::{Bounds, Program};
 use serde::{Deserialize, Serialize};
 use workload::plan::Plan;
@@ -46,16 +47,22 @@ const NEVER_NS: u64 = 1 << 60;
 impl Limits {
     /// Tasks of control groups wait by declaration where the policy knows of a weight or a limit: for a light group's
     /// turn, or for the next period beside an idle CPU.
-    pub fn bounds(&self, program: &Program, plan: &Plan) -> Bounds {
+    pub fn bounds(
+        &self,
+        program: &Program,
+        plan: &Plan,
+        tunables: &BTreeMap<String, String>,
+    ) -> Result<Bounds> {
         let mut bounds = self.of_all_groups();
-        let limits = program.heeds_limits() && plan.limits_cgroups();
+        let limits = plan.limits_cgroups() && program.heeds_limits();
         if limits || program.heeds_weights() && plan.weighs_cgroups() {
             bounds.starvation_ns = PATIENCE_NS;
         }
         if limits {
             (bounds.idle_ns, bounds.lost_ns) = (NEVER_NS, NEVER_NS);
         }
-        bounds
+        bounds.limits = limits && program.keeps_limits(tunables)?;
+        Ok(bounds)
     }
 
     fn of_all_groups(self) -> Bounds {

@@ -10,11 +10,12 @@ const LAST: usize = 10;
 const LAST_OF_TASK: usize = 6;
 
 /// Whoever may find something, in the order of `docs/checking.md`; the last four find mistakes of the simulator.
-pub const CHECKERS: [&str; 14] = [
+pub const CHECKERS: [&str; 15] = [
     "work conservation",
     "starvation",
     "lost task",
     "slice",
+    "cpu limit",
     "kernel",
     "watchdog",
     "endless loop",
@@ -46,6 +47,11 @@ pub fn of(by: &str) -> &'static str {
         "slice" => {
             "A slice that is used up is never refilled, or never ends: insert with a fresh slice, and do not carry \
              over what is left of one that has run out."
+        }
+        "cpu limit" => {
+            "A control group got more CPU time than its limit (cpu.max) allows. What its tasks and those of the groups \
+             below it run is charged to each limit above them; what they ran too much is taken from the next periods; \
+             and who has no time left goes on nowhere, not even as the last task of a CPU (SCX_OPS_ENQ_LAST)."
         }
         "queue order" => {
             "A task was taken from a queue before one that stood before it and may run there."
@@ -80,7 +86,7 @@ pub fn of(by: &str) -> &'static str {
     }
 }
 
-/// `task 3` as the trace has it: `b[1003]`.
+/// `task 3` as the trace has it: `b[1003]`; `control group 0` by its name.
 pub fn with_labels(text: &str, plan: &Plan) -> String {
     let labels: Vec<String> = plan
         .groups
@@ -91,21 +97,23 @@ pub fn with_labels(text: &str, plan: &Plan) -> String {
         .collect();
     let mut words: Vec<String> = text.split(' ').map(str::to_string).collect();
     for index in 1..words.len() {
-        let (digits, rest) = {
-            let word = &words[index];
-            let end = word
-                .find(|c: char| !c.is_ascii_digit())
-                .unwrap_or(word.len());
-            word.split_at(end)
+        let word = &words[index];
+        let end = word
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(word.len());
+        let (digits, rest) = word.split_at(end);
+        let Ok(place) = digits.parse::<usize>() else {
+            continue;
         };
-        let task = digits
-            .parse::<usize>()
-            .ok()
-            .and_then(|task| labels.get(task));
-        if words[index - 1] == "task"
-            && let Some(label) = task
-        {
-            words[index] = format!("{label}{rest}");
+        let name = if words[index - 1] == "task" {
+            labels.get(place)
+        } else if words[..index].ends_with(&["control".to_string(), "group".to_string()]) {
+            plan.cgroups.get(place).map(|cgroup| &cgroup.name)
+        } else {
+            None
+        };
+        if let Some(name) = name {
+            words[index] = format!("{name}{rest}");
         }
     }
     words.join(" ")

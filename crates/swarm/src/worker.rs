@@ -51,7 +51,7 @@ fn one(name: &str, program: &Program, job: &Job) -> Result<Verdict> {
         let plan = workload.plan(load, &params, machine.cpus() as u32, job.seed)?;
         let options = Options {
             interleave,
-            bounds: job.limits.bounds(program, &plan),
+            bounds: job.limits.bounds(program, &plan, &job.tunables)?,
             ..options(job, &machine)?
         };
         kernel::simulate(&machine, plan, program, name, &job.tunables, options)

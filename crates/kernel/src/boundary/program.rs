@@ -155,6 +155,38 @@ impl Program {
         self.ops.has(Callback::CgroupSetBandwidth)
     }
 
+    /// Whether it can keep limits as these tunables are set: it hears of them, and does something then.
+    pub fn keeps_limits(&self, tunables: &BTreeMap<String, String>) -> Result<bool> {
+        let Some(callback) = self.ops.function(Callback::CgroupSetBandwidth) else {
+            return Ok(false);
+        };
+        let mut known = Vec::new();
+        for (name, value) in tunables {
+            let setting = self.manifest.setting(&self.name, name, value)?;
+            known.push((self.place(name), setting.value.to_le_bytes().to_vec()));
+        }
+        for tunable in &self.manifest.tunables {
+            if !tunables.contains_key(&tunable.name) {
+                let value = tunable.default.to_le_bytes().to_vec();
+                known.push((self.place(&tunable.name), value));
+            }
+        }
+        let constant = |at: u64, bytes: u32| {
+            let (_, value) = (known.iter()).find(|(place, _)| {
+                (place.as_ref())
+                    .is_some_and(|place| place.start as u64 == at && place.len() == bytes as usize)
+            })?;
+            let bytes = value.get(..bytes as usize)?;
+            Some(
+                bytes
+                    .iter()
+                    .rev()
+                    .fold(0, |number, byte| number << 8 | u64::from(*byte)),
+            )
+        };
+        Ok(bpf::acts(&self.image, callback, &constant))
+    }
+
     /// What was counted in this process since the last time, for [`Program::coverage`]; empty unless
     /// [counted](Execution::Counted).
     pub fn take_counts(&self) -> Vec<u64> {

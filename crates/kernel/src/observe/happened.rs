@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What happens in the model, as observers are told it: each fact once, with all that they need to know of it.
 
-use workload::plan::Policy;
+use workload::plan::{CpuMax, Policy};
 
 use crate::hotplug::Change;
 use crate::ids::{CpuId, TaskId};
@@ -66,6 +66,21 @@ pub enum Happened<'a> {
     Affinity {
         task: TaskId,
         allowed: &'a CpuMask,
+    },
+    /// A task's migration is disabled from now on, or enabled.
+    Stays {
+        task: TaskId,
+        stays: bool,
+    },
+    /// A task is in this control group of the plan from now on, or in none of them.
+    InCgroup {
+        task: TaskId,
+        cgroup: Option<u32>,
+    },
+    /// A control group of the plan has this limit from now on, and the policy has been told of it.
+    Limited {
+        cgroup: u32,
+        max: CpuMax,
     },
     /// A blocked task is woken, which took its time since `waits_since_ns`; it was last on CPU `was_on`.
     Woken {
@@ -135,6 +150,10 @@ pub enum Happened<'a> {
         cpu: CpuId,
         task: TaskId,
         slice_ns: u64,
+    },
+    /// A tick finds a task of the sched_ext class on a CPU.
+    Ticked {
+        cpu: CpuId,
     },
     /// A task goes on a CPU; its own code continues at `runs_ns`.
     Started {

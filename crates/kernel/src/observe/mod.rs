@@ -48,7 +48,13 @@ impl Observers {
         Self {
             trace: Trace::new(plan, machine.cpus(), looks.trace, looks.trace_at_once),
             metrics: Metrics::new(plan, machine.cpus(), tasks),
-            checkers: Checkers::new(machine.cpus(), tasks, looks.strict, looks.bounds),
+            checkers: Checkers::new(
+                machine.cpus(),
+                tasks,
+                &plan.cgroups,
+                looks.strict,
+                looks.bounds,
+            ),
         }
     }
 

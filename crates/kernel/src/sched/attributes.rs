@@ -134,7 +134,11 @@ impl Sim<'_> {
     }
 
     pub(crate) fn migrate_disable(&mut self, id: TaskId) {
-        self.boundary.view.task_mut(id).migration_disabled += 1;
+        let p = self.boundary.view.task_mut(id);
+        p.migration_disabled += 1;
+        if p.migration_disabled == 1 {
+            self.tell_stays(id, true);
+        }
     }
 
     /// The kernel's `migrate_enable()`. Policies hear of it only if the task was switched out meanwhile.
@@ -144,10 +148,17 @@ impl Sim<'_> {
             self.change_kept(cpu, id, None);
         }
         self.boundary.view.task_mut(id).migration_disabled -= 1;
+        if last {
+            self.tell_stays(id, false);
+        }
         if self.must_leave(cpu, id) {
             return self.migrate_current(cpu, id);
         }
         self.push_from_inactive(cpu);
+    }
+
+    fn tell_stays(&mut self, task: TaskId, stays: bool) {
+        self.tell(self.clock.at_ns, Happened::Stays { task, stays });
     }
 
     /// The kernel's `migrate_disable_switch()`: whoever enters the scheduler is confined to its CPU.

@@ -10,9 +10,10 @@ use workload::plan::CpuMax;
 
 use crate::boundary::Callback;
 use crate::boundary::shown::{CgroupInitArgs, CpuMask};
-use crate::cgroups::{ROOT, place};
+use crate::cgroups::{ROOT, place, planned};
 use crate::consts::{DEQ_SAVE, ENQ_RESTORE, MOVE};
 use crate::ids::{CpuId, IDLE, TaskId};
+use crate::observe::Happened;
 use crate::sim::Sim;
 use crate::task::{Class, State};
 
@@ -53,6 +54,7 @@ impl Sim<'_> {
         self.boundary.take_back();
         let error = error.map_or(0, |error| error as i32);
         self.cgroups.get_mut(place).initialised = error == 0;
+        self.tell_limit(place);
         error
     }
 
@@ -143,6 +145,8 @@ impl Sim<'_> {
     fn show_cgroup(&mut self, id: TaskId, place: usize) {
         if self.cgroups.controllers().cpu {
             self.boundary.view.place_in_cgroup(id, place);
+            let cgroup = planned(place);
+            self.tell(self.clock.at_ns, Happened::InCgroup { task: id, cgroup });
         }
     }
 
@@ -365,6 +369,14 @@ impl Sim<'_> {
             let arguments = [address, max.period_us, quota(max), max.burst_us];
             self.call(Callback::CgroupSetBandwidth, arguments);
             self.cgroups.get_mut(place).max = max;
+            self.tell_limit(place);
+        }
+    }
+
+    fn tell_limit(&mut self, place: usize) {
+        if let Some(cgroup) = planned(place) {
+            let max = self.cgroups.get(place).max;
+            self.tell(self.clock.at_ns, Happened::Limited { cgroup, max });
         }
     }
 

@@ -291,6 +291,7 @@ impl Sim<'_> {
         match self.tasks[id].class {
             Class::Ext => {
                 self.update_curr(cpu);
+                self.tell(self.clock.at_ns, Happened::Ticked { cpu });
                 self.call(Callback::Tick, [self.boundary.view.address(id)]);
                 if self.boundary.view.task_mut(id).scx.slice == 0 {
                     self.resched(cpu);

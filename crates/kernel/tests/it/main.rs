@@ -18,6 +18,7 @@ mod hotplug;
 mod housekeeping;
 mod immediate;
 mod interleave;
+mod limits;
 mod nodes;
 mod outside;
 mod queues;

@@ -15,6 +15,8 @@ pub struct Bounds {
     pub lost_ns: u64,
     /// So many runs in a row may begin with next to no slice.
     pub slivers: u32,
+    /// Control groups may get what their limits allow (`limits.rs`), because the policy is one that keeps limits.
+    pub limits: bool,
     /// How often everybody who waits is looked at in a strict run.
     pub audit_ns: u64,
 }
@@ -28,6 +30,7 @@ impl Default for Bounds {
             patience_ns: 10_000_000_000,
             lost_ns: 1_000_000_000,
             slivers: 32,
+            limits: false,
             audit_ns: 1_000_000_000,
         }
     }

@@ -8,12 +8,13 @@
 mod accounts;
 mod bounds;
 mod held;
+mod limits;
 mod order;
 mod slices;
 mod waiting;
 mod waste;
 
-use workload::plan::Policy;
+use workload::plan::{Cgroup, Policy};
 
 use super::Complaint;
 use super::happened::{Happened, Leaves};
@@ -24,6 +25,7 @@ use crate::task::Place;
 use accounts::Accounts;
 pub use bounds::Bounds;
 use held::Held;
+use limits::Limits;
 use order::Order;
 use slices::Slices;
 use waiting::Waiting;
@@ -43,6 +45,8 @@ pub struct Checkers {
     idle_policy: PerTask<bool>,
     accounts: Accounts,
     held: Held,
+    /// Where limits are looked at.
+    limits: Option<Limits>,
     order: Order,
     waiting: Waiting,
     slices: Slices,
@@ -50,7 +54,17 @@ pub struct Checkers {
 }
 
 impl Checkers {
-    pub fn new(cpus: usize, tasks: usize, strict: bool, bounds: Bounds) -> Self {
+    pub fn new(
+        cpus: usize,
+        tasks: usize,
+        cgroups: &[Cgroup],
+        strict: bool,
+        bounds: Bounds,
+    ) -> Self {
+        let limits = || {
+            let parents: Vec<_> = cgroups.iter().map(|cgroup| cgroup.parent).collect();
+            Limits::new(cpus, tasks, &parents)
+        };
         Self {
             strict,
             bounds,
@@ -62,6 +76,7 @@ impl Checkers {
             idle_policy: PerTask::filled(tasks, || false),
             accounts: Accounts::new(cpus, tasks),
             held: Held::new(cpus, tasks),
+            limits: bounds.limits.then(limits),
             order: Order::new(tasks, strict),
             waiting: Waiting::new(cpus, tasks),
             slices: Slices::new(cpus, tasks),
@@ -105,6 +120,9 @@ impl Checkers {
 
     #[inline(always)]
     pub fn see(&mut self, at_ns: u64, happened: Happened<'_>) {
+        if self.limits.is_some() {
+            self.limits(at_ns, happened);
+        }
         match happened {
             Happened::Born { task, .. } => self.born(task, at_ns),
             Happened::Attributes {
@@ -191,6 +209,16 @@ impl Checkers {
             .iter()
             .map(|(kind, count, first)| format!("{kind}: {count} times, first {first}"))
             .collect()
+    }
+
+    #[inline(never)]
+    fn limits(&mut self, at_ns: u64, happened: Happened<'_>) {
+        let Some(limits) = &mut self.limits else {
+            return;
+        };
+        if let Some(what) = limits.see(at_ns, happened) {
+            self.remark("cpu limit", at_ns, &what);
+        }
     }
 
     fn born(&mut self, task: TaskId, at_ns: u64) {
@@ -359,7 +387,7 @@ mod tests {
             slivers: 2,
             ..Bounds::default()
         };
-        let mut checkers = Checkers::new(2, 2, strict, bounds);
+        let mut checkers = Checkers::new(2, 2, &[], strict, bounds);
         for task in [FIRST, SECOND] {
             let measured = true;
             checkers.see(0, Happened::Born { task, measured });
