@@ -190,6 +190,11 @@ static __always_inline u64 settle(const struct task_struct *p, struct bfs_task *
 	return t->ran ? bfs_settle(&cfg, t, p->se.sum_exec_runtime, blocked) : 0;
 }
 
+static __always_inline bool may_stay(const struct task_struct *p)
+{
+	return bpf_cpumask_test_cpu(scx_bpf_task_cpu(p), p->cpus_ptr);
+}
+
 /*
  * A task becomes runnable, or is queued anew, and gets its place in the order.
  * No callback runs when it stops; what stopping does to it is made up for here.
@@ -202,11 +207,12 @@ static __always_inline void arrive(struct task_struct *p, struct bfs_task *t, u6
 
 	leave_sticky(p, t);
 	t->next_start = BFS_ORDINARY;
-	t->stays = false;
 	t->descheduled = ran && !woken;
 	stopped_ns = settle(p, t, woken);
 	if (ran && woken)
 		bfs_wake(t, stopped_ns, now_ns);
+	if (!MODERN && t->cpus == BFS_MOVES && !woken)
+		return;
 	t->seq = next_arrival(now_ns);
 	set_key(p, t, now_ns);
 }
@@ -277,8 +283,8 @@ void BPF_STRUCT_OPS(bfs_enqueue, struct task_struct *p, u64 enq_flags)
 		kick_cpu(scx_bpf_task_cpu(p), 0);
 		return;
 	}
-	if (t->stays && !(enq_flags & SCX_ENQ_WAKEUP)) {
-		t->stays = false;
+	if (!MODERN && t->cpus == BFS_STAYS && !(enq_flags & SCX_ENQ_WAKEUP)) {
+		t->cpus = BFS_UNCHANGED;
 		put_back(p, t, enq_flags);
 		return;
 	}
@@ -294,6 +300,8 @@ void BPF_STRUCT_OPS(bfs_enqueue, struct task_struct *p, u64 enq_flags)
 	if (!MODERN && (enq_flags & SCX_ENQ_REENQ))
 		kick_other_idle(p, scx_bpf_task_cpu(p));
 	t->sync = t->forked = t->descheduled = t->worsened = false;
+	if (!MODERN && t->cpus == BFS_MOVES && may_stay(p))
+		t->cpus = BFS_UNCHANGED;
 }
 
 /* What stuck to the CPU, but for this task, competes everywhere from now on (rule 1.5.10). */
@@ -516,7 +524,7 @@ void BPF_STRUCT_OPS(bfs_running, struct task_struct *p)
 	if (!t)
 		return;
 	t->ran_on = cpu;
-	t->stays = false;
+	t->cpus = BFS_UNCHANGED;
 	leave_sticky(p, t);
 	/* It may have been interrupted by a higher class. */
 	settle(p, t, false);
@@ -594,8 +602,7 @@ void BPF_STRUCT_OPS(bfs_set_cpumask, struct task_struct *p, const struct cpumask
 	if (!t)
 		return;
 	note_change(p, t);
-	t->stays = !MODERN && t->seq && !t->ran &&
-		   bpf_cpumask_test_cpu(scx_bpf_task_cpu(p), p->cpus_ptr);
+	t->cpus = MODERN || !t->seq || t->ran ? BFS_UNCHANGED : may_stay(p) ? BFS_STAYS : BFS_MOVES;
 }
 
 /* rules 0.9, 1.3.11 and 1.3.12; the kernel itself queues a queued task anew. 232 reschedules for any change. */

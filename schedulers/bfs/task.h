@@ -11,18 +11,25 @@ enum bfs_next_start {
 	BFS_PASSES_BY, /* its control group has no time: it runs only to be seen running */
 };
 
+/* rule 1.3.13: the CPUs of a queued task change. The kernel queues it anew, and it keeps its place. */
+enum bfs_change {
+	BFS_UNCHANGED,
+	BFS_STAYS, /* it may still use its last CPU */
+	BFS_MOVES, /* it may not, and is queued once more on one that it may use */
+};
+
 /* rule 1.1.3, and what modern adds to it. */
 struct bfs_task {
-	u64 deadline;  /* in clock units */
-	s64 slice_ns;  /* what is left of its time slice */
-	u64 since_ns;  /* charged up to here while it runs */
-	u64 origin_ns;  /* when it was switched in, less what it had run by then */
-	u64 slept_ns;  /* asleep since the last refill (modern) */
-	u64 key;	 /* the key it is, or was last, queued or running with */
-	u64 seq;	 /* its place in the order of all enqueues */
-	u32 ran_on;  /* the CPU that it was last switched in on */
-	u32 sticky_on;  /* 1 + the CPU that it sticks to (rule 1.5.10); 0: none */
-	u32 policy;  /* as of when it was last read */
+	u64 deadline; /* in clock units */
+	s64 slice_ns; /* what is left of its time slice */
+	u64 since_ns; /* charged up to here while it runs */
+	u64 origin_ns; /* when it was switched in, less what it had run by then */
+	u64 slept_ns; /* asleep since the last refill (modern) */
+	u64 key; /* the key it is, or was last, queued or running with */
+	u64 seq; /* its place in the order of all enqueues */
+	u32 ran_on; /* the CPU that it was last switched in on */
+	u32 sticky_on; /* 1 + the CPU that it sticks to (rule 1.5.10); 0: none */
+	u32 policy; /* as of when it was last read */
 	u64 counted_ns; /* of what it ran, what its control groups were charged for (modern) */
 	u64 waits_ns; /* runnable since then, as far as it was looked at for its control groups (modern) */
 	u32 group; /* its account in bandwidth.h; 0: none */
@@ -39,7 +46,7 @@ struct bfs_task {
 	bool descheduled; /* it was switched away from while runnable */
 	bool renewed; /* since it was last switched in */
 	u8 next_start; /* enum bfs_next_start */
-	bool stays; /* its CPUs change while it is queued, and it keeps its place */
+	u8 cpus; /* enum bfs_change */
 	bool worsened; /* its nice level fell since its last enqueue */
 };
 

@@ -627,6 +627,18 @@ def test_who_may_still_use_its_cpu_keeps_its_place(rules: str, tmp_path: Path) -
     assert rest_of(schedule, 0, 100)[:3] == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("rules", IN_JIFFIES)
+def test_who_has_to_leave_its_cpu_keeps_its_place(rules: str, tmp_path: Path) -> None:
+    """Rules 1.3.9 and 1.3.13: with rr = 1 ms all three are overdue when they have to go, the last of them first."""
+    confines = ", ".join(f'{{ confine = "{name}", cpus = [1] }}' for name in "cba")
+    tasks = task("rt", "{ run_ms = 50 }", confines, FOR_EVER, policy="fifo:1", cpus=[0])
+    tasks += task("other", "{ run_ms = 100 }", SLEEPS, policy="fifo:1", cpus=[1])
+    tasks += "".join(task(name, "{ run_us = 500 }", SLEEPS, cpus=[0]) for name in "abc")
+    machine = free_machine(tmp_path, cores=2)
+    schedule = simulate(tmp_path, f"bfs:rules={rules}+rr_interval_us=1000", tasks, 0.2, machine, strict=False)
+    assert rest_of(schedule, 1, 100)[:3] == ["a", "b", "c"]
+
+
 @pytest.mark.parametrize("cpus", [[0], [0, 1], [1]])
 @pytest.mark.parametrize("rules", PUBLISHED)
 def test_who_may_still_use_its_cpu_preempts_nobody(rules: str, cpus: list[int], tmp_path: Path) -> None:
