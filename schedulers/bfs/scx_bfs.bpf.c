@@ -192,7 +192,7 @@ static __always_inline u64 settle(const struct task_struct *p, struct bfs_task *
 
 static __always_inline bool may_stay(const struct task_struct *p)
 {
-	return bpf_cpumask_test_cpu(scx_bpf_task_cpu(p), p->cpus_ptr);
+	return may_run_on(p, scx_bpf_task_cpu(p));
 }
 
 /*
@@ -211,6 +211,7 @@ static __always_inline void arrive(struct task_struct *p, struct bfs_task *t, u6
 	stopped_ns = settle(p, t, woken);
 	if (ran && woken)
 		bfs_wake(t, stopped_ns, now_ns);
+	/* rule 1.3.13: it keeps its place. */
 	if (!MODERN && t->cpus == BFS_MOVES && !woken)
 		return;
 	t->seq = next_arrival(now_ns);

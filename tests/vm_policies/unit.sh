@@ -50,9 +50,8 @@ until_true() {
 		sleep 0.2
 	done
 }
-loaded() { [ "$(state)" = enabled ]; }
 main_pid() { tail -n 1 /sys/fs/cgroup/system.slice/scx_bfs.service/cgroup.procs 2>/dev/null; }
-other_process() { [ "$(main_pid)" != "$1" ] && loaded && [ -n "$(main_pid)" ]; }
+other_process() { [ "$(main_pid)" != "$1" ] && [ "$(state)" = enabled ] && [ -n "$(main_pid)" ]; }
 failed() { systemctl --quiet is-failed scx_bfs; }
 answers() { systemctl is-system-running | grep -Eq "running|degraded"; }
 
@@ -66,7 +65,7 @@ crash() {
 until_true 60 answers
 
 systemctl start scx_bfs
-until_true 60 loaded
+wait_state enabled 60
 timeout -s INT 3 scx_bfs --monitor 1 >/tmp/monitor 2>&1
 told started monitor "$(text /tmp/monitor)" socket "\"$(find /run/scx -type s)\""
 
@@ -82,13 +81,13 @@ told "given up"
 
 systemctl reset-failed scx_bfs
 systemctl start scx_bfs
-until_true 60 loaded
+wait_state enabled 60
 systemctl start scx
 wait_state disabled 10
 wait_state enabled 30
 told "another starts"
 systemctl start scx_bfs
-until_true 60 loaded
+wait_state enabled 60
 told "taken back" other "\"$(systemctl show --property=ActiveState --value scx)\""
 systemctl stop scx_bfs
 told stopped left "\"$(find /run/scx -type s)\""
@@ -102,12 +101,12 @@ told "bad options"
 printf 'SCX_SCHEDULER=scx_lavd\nSCX_FLAGS="--performance"\n' >/etc/default/scx
 systemctl reset-failed scx_bfs
 systemctl start scx_bfs
-until_true 60 loaded
+wait_state enabled 60
 told "for another"
 systemctl stop scx_bfs
 printf 'SCX_SCHEDULER=scx_lavd\nSCX_SCHEDULER_OVERRIDE=scx_bfs\nSCX_FLAGS_OVERRIDE="--rules 424"\n' >/etc/default/scx
 systemctl start scx_bfs
-until_true 60 loaded
+wait_state enabled 60
 told overridden
 systemctl stop scx_bfs
 echo "{\"event\": \"end\", \"state\": \"$(state)\"}"

@@ -93,15 +93,15 @@ def oneway(groups: dict[str, np.ndarray], with_p_within: bool = True) -> OneWay:
     total, k = sum(n.values()), len(used)
     df = total - k
     variance = {label: float(values.var(ddof=1)) for label, values in used.items()}
-    error = sum((n[label] - 1) * variance[label] for label in used) / df
+    error = _pooled(list(used.values()))
     if error <= negligible(*used.values()) ** 2:
         return _nothing("no spread within any group: nothing to test against", used)
     levene_p = _brown_forsythe(list(used.values()))
     equal = not levene_p < ALPHA
     if equal:
         why = f"spreads alike (Brown–Forsythe p = {levene_p:.3f})" if levene_p == levene_p else "too few for Levene"
-        f, df_between, df_within = _fisher(list(used.values()))
-        omnibus = _omnibus("one-way ANOVA", why, f, df_between, df_within, total)
+        f = _fisher(list(used.values()), error)
+        omnibus = _omnibus("one-way ANOVA", why, f, k - 1, float(df), total)
     else:
         why = f"spreads differ (Brown–Forsythe p = {levene_p:.3g})"
         f, df_within = _welch(used, variance)
@@ -144,17 +144,21 @@ def _brown_forsythe(groups: list[np.ndarray]) -> float:
     apart = [np.abs(values - np.median(values)) for values in groups]
     if max(map(np.ptp, apart)) <= negligible(*groups):
         return math.nan
-    f, df_between, df_within = _fisher(apart)
-    return float(special.fdtrc(df_between, df_within, f))
+    k, total = len(groups), sum(map(len, groups))
+    return float(special.fdtrc(k - 1, total - k, _fisher(apart, _pooled(apart))))
 
 
-def _fisher(groups: list[np.ndarray]) -> tuple[float, int, int]:
-    """F and its degrees of freedom, of groups with a common spread."""
-    total, k = sum(map(len, groups)), len(groups)
-    grand = sum(float(values.sum()) for values in groups) / total
-    between = sum(len(values) * (float(values.mean()) - grand) ** 2 for values in groups) / (k - 1)
-    within = sum((len(values) - 1) * float(values.var(ddof=1)) for values in groups) / (total - k)
-    return between / within, k - 1, total - k
+def _pooled(groups: list[np.ndarray]) -> float:
+    """Variance within groups."""
+    within = sum((len(values) - 1) * float(values.var(ddof=1)) for values in groups)
+    return within / (sum(map(len, groups)) - len(groups))
+
+
+def _fisher(groups: list[np.ndarray], error: float) -> float:
+    """F, of groups with a common variance within them."""
+    grand = sum(float(values.sum()) for values in groups) / sum(map(len, groups))
+    between = sum(len(values) * (float(values.mean()) - grand) ** 2 for values in groups) / (len(groups) - 1)
+    return between / error
 
 
 def _welch(groups: dict[str, np.ndarray], variance: dict[str, float]) -> tuple[float, float]:

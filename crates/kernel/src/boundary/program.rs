@@ -160,30 +160,19 @@ impl Program {
         let Some(callback) = self.ops.function(Callback::CgroupSetBandwidth) else {
             return Ok(false);
         };
-        let mut known = Vec::new();
-        for (name, value) in tunables {
-            let setting = self.manifest.setting(&self.name, name, value)?;
-            known.push((self.place(name), setting.value.to_le_bytes().to_vec()));
-        }
+        let mut known = BTreeMap::new();
         for tunable in &self.manifest.tunables {
-            if !tunables.contains_key(&tunable.name) {
-                let value = tunable.default.to_le_bytes().to_vec();
-                known.push((self.place(&tunable.name), value));
+            let value = match tunables.get(&tunable.name) {
+                Some(value) => (self.manifest.setting(&self.name, &tunable.name, value)?).value,
+                None => tunable.default,
+            };
+            if let Some(place) = self.place(&tunable.name) {
+                let unused_bits = 64 - 8 * place.len();
+                let number = (value as u64) << unused_bits >> unused_bits;
+                known.insert((place.start as u64, place.len() as u32), number);
             }
         }
-        let constant = |at: u64, bytes: u32| {
-            let (_, value) = (known.iter()).find(|(place, _)| {
-                (place.as_ref())
-                    .is_some_and(|place| place.start as u64 == at && place.len() == bytes as usize)
-            })?;
-            let bytes = value.get(..bytes as usize)?;
-            Some(
-                bytes
-                    .iter()
-                    .rev()
-                    .fold(0, |number, byte| number << 8 | u64::from(*byte)),
-            )
-        };
+        let constant = |at: u64, bytes: u32| known.get(&(at, bytes)).copied();
         Ok(bpf::acts(&self.image, callback, &constant))
     }
 

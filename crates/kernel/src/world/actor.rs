@@ -322,8 +322,7 @@ impl World for Actor<'_, '_> {
     }
 
     fn disk(&mut self, bytes: u64, _write: bool, sync: bool) -> Call<Self> {
-        let begun = self.registers().begun();
-        if !begun {
+        if !self.registers().begun() {
             self.sim.charge(self.sim.copy_ns(bytes));
         }
         if !sync {
@@ -332,10 +331,7 @@ impl World for Actor<'_, '_> {
         // What the kernel does for the device it can be preempted in, unlike the rest.
         let cost_kib_ns = self.sim.machine.costs.disk_cpu_kib_ns;
         let kernel_ns = cost_kib_ns.saturating_mul(bytes) / 1024;
-        if !begun && kernel_ns > 0 {
-            self.task().work = work_of(kernel_ns);
-            return Err(Stop::Before);
-        }
+        self.takes(kernel_ns)?;
         self.sim.disk_request(self.id, bytes);
         self.asleep(Wait::Disk)
     }
