@@ -28,7 +28,7 @@ def test_a_pipeline_in_the_guest() -> None:
     command = ["sh", "-c", line]
     named = {"chrt": "chrt", "renice": "renice", "threads": "xz"}
     files = {f"/bin/{name}": Path("/usr/bin", program) for name, program in named.items()}
-    lines, status = tracing.capture(command, tracing.Guest(tier="emulated", cpus=2, files=files), buffer_kib=2048)
+    lines, status = tracing.capture(command, tracing.Guest(tier="exact", cpus=2, files=files), buffer_kib=2048)
     assert status == 0
     read = trace_file.parse(lines, "the trace")
     assert read.lost == 0
@@ -104,7 +104,7 @@ echo "status $?"
     vm.run(
         ["sh", "-c", program],
         {"/tracing.sh": script},
-        tier="emulated",
+        tier="exact",
         cpus=1,
         on_line=lines.append,
         on_error_line=errors.append,

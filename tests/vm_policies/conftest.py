@@ -64,7 +64,13 @@ def can_boot() -> None:
 
 
 def run_script(
-    name: str, loader: Path, files: Mapping[str, Path], arguments: list[str], cpus: int = 2, limit_s: float = 600
+    name: str,
+    loader: Path,
+    files: Mapping[str, Path],
+    arguments: list[str],
+    cpus: int = 2,
+    limit_s: float = 600,
+    tier: str = "auto",
 ) -> Said:
     """Run a script of this folder in a guest that has the loader, its helpers and the workloads.
 
@@ -84,6 +90,7 @@ def run_script(
         result = vm.run(
             ["sh", f"/test/{name}", *arguments],
             inside,
+            tier=tier,
             cpus=cpus,
             limit_s=limit_s,
             on_line=lines.append,

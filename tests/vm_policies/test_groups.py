@@ -23,7 +23,7 @@ def said(can_boot: None, loader: Path, tmp_path_factory: pytest.TempPathFactory)
         made = [sim, "object", POLICIES / f"{name}.bpf.c", folder / f"{name}.bpf.o"]
         subprocess.run(made, check=True, capture_output=True)
     workloads = {f"/test/{name}.toml": HERE / f"{name}.toml" for name in ("limits", "shares", "shrink", "told")}
-    return run_script("groups.sh", loader, {"/test/objects": folder, **workloads}, [], limit_s=900)
+    return run_script("groups.sh", loader, {"/test/objects": folder, **workloads}, [], limit_s=900, tier="exact")
 
 
 def settled(lines: list[str]) -> list[str]:
@@ -67,8 +67,8 @@ def test_groups_share_the_cpus_by_their_weights(said: Said) -> None:
 
 
 def test_the_kernels_own_scheduler_heeds_the_same_weights(said: Said) -> None:
-    # It weighs the groups on each CPU, by an estimate of what they have on all.
-    assert 2.0 < share(said, "kernel") < 3.6
+    # It weighs the groups on each CPU, by an estimate of what they have on all; here that comes to 4 for 3.
+    assert 2.0 < share(said, "kernel") < 4.5
 
 
 def test_groups_of_one_weight_share_alike(said: Said) -> None:
