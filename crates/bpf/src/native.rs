@@ -53,6 +53,7 @@ pub struct Native {
     invoke: Invoke,
     /// Lies in the library, which outlives it.
     counts: &'static [AtomicU64],
+    file: PathBuf,
     /// Holds what the addresses point to.
     _library: Library,
 }
@@ -105,6 +106,7 @@ impl Native {
             functions,
             invoke,
             counts,
+            file: file.to_owned(),
             _library: library,
         })
     }
@@ -112,6 +114,11 @@ impl Native {
     /// The functions of the image, by index.
     pub fn functions(&self) -> &[Call] {
         &self.functions
+    }
+
+    /// Where the code is kept.
+    pub fn file(&self) -> &Path {
+        &self.file
     }
 
     /// What was counted of all hosts since the last time, for [`Image::coverage`]; empty for code that does not count.

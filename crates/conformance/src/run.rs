@@ -67,7 +67,7 @@ pub fn differences(object: &Object, case: &Case) -> Result<Vec<String>> {
     let machine = machine(case)?;
     let tunables = BTreeMap::new();
     let outcome = kernel::simulate(&machine, plan, &program, &object.name, &tunables, options)?;
-    let globals = Globals::new(&program, &object.elf, &outcome.data)?;
+    let globals = Globals::new(&program, &object.elf, outcome.data.bytes())?;
     let mut differs: Vec<String> = end(case.ends, &outcome).into_iter().collect();
     for expectation in &case.expect {
         differs.extend(expectation.differs(&globals)?);

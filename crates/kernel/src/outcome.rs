@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use cell::Histogram;
 use cell::Status;
 
+use crate::boundary::global_data::GlobalData;
 use crate::cpu::Cpu;
 use crate::end::Exit;
 use crate::ids::IDLE;
@@ -30,7 +31,7 @@ pub struct Outcome {
     /// Operations that were broken off, and for what.
     pub interleaved: Vec<Taken>,
     /// The policy's block of global data as the run left it.
-    pub data: Vec<u8>,
+    pub data: GlobalData,
 }
 
 impl Sim<'_> {
@@ -108,7 +109,7 @@ impl Sim<'_> {
                 .interleaving
                 .take()
                 .map_or_else(Vec::new, |interleaving| interleaving.taken),
-            data: self.boundary.data(),
+            data: self.boundary.take_data(),
         }
     }
 

@@ -25,6 +25,7 @@ use anyhow::Result;
 use machine::Machine;
 use workload::plan::Plan;
 
+use crate::boundary::global_data::AtLoad;
 use crate::boundary::program::Program;
 use crate::boundary::{Boundary, Kernel};
 use crate::cgroups::Cgroups;
@@ -73,7 +74,7 @@ pub struct Sim<'a> {
 /// The policy's code, and its global data as a run begins with it.
 pub(crate) struct Loaded<'a> {
     pub program: &'a Program,
-    pub data: Vec<u8>,
+    pub data: AtLoad,
 }
 
 impl<'a> Sim<'a> {

@@ -3,15 +3,15 @@
 
 import gzip
 import io
-import os
 import posixpath
 import subprocess
 import tarfile
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab import atomic
+from schedlab import atomic, cache
 from schedlab.campaign.cells import file_digest
 from schedlab.campaign.matrix import Campaign, PlannedCell
 from schedlab.catalogue import schedulers
@@ -55,8 +55,8 @@ def workloads(campaign: Campaign) -> tuple[dict[str, Path], dict[str, str]]:
     return files, places
 
 
-def simulator(campaign: Campaign, engine: Path, folder: Path) -> Carried:
-    """The simulator with all that it would build there, made in `folder`, where it is found again.
+def simulator(campaign: Campaign, engine: Path) -> Carried:
+    """The simulator with all that it would build there, which the cache keeps.
 
     Raises InputError for what is wrong with any cell.
     """
@@ -67,40 +67,39 @@ def simulator(campaign: Campaign, engine: Path, folder: Path) -> Carried:
         places["machines"][machine.name] = where = posixpath.join("machines", machine.path.name)
         files[where] = machine.path
     for scheduler in {arm.scheduler.name: arm.scheduler for arm in campaign.arms}.values():
-        built = _object(engine, scheduler, folder / "objects")
+        built = _object(engine, scheduler)
         places["schedulers"][scheduler.name] = where = posixpath.join("schedulers", built.name)
         files[where] = built
-    for name, path in _translated(campaign, engine, places, files, folder).items():
-        files[posixpath.join("cache", name)] = path
+    for path in _translated(campaign, engine, places, files):
+        files[posixpath.join("cache", path.parent.name, path.name)] = path
     return Carried(archive(files | {RUNNER: engine}), places)
 
 
-def _object(engine: Path, scheduler: Scheduler, folder: Path) -> Path:
+def _object(engine: Path, scheduler: Scheduler) -> Path:
     """What the simulator runs without a compiler. A snapshot is complete as it is."""
     assert scheduler.path
     if scheduler.is_snapshot:
         return scheduler.path
-    made = folder / f"{file_digest(engine)}-{schedulers.digest(scheduler)}" / f"{scheduler.name}.bpf.o"
+    kept = cache.directory("objects", f"{file_digest(engine)}-{schedulers.digest(scheduler)}")
+    made = kept / f"{scheduler.name}.bpf.o"
     if not made.exists():
-        made.parent.mkdir(parents=True, exist_ok=True)
-        fresh = made.with_suffix(".new")
-        _run([str(engine), "object", str(scheduler.path), str(fresh)])
-        fresh.replace(made)
+        with tempfile.TemporaryDirectory(dir=kept) as folder:
+            fresh = Path(folder, made.name)
+            _run([str(engine), "object", str(scheduler.path), str(fresh)])
+            fresh.replace(made)
     return made
 
 
 def _translated(
-    campaign: Campaign, engine: Path, places: dict[str, dict[str, str]], files: Mapping[str, Path], folder: Path
-) -> dict[str, Path]:
-    """What the simulator keeps of these objects as its own code, by where it looks for it."""
-    cache = folder / "cache"
+    campaign: Campaign, engine: Path, places: dict[str, dict[str, str]], files: Mapping[str, Path]
+) -> list[Path]:
+    """What the simulator keeps of these objects as its own code."""
     here = {kind: {name: str(files[path]) for name, path in named.items()} for kind, named in places.items()}
-    shard = folder / "build.json"
-    folder.mkdir(parents=True, exist_ok=True)
-    atomic.write_json_lines(shard, {"files": here, "cells": [{"id": c.id, **c.data} for c in _different(campaign)]})
-    _run([str(engine), "run", str(shard), "--build-only"], SCHEDLAB_CACHE=str(cache))
-    shard.unlink()
-    return {str(path.relative_to(cache)): path for path in cache.rglob("*.so")}
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        shard = Path(folder, "build.json")
+        atomic.write_json_lines(shard, {"files": here, "cells": [{"id": c.id, **c.data} for c in _different(campaign)]})
+        built = _run([str(engine), "run", str(shard), "--build-only"])
+    return [Path(line) for line in built.splitlines()]
 
 
 def _different(campaign: Campaign) -> list[PlannedCell]:
@@ -113,12 +112,11 @@ def _different(campaign: Campaign) -> list[PlannedCell]:
     return list(kinds.values())
 
 
-def _run(command: list[str], **environment: str) -> None:
-    done = subprocess.run(
-        command, env=os.environ | environment, capture_output=True, text=True, errors="replace", check=False
-    )
+def _run(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
         said = done.stderr.strip().splitlines()
         raise InputError(
             next((line for line in said if "error:" in line), said[-1] if said else f"{command[0]} failed")
         )
+    return done.stdout

@@ -40,7 +40,7 @@ def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done
     if address and jobs:
         raise InputError(f"-j {jobs} with --on dask:{address}: its workers have as many threads as cells run at once")
     need_package("distributed", "dask and distributed")
-    carried = simulator(campaign, engine(), store.directory / "carried")
+    carried = simulator(campaign, engine())
     hands = Hands(campaign, store, carried, done, say)
     with _connected(address, jobs) as client:
         # One campaign at a time runs in a folder, so that what a killed one left there is replaced.

@@ -52,7 +52,7 @@ def run(campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done
     _require()
     cpus = jobs or 1
     slots = max(1, _cpus() // cpus)
-    carried = simulator(campaign, engine(), store.directory / "carried")
+    carried = simulator(campaign, engine())
     hands = Hands(campaign, store, carried, done, say)
     array = _Array(store.directory.resolve() / FOLDER, hands, carried.files, cpus)
     try:

@@ -9,7 +9,8 @@ use std::ptr::NonNull;
 use anyhow::{Context, Result, ensure};
 use bpf::image;
 
-const PAGE_BYTES: usize = 4096;
+use super::mapping::{Mapping, PAGE_BYTES};
+
 /// Code reaches all addresses that agree in their upper halves.
 const REACH_BYTES: usize = 1 << 32;
 /// And, with an instruction's offset, a little before and behind.
@@ -19,7 +20,7 @@ const MAPPED_BYTES: usize = 2 * REACH_BYTES + 2 * GUARD_BYTES;
 const USER_ADDRESS: u64 = 1 << 44;
 
 pub struct Arena {
-    mapping: NonNull<u8>,
+    mapping: Mapping,
     /// Where the address with a lower half of 0 lies.
     base: NonNull<u8>,
     user: u64,
@@ -52,10 +53,10 @@ impl Arena {
             "arena {}: {pages} pages, which do not hold its global data",
             shape.name
         );
-        let mapping = mapped()?;
+        let mapping = Mapping::new(MAPPED_BYTES).context("8 GiB of address space for an arena")?;
         // SAFETY: within the mapping, which has room for one multiple of 4 GiB with all of its reach and guards.
         let base = unsafe {
-            let first = mapping.add(GUARD_BYTES);
+            let first = mapping.start().add(GUARD_BYTES);
             first.add(first.addr().get().next_multiple_of(REACH_BYTES) - first.addr().get())
         };
         base.as_ptr().expose_provenance();
@@ -138,11 +139,9 @@ impl Arena {
     }
 
     /// Pages read as 0 again.
-    fn forget(&self, first: usize, count: usize) {
-        let start: *mut libc::c_void =
-            std::ptr::with_exposed_provenance_mut(self.at(first) as usize);
-        // SAFETY: pages of the mapping, to which no reference exists.
-        unsafe { libc::madvise(start, count * PAGE_BYTES, libc::MADV_DONTNEED) };
+    fn forget(&mut self, first: usize, count: usize) {
+        let offset = self.at(first) as usize - self.mapping.start().addr().get();
+        self.mapping.forget(offset, count * PAGE_BYTES);
     }
 
     /// Everything that code reaches may be read; what is allocated may be written.
@@ -161,30 +160,4 @@ impl Arena {
             .get(pages)
             .is_some_and(|pages| pages.iter().all(|used| *used))
     }
-}
-
-impl Drop for Arena {
-    fn drop(&mut self) {
-        // SAFETY: what `mapped` returned, and nobody runs the policy's code any more.
-        unsafe { libc::munmap(self.mapping.as_ptr().cast(), MAPPED_BYTES) };
-    }
-}
-
-/// Address space that costs memory only where it is written.
-fn mapped() -> Result<NonNull<u8>> {
-    // SAFETY: a mapping of its own.
-    let mapping = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            MAPPED_BYTES,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
-            0,
-        )
-    };
-    if mapping == libc::MAP_FAILED {
-        return Err(std::io::Error::last_os_error()).context("8 GiB of address space for an arena");
-    }
-    NonNull::new(mapping.cast()).context("a mapping at address 0")
 }

@@ -47,11 +47,13 @@ pub mod enumerations;
 pub mod execution;
 mod filled;
 mod format;
+pub mod global_data;
 mod graph;
 mod helpers;
 mod inlines;
 mod iterators;
 mod kfuncs;
+mod mapping;
 mod maps;
 pub mod model;
 mod nofault;
@@ -77,7 +79,7 @@ mod world;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use bpf::host::{Call, FaultKind, Host};
 use bpf::image::{self, Image};
 use workload::draw::Stream;
@@ -98,6 +100,7 @@ use access::{Recent, Section};
 use area::Area;
 use arena::Arena;
 use enq_flags::EnqFlags;
+use global_data::{AtLoad, GlobalData};
 use graph::Graph;
 use iterators::CopiedBits;
 use objects::Objects;
@@ -115,8 +118,8 @@ const MOST_INSTRUCTIONS: u64 = 1 << 32;
 pub struct Code<'a> {
     pub ops: Ops,
     pub maps: &'a [image::Map],
-    /// The block of global data, with tunables and topology set.
-    pub data: &'a [u8],
+    /// Global data, with tunables and topology set.
+    pub data: &'a AtLoad,
     /// What lies where in that block.
     pub sections: &'a [image::Data],
     pub filled: &'a [Filled],
@@ -149,7 +152,7 @@ pub struct Boundary {
     /// What the model counts for policies that ask.
     pub events: EventStats,
     world: Shared<World>,
-    data: Shared<[u64]>,
+    data: GlobalData,
     sections: Vec<Section>,
     recent: Recent,
     /// What the host's pointers lead to.
@@ -182,13 +185,13 @@ impl Boundary {
         let arena = Arena::of(code.maps, code.sections)?;
         let mut maps = Maps::new(code.maps, cpus);
         maps.fill(code.filled);
-        let data: Shared<[u64]> = words(code.data).collect();
+        let data = GlobalData::new(code.data).context("address space for global data")?;
         let calls: Shared<[Call]> = code.calls.into_iter().collect();
         let mut world = Shared::new(World::new(code.host, &view, cpus));
         // SAFETY: only the address is taken.
         let preempt_count = unsafe { &raw mut (*world.pointer()).preempt_count };
         let variables: Shared<[*mut u8]> = [preempt_count.cast()].into_iter().collect();
-        let data_start: *mut u8 = data.pointer().cast();
+        let data_start = data.pointer();
         // Code computes addresses from these, so what they point to has to be known to be within its reach.
         for address in [data_start, maps.first(), preempt_count.cast()] {
             address.expose_provenance();
@@ -244,10 +247,8 @@ impl Boundary {
     }
 
     /// Fresh state for another load of the policy.
-    pub fn reload(&mut self, image: &Image, filled: &[Filled], data: &[u8], cpus: usize) {
-        for (word, fresh) in self.data.iter_mut().zip(words(data)) {
-            *word = fresh;
-        }
+    pub fn reload(&mut self, image: &Image, filled: &[Filled], data: &AtLoad, cpus: usize) {
+        self.data.reset(data);
         self.own_masks = OwnMasks::default();
         self.objects = Objects::default();
         self.graph = Graph::default();
@@ -263,20 +264,14 @@ impl Boundary {
         self.world.host.maps = self.maps.first();
     }
 
-    /// The block of global data as it is now.
-    pub fn data(&self) -> Vec<u8> {
-        let words = self.data.iter();
-        words.flat_map(|word| word.to_ne_bytes()).collect()
+    /// The policy's global data, which no code may touch any more.
+    pub fn take_data(&mut self) -> GlobalData {
+        std::mem::replace(&mut self.data, GlobalData::none())
     }
 
     /// The policy's own program writes into its data.
     pub fn write_data(&mut self, offset: usize, bytes: &[u8]) {
-        for (place, byte) in (offset..).zip(bytes) {
-            let word = &mut self.data[place / 8];
-            let mut all = word.to_ne_bytes();
-            all[place % 8] = *byte;
-            *word = u64::from_ne_bytes(all);
-        }
+        self.data.write(offset, bytes);
     }
 
     /// A value that a callback may touch until it is taken back, the last one first; its address.

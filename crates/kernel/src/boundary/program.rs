@@ -2,6 +2,7 @@
 //! A policy's object, linked against the model and ready to be executed.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -13,6 +14,7 @@ use policy::{Manifest, Object, Setting, TopologyGlobals};
 use workload::draw::Stream;
 
 use super::execution::Execution;
+use super::global_data::AtLoad;
 use super::model::Kernel;
 use super::outside::{Calls, Helper, Kfunc};
 use super::prepared::{self, Prepared, Run, preset};
@@ -46,6 +48,7 @@ pub struct Program {
     release: Release,
     ops: Ops,
     prepared: Prepared,
+    data: AtLoad,
     /// So many CPUs its own program has set it up for; none of one that schedlab tells of the machine.
     cpus: Option<u32>,
     /// Helpers and kfuncs, in the order of the image's.
@@ -122,6 +125,7 @@ impl Program {
         Ok(Self {
             name: object.name.clone(),
             manifest: object.manifest.clone(),
+            data: AtLoad::of(&image),
             image,
             execution,
             release,
@@ -176,6 +180,14 @@ impl Program {
         Ok(bpf::acts(&self.image, callback, &constant))
     }
 
+    /// Where its code is kept, for machines without a compiler; none of what is interpreted.
+    pub fn kept(&self) -> Option<&Path> {
+        match &self.executor {
+            Executor::Native(native) => Some(native.file()),
+            Executor::Interpreter(_) => None,
+        }
+    }
+
     /// What was counted in this process since the last time, for [`Program::coverage`]; empty unless
     /// [counted](Execution::Counted).
     pub fn take_counts(&self) -> Vec<u64> {
@@ -211,12 +223,8 @@ impl Program {
     }
 
     /// Global data as a run begins with it.
-    pub fn data(&self, settings: &[Setting], topology: &TopologyGlobals) -> Result<Vec<u8>> {
-        let mut data = vec![0; self.image.data_bytes as usize];
-        for section in self.image.data.iter().filter(|section| !section.arena) {
-            let at = section.offset as usize;
-            data[at..at + section.bytes.len()].copy_from_slice(&section.bytes);
-        }
+    pub fn data(&self, settings: &[Setting], topology: &TopologyGlobals) -> Result<AtLoad> {
+        let mut data = self.data.clone();
         if self.cpus.is_some() {
             return Ok(data);
         }
@@ -231,7 +239,7 @@ impl Program {
             let place =
                 place.with_context(|| format!("{}: no global {}", self.name, setting.name))?;
             let count = place.len().min(bytes.len());
-            data[place.start..place.start + count].copy_from_slice(&bytes[..count]);
+            data.put(place.start, &bytes[..count]);
         }
         self.tell(&mut data, HZ, &topology.hz().to_le_bytes())?;
         for (name, value) in topology.numbers() {
@@ -248,7 +256,7 @@ impl Program {
     }
 
     /// A policy that does not ask is not told.
-    fn tell(&self, data: &mut [u8], name: &str, bytes: &[u8]) -> Result<()> {
+    fn tell(&self, data: &mut AtLoad, name: &str, bytes: &[u8]) -> Result<()> {
         let Some(place) = self.place(name) else {
             return Ok(());
         };
@@ -259,7 +267,7 @@ impl Program {
             place.len(),
             bytes.len()
         );
-        data[place.start..place.start + bytes.len()].copy_from_slice(bytes);
+        data.put(place.start, bytes);
         Ok(())
     }
 
@@ -287,7 +295,7 @@ impl Program {
     }
 
     /// For a model of the type that this was linked for; `divided`: operations may be broken off at its calls.
-    pub(crate) fn code<'a>(&'a self, data: &'a [u8], random: Stream, divided: bool) -> Code<'a> {
+    pub(crate) fn code<'a>(&'a self, data: &'a AtLoad, random: Stream, divided: bool) -> Code<'a> {
         let mut code = Code {
             ops: self.ops.clone(),
             maps: &self.image.maps,

@@ -491,7 +491,7 @@ fn toy() -> Toy {
     let code = Code {
         ops,
         maps: &maps,
-        data: &[],
+        data: &super::AtLoad::default(),
         filled: &[],
         sections: &[],
         type_bytes: &BTreeMap::new(),

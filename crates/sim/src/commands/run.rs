@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedlab-sim run`: the cells of a shard, several at a time.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -22,7 +23,7 @@ pub struct RunArgs {
     /// Directory of the records, a file each; - prints them, a line each, as they come
     #[arg(long, required_unless_present = "build_only")]
     out: Option<PathBuf>,
-    /// Check the shard and build what its cells need, and run none of them
+    /// Check the shard and build what its cells need, print where that is kept, a line each, and run none of them
     #[arg(long)]
     build_only: bool,
     /// Cells at a time; default: one a CPU of this machine
@@ -63,9 +64,14 @@ pub fn run(args: &RunArgs) -> Result<u8> {
             sources(&shard.files, cell).with_context(|| key)?,
         ));
     }
-    check(&work)?;
+    let built = check(&work)?;
     let kept = match args.out.as_deref() {
-        _ if args.build_only => return Ok(0),
+        _ if args.build_only => {
+            for file in built {
+                println!("{}", file.display());
+            }
+            return Ok(0);
+        }
         Some(out) if out.as_os_str() != "-" => {
             std::fs::create_dir_all(out).with_context(|| out.display().to_string())?;
             Kept::Files(out)
@@ -119,11 +125,13 @@ pub fn run(args: &RunArgs) -> Result<u8> {
     })
 }
 
-/// Everything that can be wrong with the input is found before the first cell runs.
-fn check(work: &[(&str, &Cell, Sources)]) -> Result<()> {
+/// Everything that can be wrong with the input is found before the first cell runs. Returns where the code of the
+/// policies is kept.
+fn check(work: &[(&str, &Cell, Sources)]) -> Result<BTreeSet<PathBuf>> {
     let mut cache = Cache::default();
-    let mut plans = std::collections::BTreeSet::new();
-    let mut settings = std::collections::BTreeSet::new();
+    let mut built = BTreeSet::new();
+    let mut plans = BTreeSet::new();
+    let mut settings = BTreeSet::new();
     for (_, cell, sources) in work {
         let plan = (
             (&sources.workload, &sources.machine),
@@ -136,12 +144,13 @@ fn check(work: &[(&str, &Cell, Sources)]) -> Result<()> {
         }
         if settings.insert((&sources.scheduler, &cell.api, &cell.tunables)) {
             let program = cache.policy(&sources.scheduler, cell)?;
+            built.extend(program.kept().map(Path::to_owned));
             for (name, value) in &cell.tunables {
                 program.manifest.setting(&cell.scheduler, name, value)?;
             }
         }
     }
-    Ok(())
+    Ok(built)
 }
 
 fn sources(files: &Files, cell: &Cell) -> Result<Sources> {
