@@ -80,3 +80,12 @@ def test_a_failure_anywhere_fails(
 def test_a_failure_among_those_that_boot_guests_fails(checkout: Checkout) -> None:
     said = run(checkout, CARGO.format("ok", 5, 0), 0, "==== 7 passed, 2 skipped in 0.12s ====", 0, guests_status=1)
     assert said == (1, "failed: guests\n36 passed, 1 failed, 4 skipped\n")
+
+
+def test_what_failed_is_named_once_more_at_the_end(checkout: Checkout) -> None:
+    cargo = "test counts ... FAILED\n" + CARGO.format("FAILED", 4, 1)
+    lines = "FAILED tests/test_a.py::test_b - assert 1 == 2\n1 failed, 6 passed in 0.12s"
+    status, closing = run(checkout, cargo, 101, lines, 1)
+    *named, parts, _ = closing.splitlines()
+    assert (status, parts) == (1, "failed: cargo-test pytest")
+    assert named == ["test counts ... FAILED", "FAILED tests/test_a.py::test_b - assert 1 == 2"]
