@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from schedlab import foreign
 from schedlab.campaign import fleet_file
 from schedlab.collect import hosts
 from schedlab.errors import InputError
@@ -178,5 +179,5 @@ def test_an_environment_is_of_the_right_kind(changes: dict) -> None:
 
 
 def test_what_a_host_says_is_short_and_moves_no_cursor() -> None:
-    assert hosts.printable("\x1b[2J<b>\r\nnext\u202e") == "[2J<b>  next"
+    assert foreign.printable("\x1b[2J<b>\r\nnext\u202e") == "[2J<b>  next"
     assert len(_told(kernel="k" * 1000)["kernel"]) == 300

@@ -66,7 +66,7 @@ def _of_second(change: Callable[[str], str]) -> Callable[[bytes], bytes]:
         (_cut, "not a pack: ", 0),
         (lambda data: b"", "not a pack: ", 0),
         (lambda data: b"beef" * 9, "not a pack: ", 0),
-        (_text(lambda text: text.replace('"format": 1', '"format": 2', 1)), "key 'format': expected 1, got 2", 0),
+        (_text(lambda text: text.replace('"format": 1', '"format": 0', 1)), "key 'format': expected 1, got 0", 0),
         (_text(lambda text: "\n".join(text.splitlines()[:-1]) + "\n"), "not a pack: ", 0),
         (_of_second(lambda line: line[:-9]), "not valid JSON", 4),
         (_of_second(lambda line: line.replace('"seed": ', '"seed": 9')), "its hash is not the record's id", 4),

@@ -95,7 +95,7 @@ def test_an_interrupted_run_keeps_its_records_and_resumes(lab: Callable, checkou
         (lambda text: text[: len(text) // 2], "not valid JSON"),
         (lambda text: "", "not valid JSON"),
         (lambda text: "[]", "not a JSON object"),
-        (lambda text: text.replace('"format": 1', '"format": 2'), "key 'format': expected 1, got 2"),
+        (lambda text: text.replace('"format": 1', '"format": 0'), "key 'format': expected 1, got 0"),
         (lambda text: text.replace('"load": 1', '"load": 2').replace('"load": 4', '"load": 2'), "its hash is not"),
         (lambda text: text.replace('"status": "ok"', '"status": "fine"'), "unknown status 'fine'"),
         (lambda text: text.replace('"elapsed_s": ', '"elapsed_s": null, "x": '), "key 'metrics.elapsed_s'"),

@@ -88,6 +88,10 @@ class Worlds:
 
     def _run(self, asked: Mapping[str, Any], folder: str) -> World:
         what = request(**asked)
-        with execute(what, self.directory / folder, self.jobs, Console(stderr=True), False) as (manifest, store, _):
+        with execute(what, self.directory / folder, self.jobs, Console(markup=False, stderr=True), False) as (
+            manifest,
+            store,
+            _,
+        ):
             found, _ = store.load(cell.id for cell in manifest.cells)
         return World(manifest, found, {w.name for w in what.workloads if fixes_its_time(w.path)})

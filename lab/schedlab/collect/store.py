@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from schedlab import foreign
 from schedlab.atomic import write_errors_explained
 from schedlab.collect import records
 from schedlab.collect.on_disk import RecordOnDisk
 from schedlab.collect.packs import Packs
-from schedlab.collect.records import CorruptRecord, Record
+from schedlab.collect.records import CorruptRecord, NewerRecord, Record
 from schedlab.errors import InputError
 
 
@@ -69,11 +70,13 @@ class Store:
         self._read.update({cell_id: record for cell_id, (record, _) in found.items()})
 
     def load(self, ids: Iterable[str]) -> tuple[dict[str, Record], dict[str, CorruptRecord]]:
-        """The records that are there, and the files that are not what they should be."""
+        """The records that are there, and the files that are not what they should be. Raises NewerFormat."""
         good: dict[str, Record] = {}
         bad: dict[str, CorruptRecord] = {}
         ids = list(ids)
         for cell_id, record in self._packs.read(cell_id for cell_id in ids if cell_id not in self._read):
+            if isinstance(record, NewerRecord):
+                raise foreign.newer(self._packs.path(cell_id), record.found, records.FORMAT)
             if isinstance(record, CorruptRecord):
                 bad[cell_id] = record
             else:
@@ -88,6 +91,8 @@ class Store:
                 good[cell_id] = self._read[cell_id]
             except FileNotFoundError:
                 continue
+            except NewerRecord as error:
+                raise foreign.newer(self.path(cell_id), error.found, records.FORMAT) from error
             except CorruptRecord as error:
                 bad[cell_id] = error
         return good, bad
