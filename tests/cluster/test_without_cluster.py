@@ -61,15 +61,8 @@ def test_records_come_as_lines_and_need_no_compiler_where_everything_was_built(
     campaign: Campaign, tmp_path: Path
 ) -> None:
     assert campaign.run("sim", tmp_path / "out").returncode == 0
-    shard = tmp_path / "out" / "shard.json"
-    data = json.loads(shard.read_text())
     there = tmp_path / "there"
-    there.mkdir()
-    for name, folder in data["files"]["schedulers"].items():
-        made = there / f"{name}.bpf.o"
-        subprocess.run([SIM, "object", folder, made], check=True)
-        data["files"]["schedulers"][name] = str(made)
-    shard.write_text(json.dumps(data))
+    shard = _of_objects(tmp_path / "out", there)
     cache = {"SCHEDLAB_CACHE": str(there / "cache")}
     none = cache | {"SCHEDLAB_CLANG": "none"}
     refused = _run(shard, none, "--out", "-")
@@ -83,6 +76,19 @@ def test_records_come_as_lines_and_need_no_compiler_where_everything_was_built(
     for record in found:
         del record["cost"]
     assert sorted(found, key=lambda one: one["id"]) == sorted(kept(tmp_path / "out"), key=lambda one: one["id"])
+
+
+def _of_objects(out: Path, there: Path) -> Path:
+    """The shard of a campaign, whose policies are built into a folder."""
+    there.mkdir()
+    shard = out / "shard.json"
+    data = json.loads(shard.read_text())
+    for name, folder in data["files"]["schedulers"].items():
+        made = there / f"{name}.bpf.o"
+        subprocess.run([SIM, "object", folder, made], check=True)
+        data["files"]["schedulers"][name] = str(made)
+    shard.write_text(json.dumps(data))
+    return shard
 
 
 def _run(shard: Path, environment: dict[str, str], *more: str) -> subprocess.CompletedProcess[str]:
@@ -104,8 +110,9 @@ except OSError as error:
 """
 _MOUNTED = """\
 mount -t tmpfs -o size=20k none "$1" && ln -s "$2" "$1/schedlab-sim" || { echo "cannot mount"; exit 99; }
-[ "$3" = rw ] || mount -o remount,ro "$1"
-shift 3
+ln -s "$3" "$1/cache"
+[ "$4" = rw ] || mount -o remount,ro "$1"
+shift 4
 exec "$@"
 """
 
@@ -113,13 +120,15 @@ exec "$@"
 @pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare, which mounts a small disk")
 def test_a_worker_without_room_sends_what_it_has_and_says_why(campaign: Campaign, tmp_path: Path) -> None:
     assert campaign.run("sim", tmp_path / "out").returncode == 0
-    folder = tmp_path / "worker"
+    folder, there = tmp_path / "worker", tmp_path / "there"
     folder.mkdir()
+    shard = _of_objects(tmp_path / "out", there)
+    assert _run(shard, {"SCHEDLAB_CACHE": str(there / "cache")}, "--build-only").returncode == 0
 
     def hand(how: str) -> list[str | int]:
-        command = [sys.executable, "-c", _HAND, folder, tmp_path / "out" / "shard.json"]
+        command = [sys.executable, "-c", _HAND, folder, shard]
         done = subprocess.run(
-            ["unshare", "--mount", "sh", "-c", _MOUNTED, "sh", folder, SIM, how, *command],
+            ["unshare", "--mount", "sh", "-c", _MOUNTED, "sh", folder, SIM, there / "cache", how, *command],
             env=os.environ | {"PYTHONPATH": str(ROOT / "lab")},
             capture_output=True,
             text=True,
