@@ -8,7 +8,7 @@ from typing import Any
 from lab.tests.mutations import HTML
 from schedlab.campaign.cells import cell_id
 
-BAD = f"{HTML}</script><svg onload=alert(6)>\x1b[2J\x1b]0;title\x07 [/b] [red] 'x\" javascript:alert(7) ../../escaped"
+BAD = f"{HTML}</script><svg onload=owned=6>\x1b[2J\x1b]0;title\x07 [/b] [red] 'x\" javascript:owned=7 ../../escaped"
 _KINDS = {"place", "role", "id", "better", "unit"}
 # What names a workload, a machine, a scheduler or a metric in several places has to be the same in all.
 _PLAIN = {"name", "promises", "scheduler", "schedulers", "workload", "machine", "label", "tier"}

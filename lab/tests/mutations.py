@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-HTML = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
+HTML = '"><script>owned=1</script><img src=x onerror=owned=2>'
 # Of which no letter may reach a terminal, or an element or attribute a page.
 TEXTS = [
     HTML,
-    "</script><script>alert(3)</script>",
-    "<svg onload=alert(4)>",
-    "javascript:alert(5)",
+    "</script><script>owned=3</script>",
+    "<svg onload=owned=4>",
+    "javascript:owned=5",
     "\x1b[2J\x1b]0;title\x07",
     "../../../../tmp/escaped",
     "/etc/passwd",
