@@ -13,6 +13,7 @@ from typing import Any
 from schedlab.errors import InputError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_CLOSED = {errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOTDIR, errno.EISDIR}
 
 
 @contextmanager
@@ -25,8 +26,10 @@ def write_errors_explained(path: Path) -> Iterator[None]:
                 f"{path}: no space left to write it; free some and run the same command again "
                 "(finished records are kept)"
             ) from error
-        if error.errno in {errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOTDIR}:
-            raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+        if error.errno in _CLOSED:
+            raise InputError(
+                f"{path}: cannot be written: {error.strerror}; make it writable or choose another folder"
+            ) from error
         raise
 
 

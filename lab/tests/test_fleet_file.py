@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from schedlab import foreign
 from schedlab.campaign import fleet_file
 from schedlab.collect import hosts
+from schedlab.collect.store import Store
 from schedlab.errors import InputError
 from schedlab.places import ssh_session
 
@@ -178,5 +180,14 @@ def test_an_environment_is_of_the_right_kind(changes: dict) -> None:
 
 
 def test_what_a_host_says_is_short_and_moves_no_cursor() -> None:
-    assert hosts.printable("\x1b[2J<b>\r\nnext\u202e") == "[2J<b>  next"
+    assert foreign.printable("\x1b[2J<b>\r\nnext\u202e") == "[2J<b>  next"
     assert len(_told(kernel="k" * 1000)["kernel"]) == 300
+
+
+def test_what_a_newer_schedlab_knows_of_hosts_stays_as_it_is(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    path = tmp_path / "hosts.json"
+    path.write_text('{"format": 2, "fleet": {}}')
+    with pytest.raises(foreign.NewerFormat, match=r"hosts\.json: its format is 2, and this schedlab knows 1: update"):
+        hosts.Hosts(store)
+    assert path.read_text() == '{"format": 2, "fleet": {}}'

@@ -22,6 +22,7 @@ from schedlab.collect import function_counts, manifest
 from schedlab.collect.function_counts import FunctionCounts, of_stretch
 from schedlab.collect.store import Store
 from schedlab.errors import InputError, LabError
+from schedlab.foreign import NewerFormat
 from schedlab.places import vm as place
 from schedlab.statistics import functions
 from schedlab.vm import counted, symbols
@@ -160,6 +161,10 @@ def test_counts_are_kept_as_they_are(tmp_path: Path) -> None:
     (tmp_path / "functions" / f"{'2' * 20}.json").write_text("{")
     with pytest.raises(InputError, match="cannot be read"):
         function_counts.read(tmp_path, "2" * 20)
+    # What a newer schedlab counted is not counted anew.
+    (tmp_path / "functions" / f"{'3' * 20}.json").write_text('{"format": 2, "by": {}}')
+    with pytest.raises(NewerFormat, match="its format is 2, and this schedlab knows 1: update schedlab"):
+        function_counts.is_there(tmp_path, "3" * 20)
 
 
 @pytest.mark.parametrize("where", [["--on", "sim"], ["--on", "vm", "--tier", "emulated"]])

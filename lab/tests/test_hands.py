@@ -3,6 +3,7 @@
 
 import gzip
 import json
+import resource
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ import pytest
 from schedlab.campaign.matrix import Campaign, campaign
 from schedlab.campaign.request import request
 from schedlab.collect.store import Store
-from schedlab.errors import PlaceError
+from schedlab.errors import InputError, PlaceError
+from schedlab.foreign import NewerFormat
 from schedlab.places import hands as module
+from schedlab.places import slurm
 from schedlab.places.carried import Carried
 from schedlab.places.hands import Came, Hand, Hands, cut
 
@@ -112,6 +115,7 @@ def test_what_is_missing_is_handed_out_again_and_given_up_in_the_end(world: Worl
         (lambda record: record | {"id": "beef" * 5}, "nobody waits for it"),
         (lambda record: record | {"cell": record["cell"] | {"seed": 77}}, "its hash is not the record's id"),
         (lambda record: record | {"metrics": {"elapsed_s": "1"}}, "key 'metrics.elapsed_s'"),
+        (lambda record: record | {"format": 2}, "key 'format': expected 1, got 2"),
         (lambda record: record | {"provenance": record["provenance"] | {"place": "host"}}, "expected sim"),
         (lambda record: '{"id": NaN}', "NaN is no number"),
         (lambda record: "[" * 100_000, "too deep"),
@@ -170,3 +174,31 @@ def test_a_failed_cell_has_a_file_of_its_own_and_the_command_of_this_machine(
 def test_hands_are_large_unless_slots_would_be_idle(world: World, count: int, slots: int, sizes: list[int]) -> None:
     cells = (world.planned.cells * (count // 6 + 1))[:count]
     assert [len(hand) for hand in cut(cells, slots)] == sizes
+
+
+def test_a_disk_that_is_full_here_is_a_line_and_the_hand_can_come_again(
+    world: World, sent: list[dict[str, Any]]
+) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # The kernel refuses files beyond this size as it refuses them on a full disk.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        with pytest.raises(InputError, match=r"packs/\w+\.jsonl\.gz: no space left to write it; free some and run"):
+            world.hands.came(world.hand, came(sent))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert world.done == []
+    assert list((world.store.directory / "packs").iterdir()) == []
+    assert world.hands.came(world.hand, came(sent)) == []
+    assert world.kept() == sorted(ids(world.hand))
+
+
+def test_jobs_that_a_newer_schedlab_noted_are_left_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.json"
+    path.write_text('{"format": 2, "arrays": []}')
+    with pytest.raises(NewerFormat, match=r"jobs\.json: its format is 2, and this schedlab knows 1: update schedlab"):
+        slurm._noted(path)
+    # Damage is no reason to run nothing.
+    for text in ("", "[]", "[" * 100_000, '{"format": 0}'):
+        path.write_text(text)
+        assert slurm._noted(path).get("jobs") is None

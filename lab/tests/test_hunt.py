@@ -292,7 +292,8 @@ def test_a_case_is_read_as_it_was_written(tmp_path: Path) -> None:
         ("times = 5", "times = 0", "key 'times': expected more than 0, got 0"),
         ("base = 0.1\n", "", "key 'base': expected it, found none"),
         ("base = 0.1\n", "base = 0.1\nspeed = 3\n", "unknown key 'speed'; known: format, policy, against, "),
-        ("format = 1", "format = 2", "key 'format': expected 1, got 2"),
+        ("format = 1", "format = 0", "key 'format': expected 1, got 0"),
+        ("format = 1", "format = 2", "its format is 2, and this schedlab knows 1: update schedlab; "),
         ("format = 1", "format = ", "not valid TOML"),
     ],
 )

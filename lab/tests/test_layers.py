@@ -36,7 +36,7 @@ catalogue
 """.split("\n")
 LEVEL = {name: level for level, line in enumerate(ORDER) for name in line.split()}
 # Plain modules from the top down; each imports only those before it in this list.
-PLAIN = ["errors", "atomic", "cache", "checkout", "version", "parallel", "distribution", "simulator"]
+PLAIN = ["errors", "foreign", "atomic", "cache", "checkout", "version", "parallel", "distribution", "simulator"]
 
 Graph = dict[str, set[str]]  # module: the modules it imports
 

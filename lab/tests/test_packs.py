@@ -12,6 +12,7 @@ from schedlab.campaign.matrix import PlannedCell, campaign
 from schedlab.campaign.request import request
 from schedlab.collect import records
 from schedlab.collect.store import Store
+from schedlab.foreign import NewerFormat
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def _of_second(change: Callable[[str], str]) -> Callable[[bytes], bytes]:
         (_cut, "not a pack: ", 0),
         (lambda data: b"", "not a pack: ", 0),
         (lambda data: b"beef" * 9, "not a pack: ", 0),
-        (_text(lambda text: text.replace('"format": 1', '"format": 2', 1)), "key 'format': expected 1, got 2", 0),
+        (_text(lambda text: text.replace('"format": 1', '"format": 0', 1)), "key 'format': expected 1, got 0", 0),
         (_text(lambda text: "\n".join(text.splitlines()[:-1]) + "\n"), "not a pack: ", 0),
         (_of_second(lambda line: line[:-9]), "not valid JSON", 4),
         (_of_second(lambda line: line.replace('"seed": ', '"seed": 9')), "its hash is not the record's id", 4),
@@ -88,3 +89,21 @@ def test_a_damaged_pack_is_set_aside_and_what_is_good_in_it_stays(
     assert pack.with_name(pack.name + ".corrupt").exists()
     # Nothing is said of it a second time.
     assert Store(checkout / "out").prepare(ids, pytest.fail) == left
+
+
+@pytest.mark.parametrize(
+    "newer",
+    [
+        _text(lambda text: text.replace('"format": 1', '"format": 2', 1).replace('"cells"', '"ids"', 1)),
+        _of_second(lambda line: line.replace('"format": 1', '"format": 2', 1)),
+    ],
+)
+def test_a_pack_of_a_format_to_come_stays_as_it_is(
+    checkout: Path, planned: list[PlannedCell], pack: Path, newer: Callable[[bytes], bytes]
+) -> None:
+    pack.write_bytes(newer(pack.read_bytes()))
+    before = pack.read_bytes()
+    with pytest.raises(NewerFormat) as error:
+        Store(checkout / "out").prepare([cell.id for cell in planned], pytest.fail)
+    assert str(error.value).startswith(f"{pack}: its format is 2, and this schedlab knows 1: update schedlab")
+    assert {path: path.read_bytes() for path in pack.parent.iterdir()} == {pack: before}

@@ -2,6 +2,7 @@
 """The pages opened in chromium, as people open them: from a file, without a network."""
 
 import json
+import shutil
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -12,7 +13,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
+from lab.tests import hostile_results
 from lab.tests.browser import PROGRAM, chromium, complaints, opened
+from lab.tests.conftest import run_in
 from lab.tests.real_schedules import drawn, lines_of
 from schedlab.report.document import document
 from schedlab.report.html import Markup
@@ -80,6 +83,24 @@ def browser() -> Iterator[Browser]:
 def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
     with ExitStack() as pages:
         yield lambda path, **how: pages.enter_context(opened(browser, path, **how))
+
+
+def test_a_page_of_hostile_results_runs_nothing_of_theirs(
+    report: Path, open_page: Callable[..., Page], tmp_path: Path
+) -> None:
+    root = tmp_path / "checkout"
+    shutil.copytree(report.parents[1], root, symlinks=True)
+    hostile_results.make(root / "out")
+    done = run_in(root, "report", "out")
+    assert done.returncode == 0, done.stderr
+    page = open_page(root / "out" / "report.html")
+    assert "onerror=owned=2" in page.inner_text("h1")
+    assert page.evaluate(_ALL_LIVE) > 0
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert page.evaluate("typeof owned") == "undefined"
+    assert page.evaluate("document.querySelectorAll('img, iframe, object, [onload], [onerror]').length") == 0
+    assert page.evaluate("[...document.querySelectorAll('a')].every((a) => a.getAttribute('href').startsWith('#'))")
+    assert complaints(page) == []
 
 
 def check_layout(page: Page) -> None:

@@ -4,6 +4,7 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from schedlab.places import sim
 
 LAB = Path(__file__).resolve().parents[1]
 COMMAND = ["compare", "bfs,cfs", "-w", "latt", "-n", "6", "-o", "out", "--no-report"]
+SMALL = ["compare", "bfs", "-w", "latt", "-n", "1", "-o", "out", "--no-report"]
 
 
 def cells(checkout: Path) -> set[Path]:
@@ -95,7 +97,7 @@ def test_an_interrupted_run_keeps_its_records_and_resumes(lab: Callable, checkou
         (lambda text: text[: len(text) // 2], "not valid JSON"),
         (lambda text: "", "not valid JSON"),
         (lambda text: "[]", "not a JSON object"),
-        (lambda text: text.replace('"format": 1', '"format": 2'), "key 'format': expected 1, got 2"),
+        (lambda text: text.replace('"format": 1', '"format": 0'), "key 'format': expected 1, got 0"),
         (lambda text: text.replace('"load": 1', '"load": 2').replace('"load": 4', '"load": 2'), "its hash is not"),
         (lambda text: text.replace('"status": "ok"', '"status": "fine"'), "unknown status 'fine'"),
         (lambda text: text.replace('"elapsed_s": ', '"elapsed_s": null, "x": '), "key 'metrics.elapsed_s'"),
@@ -160,6 +162,98 @@ def test_a_full_disk_is_one_line_and_loses_nothing(lab: Callable, checkout: Path
     assert lab(*COMMAND).returncode == 0
 
 
+def test_what_a_killed_writer_left_half_is_swept_away_and_nothing_else(lab: Callable, checkout: Path) -> None:
+    assert lab(*SMALL).returncode == 0
+    out = checkout / "out"
+    record = min(cells(checkout))
+    half = [
+        out / "cells" / f".{record.stem}.aB3xY9",  # the runners'
+        out / "cells" / f".{record.stem}.json.k3_x9abc",
+        out / ".manifest.json.abcdefgh",
+        out / ".report.html.abcd_fg1",
+        out / ".results.parquet.new",
+    ]
+    (out / "packs").mkdir()
+    half.append(out / "packs" / f".{'0' * 20}.jsonl.gz.abcdefgh")
+    kept = [out / ".lock", out / ".gitignore", out / "cells" / ".keep", out / "cells" / f"{record.name}.corrupt"]
+    for path in [*half, *kept]:
+        path.write_text("half")
+    assert lab(*SMALL).returncode == 0
+    assert [path for path in half if path.exists()] == []
+    assert all(path.exists() for path in kept)
+
+
+_READ_ONLY = """\
+mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" || { echo "cannot mount"; exit 99; }
+shift
+exec "$@"
+"""
+
+
+def read_only(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """With the folder of results laid over itself so that nothing in it can be written, by root neither."""
+    command = [sys.executable, "-m", "schedlab", *arguments]
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", _READ_ONLY, "sh", checkout / "out", *command],
+        cwd=checkout,
+        env={**os.environ, "PYTHONPATH": str(LAB)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode == 99 or done.stderr.startswith("unshare: "):
+        pytest.skip(f"nothing can be mounted here: {done.stderr.strip()}")
+    return done
+
+
+@pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare, which mounts a folder read-only")
+def test_a_read_only_folder_is_one_line_and_stays_as_it_is(lab: Callable, checkout: Path) -> None:
+    (checkout / "out").mkdir()
+    first = read_only(checkout, *SMALL)
+    assert first.returncode == 2
+    assert first.stderr == (
+        "schedlab: out: cannot be written: Read-only file system; make it writable or choose another folder\n"
+    )
+    assert lab(*SMALL).returncode == 0
+    before = {path: path.read_bytes() for path in (checkout / "out").rglob("*") if path.is_file()}
+    for arguments in (SMALL, ["report", "out"]):
+        done = read_only(checkout, *arguments)
+        assert done.returncode == 2, done.stdout
+        assert done.stderr.startswith("schedlab: out/")
+        assert done.stderr.endswith(
+            "cannot be written: Read-only file system; make it writable or choose another folder\n"
+        )
+        assert done.stderr.count("\n") == 1
+    assert {path: path.read_bytes() for path in (checkout / "out").rglob("*") if path.is_file()} == before
+
+
+_NEWER = {
+    "cells": lambda out: min((out / "cells").iterdir()),
+    "manifest": lambda out: out / "manifest.json",
+}
+
+
+@pytest.mark.parametrize("which", _NEWER)
+@pytest.mark.parametrize("arguments", [SMALL, ["report", "out"]])
+def test_a_format_to_come_is_one_line_and_stays_as_it_is(
+    lab: Callable, checkout: Path, which: str, arguments: list[str]
+) -> None:
+    assert lab(*SMALL).returncode == 0
+    path = _NEWER[which](checkout / "out")
+    # Other keys, too: only its number says that it is no damage.
+    data = json.loads(path.read_text())
+    path.write_text(json.dumps({"format": 7, "all": list(data)}))
+    before = {path: path.read_bytes() for path in (checkout / "out").rglob("*") if path.is_file()}
+    done = lab(*arguments, FAKE_LOG="log")
+    assert done.returncode == 2
+    shown = path.relative_to(checkout)
+    assert done.stderr == (
+        f"schedlab: {shown}: its format is 7, and this schedlab knows 1: update schedlab; the file stays as it is\n"
+    )
+    assert not (checkout / "log").exists()
+    assert {path: path.read_bytes() for path in (checkout / "out").rglob("*") if path.is_file()} == before
+
+
 def test_a_directory_that_cannot_be_made_is_one_line(lab: Callable, checkout: Path) -> None:
     (checkout / "out").write_text("a file")
     result = lab(*COMMAND)
@@ -183,7 +277,9 @@ def test_two_runs_in_one_directory_refuse_each_other(lab: Callable, checkout: Pa
             time.sleep(0.02)
         second = lab(*COMMAND)
         assert second.returncode == 2
-        assert second.stderr == "schedlab: out: another schedlab is running there\n"
+        assert second.stderr == (
+            "schedlab: out: another schedlab is running there; wait for it, or name another folder with -o\n"
+        )
     finally:
         child.send_signal(signal.SIGINT)
         child.wait(timeout=60)

@@ -107,6 +107,19 @@ def test_a_host_whose_disk_is_full_gives_its_cells_to_the_others(fleet: Fleet) -
     assert large.is_clean()
 
 
+def test_a_host_whose_folder_is_read_only_gives_its_cells_to_the_others(fleet: Fleet) -> None:
+    fleet.limits["retries"] = 0
+    closed, fine = fleet.add("closed", disk="8m,ro"), fleet.add("fine")
+    done = fleet.compare("-n", "3")
+    assert done.returncode == 0, done.stderr
+    assert "host closed is given up: mktemp: " in done.stderr
+    assert "Read-only file system; its cells go to fine" in done.stderr
+    require_whole(fleet)
+    assert set(by_host(fleet)) == {"fine"}
+    assert closed.is_clean()
+    assert fine.is_clean()
+
+
 def test_a_disk_that_fills_while_a_cell_runs_is_the_hosts_fault(fleet: Fleet) -> None:
     fleet.limits["retries"] = 0
     fleet.workload.write_text(TINY.replace('{ run_us = "work_us" }', "{ write = 67_108_864 }"))
@@ -317,6 +330,11 @@ _LIES = {
     "another cell": ('record["cell"]["seed"] = 99; say(record)', "it sent a record that is none"),
     "no number": ('say(json.dumps(record).replace("1.0", "NaN"))', "it said something that is no record"),
     "no metric": ('record["metrics"]["<b>"] = 1; say(record)', "it sent a record that is none"),
+    "a format to come": (
+        'record["format"] = 2; say(record)',
+        "it sent a record that is none: key 'format': expected 1, got 2",
+    ),
+    "a cost that is none": ('record["cost"] = {"x": "y"}; say(record)', "it sent a record that is none"),
     "no status": ('record["status"] = ["ok"]; say(record)', "it sent a record that is none"),
     "no text": ('record["cell"]["scheduler"] = "\\ud800"; say(record)', "it sent a record that is none"),
     "no JSON": ('say("[" * 100_000)', "it said something that is no record"),

@@ -94,8 +94,18 @@ status=$?
 echo "{\"event\": \"interrupted\", \"exit\": $status, \"state\": \"$(state)\", \"records\": $(ls /tmp/two | wc -l)," \
 	"\"left\": $(($(processes) - alone)), \"autogroup_during\": $during," \
 	"\"autogroup\": $(cat /proc/sys/kernel/sched_autogroup_enabled), \"said\": $(text /tmp/two.err)}"
-$H run /test/shards/two.json --out /tmp/two >/tmp/two.out 2>/tmp/two.err
-echo "{\"event\": \"resumed\", \"exit\": $?, \"said\": $(text /tmp/two.out), \"state\": \"$(state)\"}"
+# Meanwhile somebody sets the clock, some years on and more back.
+$H run /test/shards/two.json --out /tmp/two >/tmp/two.out 2>/tmp/two.err &
+runner=$!
+wait_state enabled 60 $runner
+sleep 2
+set_clock=0
+date -s @1924992000 >/dev/null && sleep 2 && date -s @1704067200 >/dev/null && set_clock=1
+wait $runner
+status=$?
+latt=$(grep -l '"workload":"latt"' /tmp/two/*.json)
+echo "{\"event\": \"resumed\", \"exit\": $status, \"said\": $(text /tmp/two.out), \"state\": \"$(state)\"," \
+	"\"set_clock\": $set_clock, \"elapsed_s\": $(sed 's/.*"elapsed_s":\([0-9.]*\).*/\1/' "$latt")}"
 
 # Somebody's mistake, and somebody without rights.
 $H run /test/shards/bad.json --out /tmp/bad 2>/tmp/bad.err

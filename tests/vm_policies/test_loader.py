@@ -125,6 +125,13 @@ def test_ctrl_c_leaves_finished_records_and_nothing_else(said: Said):
     assert resumed["state"] == "disabled"
 
 
+def test_a_clock_that_is_set_meanwhile_is_no_part_of_what_is_measured(said: Said):
+    resumed = said.event("resumed")
+    assert resumed["set_clock"] == 1
+    # It latts for 20 s.
+    assert 19.5 < resumed["elapsed_s"] < 30
+
+
 def test_bad_input_is_refused_before_anything_runs(said: Said):
     event = said.event("bad")
     assert event["exit"] == 2

@@ -2,11 +2,11 @@
 //! Records: what came out of a cell, one immutable JSON file each (`docs/records.md`).
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 
 use crate::cell::Cell;
@@ -127,7 +127,7 @@ impl Record {
             file.persist(&path)?;
             Ok(())
         };
-        write().with_context(|| format!("cannot write {}", path.display()))
+        write().map_err(|error| anyhow!("cannot write {}: {}", path.display(), remedied(&error)))
     }
 
     /// Prints it as a line, which no other thread's breaks in two.
@@ -144,6 +144,22 @@ impl Record {
         text.push(b'\n');
         Ok(text)
     }
+}
+
+/// What is wrong, and what to do about it. The name of the file that would have become the record helps nobody.
+fn remedied(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let what = text.split(" at path ").next().unwrap_or_default();
+    let remedy = match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            "; free some space and run the same command again (finished records are kept)"
+        }
+        ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => {
+            "; make the folder writable or choose another"
+        }
+        _ => "",
+    };
+    format!("{what}{remedy}")
 }
 
 #[cfg(test)]

@@ -47,7 +47,10 @@ pub fn report(program: &str, result: anyhow::Result<ExitCode>) -> ExitCode {
         if error.is::<Interrupted>() {
             eprintln!("{program}: interrupted");
         } else {
-            eprintln!("{program}: {error:#}");
+            // It may quote names out of anybody's object; what the verifier says has several lines.
+            let said = format!("{error:#}")
+                .replace(|c: char| c.is_control() && c != '\n' && c != '\t', " ");
+            eprintln!("{program}: {said}");
         }
         ExitCode::from(status)
     })

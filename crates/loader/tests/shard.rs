@@ -100,3 +100,132 @@ fn a_shard_whose_parent_has_left_does_not_begin() {
     assert_eq!(done.status.code(), Some(130));
     assert_eq!(out.read_dir().unwrap().count(), 0);
 }
+
+fn run(shard: &Path, out: &Path) -> std::process::Output {
+    let mut run = Command::new(env!("CARGO_BIN_EXE_schedlab-host"));
+    run.arg("run").arg(shard).arg("--out").arg(out);
+    run.output().unwrap()
+}
+
+/// The same with a file system of its own at `out`, which is listed afterwards; none where nothing can be mounted.
+fn with_mount(shard: &Path, out: &Path, options: &str) -> Option<std::process::Output> {
+    std::fs::create_dir_all(out).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o {options} none \"$OUT\" || exit 99; \"$@\"; status=$?; ls -A \"$OUT\"; exit $status"
+    );
+    let mut unshare = Command::new("unshare");
+    // SAFETY: no memory.
+    if unsafe { libc::geteuid() } != 0 {
+        unshare.arg("--map-root-user");
+    }
+    let output = unshare
+        .args(["--mount", "sh", "-c", &script, "sh"])
+        .arg(env!("CARGO_BIN_EXE_schedlab-host"))
+        .arg("run")
+        .arg(shard)
+        .arg("--out")
+        .arg(out)
+        .env("OUT", out)
+        .output();
+    let Ok(output) = output else {
+        eprintln!("skipped: no unshare here");
+        return None;
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(99) || said.starts_with("unshare: ") {
+        eprintln!("skipped: no file system of its own can be had here: {said}");
+        return None;
+    }
+    Some(output)
+}
+
+#[test]
+fn a_full_disk_is_a_line_and_leaves_whole_records_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let shard = shard(dir.path(), 20);
+    let out = dir.path().join("out");
+    // A record takes a page.
+    let Some(output) = with_mount(&shard, &out, "size=16k") else {
+        return;
+    };
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(
+        stderr.starts_with(&format!("schedlab-host: cannot write {}/", out.display()))
+            && stderr.contains(
+                "; free some space and run the same command again (finished records are kept)"
+            )
+            && stderr.lines().count() == 1,
+        "{stderr}"
+    );
+    let said = String::from_utf8(output.stdout).unwrap();
+    let finished = said.matches("\"status\":\"ok\"").count();
+    assert!((1..20).contains(&finished), "{said}");
+    let listed: Vec<&str> = said.lines().filter(|line| !line.starts_with('{')).collect();
+    assert_eq!(
+        listed.len(),
+        finished,
+        "what was half written is gone: {said}"
+    );
+    assert!(listed.iter().all(|name| name.len() == 25), "{said}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_a_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let shard = shard(dir.path(), 1);
+    let out = dir.path().join("out");
+    let Some(output) = with_mount(&shard, &out, "ro") else {
+        return;
+    };
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        stderr.starts_with("schedlab-host: cannot write ")
+            && stderr.ends_with(
+                "Read-only file system (os error 30); make the folder writable or choose another\n"
+            ),
+        "{stderr}"
+    );
+    assert_eq!((output.status.code(), stderr.lines().count()), (Some(1), 1));
+}
+
+#[test]
+fn two_runners_in_one_folder_leave_each_record_once_and_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let shard = shard(dir.path(), 6);
+    let out = dir.path().join("out");
+    std::thread::scope(|scope| {
+        let begun = [(); 2].map(|()| scope.spawn(|| run(&shard, &out)));
+        for one in begun {
+            let output = one.join().unwrap();
+            let stderr = String::from_utf8(output.stderr).unwrap();
+            assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""));
+        }
+    });
+    let names: Vec<PathBuf> = out
+        .read_dir()
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    assert_eq!(names.len(), 6);
+    for path in names {
+        let record: cell::Record = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        assert_eq!(record.status, cell::Status::Ok);
+    }
+}
+
+/// What is in a record, the lab looks at: it sets a damaged one aside, and leaves one of a format to come as it is.
+#[test]
+fn a_record_that_is_there_is_never_written_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let shard = shard(dir.path(), 1);
+    let out = dir.path().join("out");
+    assert_eq!(run(&shard, &out).status.code(), Some(0));
+    let path = out.read_dir().unwrap().next().unwrap().unwrap().path();
+    for text in ["{", "{\"format\": 2, \"more\": []}"] {
+        std::fs::write(&path, text).unwrap();
+        let said = String::from_utf8(run(&shard, &out).stdout).unwrap();
+        assert_eq!(said.matches("skipped").count(), 1, "{said}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    }
+}

@@ -38,12 +38,25 @@ pub struct Program {
     pub digest: String,
 }
 
+/// What every format has.
+#[derive(Deserialize)]
+struct Numbered {
+    format: u64,
+}
+
 impl Snapshot {
     pub fn read(file: &Path) -> Result<Self> {
         let shown = file.display();
         let text = std::fs::read_to_string(file).with_context(|| shown.to_string())?;
-        let read: Self = serde_json::from_str(&text)
-            .map_err(|error| anyhow!("{shown}: expected a snapshot of a scheduler: {error}"))?;
+        let wrong = |error| anyhow!("{shown}: expected a snapshot of a scheduler: {error}");
+        // A format to come may have other keys, of which nobody here can say what is wrong.
+        if let Ok(Numbered { format }) = serde_json::from_str(&text) {
+            ensure!(
+                format <= u64::from(FORMAT),
+                "{shown}: its format is {format}, and this schedlab knows {FORMAT}: update schedlab"
+            );
+        }
+        let read: Self = serde_json::from_str(&text).map_err(wrong)?;
         ensure!(
             read.format == FORMAT,
             "{shown}: format: expected {FORMAT}, found {}",
@@ -97,13 +110,18 @@ mod tests {
             error.replace(&file.display().to_string(), "FILE")
         };
         assert_eq!(
-            refused("format", 2.into()),
-            "FILE: format: expected 1, found 2"
+            refused("format", 0.into()),
+            "FILE: format: expected 1, found 0"
         );
         let error = refused("object", "7g".into());
         assert!(
             error.starts_with("FILE: expected a snapshot of a scheduler: Invalid character 'g'"),
             "{error}"
+        );
+        refused("more", 3.into());
+        assert_eq!(
+            refused("format", 2.into()),
+            "FILE: its format is 2, and this schedlab knows 1: update schedlab"
         );
     }
 }

@@ -98,10 +98,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// One line, but for a policy that several things are missing for: a line each.
+/// One line, but for a policy that several things are missing for: a line each. It may quote names out of anybody's
+/// object, and moves no terminal's cursor.
 fn lines(error: &anyhow::Error) -> Vec<String> {
-    match error.downcast_ref::<Refused>() {
+    let said = match error.downcast_ref::<Refused>() {
         Some(refused) => refused.lines.clone(),
-        None => vec![format!("{error:#}").replace(['\n', '\r'], " ")],
-    }
+        None => vec![format!("{error:#}")],
+    };
+    said.iter()
+        .map(|line| line.replace(char::is_control, " "))
+        .collect()
 }

@@ -617,3 +617,175 @@ fn a_reader_that_goes_is_no_panic() {
     assert_eq!(output.status.signal(), Some(libc::SIGPIPE));
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
 }
+
+/// Runs the shard with a file system of its own at `out`, and then the words of `after` there; none where nothing can be
+/// mounted, as in a chroot or in a container without the right.
+fn with_mount(shard: &Path, out: &Path, options: &str, after: &str) -> Option<Output> {
+    std::fs::create_dir_all(out).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o {options} none \"$OUT\" || exit 99; \
+         \"$@\" --jobs 1; status=$?; cd \"$OUT\"; {after}; exit $status"
+    );
+    let mut unshare = Command::new("unshare");
+    // SAFETY: no memory.
+    if unsafe { libc::geteuid() } != 0 {
+        unshare.arg("--map-root-user");
+    }
+    let output = unshare
+        .args(["--mount", "sh", "-c", &script, "sh"])
+        .arg(env!("CARGO_BIN_EXE_schedlab-sim"))
+        .arg("run")
+        .arg(shard)
+        .arg("--out")
+        .arg(out)
+        .env("OUT", out)
+        .output();
+    let Ok(output) = output else {
+        eprintln!("skipped: no unshare here");
+        return None;
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(99) || said.starts_with("unshare: ") {
+        eprintln!("skipped: no file system of its own can be had here: {said}");
+        return None;
+    }
+    Some(output)
+}
+
+#[test]
+fn a_full_disk_is_a_line_and_leaves_whole_records_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let cells: Vec<(&str, i64, u64)> = (1..40).map(|seed| ("vtime", 8, seed)).collect();
+    let shard = shard(dir.path(), &cells);
+    let out = dir.path().join("out");
+    // A record takes a page.
+    let every = "for f in $(ls -A); do tail -c 1 $f | od -An -c; echo $f; done";
+    let Some(output) = with_mount(&shard, &out, "size=40k", every) else {
+        return;
+    };
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(
+        stderr.starts_with(&format!("schedlab-sim: cannot write {}/", out.display()))
+            && stderr.ends_with(
+                ".json: No space left on device (os error 28); free some space and run the same command again \
+                 (finished records are kept)\n"
+            )
+            && stderr.lines().count() == 1,
+        "{stderr}"
+    );
+    let said = String::from_utf8(output.stdout).unwrap();
+    let finished = said.matches("\"status\":\"ok\"").count();
+    assert!((1..cells.len()).contains(&finished), "{said}");
+    // Each ends with its line, and what was half written is gone.
+    assert_eq!(said.matches(".json\n").count(), finished, "{said}");
+    assert_eq!(said.matches("\\n\n").count(), finished, "{said}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_a_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let shard = shard(dir.path(), &[("vtime", 2, 1)]);
+    let out = dir.path().join("out");
+    let Some(output) = with_mount(&shard, &out, "ro", "ls -A") else {
+        return;
+    };
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        stderr.contains("cannot write ")
+            && stderr.ends_with(
+                ".json: Read-only file system (os error 30); make the folder writable or choose another\n"
+            ),
+        "{stderr}"
+    );
+    assert_eq!((output.status.code(), stderr.lines().count()), (Some(2), 1));
+    // A file where the folder should be.
+    let file = dir.path().join("file");
+    std::fs::write(&file, "mine").unwrap();
+    let output = run(&shard, &file, "1");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(
+        stderr,
+        format!(
+            "schedlab-sim: {}: File exists (os error 17)\n",
+            file.display()
+        )
+    );
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
+}
+
+#[test]
+fn a_runner_that_is_killed_leaves_whole_records_and_the_next_one_runs_the_rest() {
+    let dir = tempfile::tempdir().unwrap();
+    let cells: Vec<(&str, i64, u64)> = (1..60).map(|seed| ("vtime", 64, seed)).collect();
+    let shard = shard(dir.path(), &cells);
+    let out = dir.path().join("out");
+    let mut child = sim()
+        .arg("run")
+        .arg(&shard)
+        .arg("--out")
+        .arg(&out)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
+    child.kill().unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+    let whole = |path: &Path| path.extension().is_some_and(|end| end == "json");
+    let kept: Vec<(PathBuf, Vec<u8>)> = out
+        .read_dir()
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| whole(path))
+        .map(|path| (path.clone(), std::fs::read(&path).unwrap()))
+        .collect();
+    assert!((1..cells.len()).contains(&kept.len()), "{}", kept.len());
+    let again = run(&shard, &out, "2");
+    assert_eq!(again.status.code(), Some(0));
+    let said = String::from_utf8(again.stdout).unwrap();
+    assert_eq!(said.matches("\"status\":\"skipped\"").count(), kept.len());
+    for (path, bytes) in kept {
+        assert_eq!(std::fs::read(&path).unwrap(), bytes);
+        serde_json::from_slice::<Record>(&bytes).unwrap();
+    }
+    let there = out.read_dir().unwrap().map(|entry| entry.unwrap().path());
+    assert_eq!(there.filter(|path| whole(path)).count(), cells.len());
+}
+
+#[test]
+fn two_runners_in_one_folder_leave_each_record_once_and_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let cells: Vec<(&str, i64, u64)> = (1..30).map(|seed| ("vtime", 16, seed)).collect();
+    let shard = shard(dir.path(), &cells);
+    let out = dir.path().join("out");
+    let both: Vec<Output> = std::thread::scope(|scope| {
+        let begun = [(); 2].map(|()| scope.spawn(|| run(&shard, &out, "1")));
+        begun.map(|one| one.join().unwrap()).into()
+    });
+    for output in both {
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""));
+    }
+    let found = records(&out);
+    assert_eq!(found.len(), cells.len());
+    assert!(found.iter().all(|record| record.status == Status::Ok));
+}
+
+/// What is in a record, the lab looks at: it sets a damaged one aside, and leaves one of a format to come as it is.
+#[test]
+fn a_record_that_is_there_is_never_written_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let shard = shard(dir.path(), &[("vtime", 2, 1), ("vtime", 2, 2)]);
+    let out = dir.path().join("out");
+    assert!(run(&shard, &out, "1").status.success());
+    let path = Record::path(&out, &records(&out)[0].id);
+    for text in ["{", "{\"format\": 2, \"more\": []}"] {
+        std::fs::write(&path, text).unwrap();
+        let again = run(&shard, &out, "1");
+        let said = String::from_utf8(again.stdout).unwrap();
+        assert_eq!(said.matches("skipped").count(), 2, "{said}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    }
+}

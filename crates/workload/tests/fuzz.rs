@@ -23,6 +23,15 @@ const FILES: [&str; 13] = [
     include_str!("../../../workloads/slices.toml"),
 ];
 
+const RT_APP: [&str; 6] = [
+    include_str!("rtapp/forks.json"),
+    include_str!("rtapp/groups.json"),
+    include_str!("rtapp/handover.json"),
+    include_str!("rtapp/meeting.json"),
+    include_str!("rtapp/periodic.json"),
+    include_str!("rtapp/pipeline.json"),
+];
+
 /// What mutations put in: keys, values and pieces of syntax from all over the language.
 const PIECES: &[&str] = &[
     "0",
@@ -90,7 +99,19 @@ const PIECES: &[&str] = &[
 ];
 
 fn check(text: &str) -> Result<(), TestCaseError> {
-    match Workload::from_toml(text, "f.toml") {
+    checked(Workload::from_toml(text, "f.toml"), "f.toml:")
+}
+
+/// rt-app's form is told by the name of its file.
+fn check_rt_app(text: &str) -> Result<(), TestCaseError> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("f.json");
+    std::fs::write(&file, text).unwrap();
+    checked(Workload::read(&file), &format!("{}:", file.display()))
+}
+
+fn checked(found: anyhow::Result<Workload>, start: &str) -> Result<(), TestCaseError> {
+    match found {
         Ok(workload) => {
             for load in workload.loads(3).unwrap_or_default() {
                 if let Ok(plan) = workload.plan(load, &BTreeMap::new(), 3, 5) {
@@ -101,7 +122,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
         Err(error) => {
             let message = format!("{error:#}");
             prop_assert!(
-                message.starts_with("f.toml:") && message.lines().count() == 1,
+                message.starts_with(start) && message.lines().count() == 1,
                 "{message:?}"
             );
             prop_assert!(!message.chars().any(char::is_control), "{message:?}");
@@ -182,8 +203,8 @@ fn place(text: &str, at: prop::sample::Index) -> usize {
 
 type Edit = (prop::sample::Index, usize, prop::sample::Index);
 
-fn mutated(file: usize, edits: Vec<Edit>) -> String {
-    let mut text = FILES[file].to_string();
+fn mutated(good: &str, edits: Vec<Edit>) -> String {
+    let mut text = good.to_string();
     for (at, cut, piece) in edits {
         let start = place(&text, at);
         let mut end = (start + cut).min(text.len());
@@ -217,11 +238,16 @@ proptest! {
 
     #[test]
     fn mutated_files(file in 0..FILES.len(), edits in prop::collection::vec(any::<Edit>().prop_map(|(a, c, p)| (a, c % 12, p)), 1..4)) {
-        check(&mutated(file, edits))?;
+        check(&mutated(FILES[file], edits))?;
     }
 
     #[test]
     fn other_values(file in 0..FILES.len(), edits in prop::collection::vec(any::<Edit>(), 1..3)) {
         check(&revalued(file, edits))?;
+    }
+
+    #[test]
+    fn mutated_rt_app(file in 0..RT_APP.len(), edits in prop::collection::vec(any::<Edit>().prop_map(|(a, c, p)| (a, c % 12, p)), 1..4)) {
+        check_rt_app(&mutated(RT_APP[file], edits))?;
     }
 }

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from schedlab import foreign
 from schedlab.capture import perfetto_file
 from schedlab.capture.events import INTERRUPT_BEGINS, INTERRUPT_ENDS, READERS, Event, Member, Prefix
 from schedlab.errors import InputError, PlaceError
@@ -112,7 +113,12 @@ def parse(lines: Iterable[str], name: str, allow_lost: bool = False) -> Trace:
     trace = Trace(name)
     reader = _Lines(trace)
     for number, line in enumerate(lines, 1):
-        problem = reader.take(line.rstrip("\n"))
+        try:
+            # Names of tasks are anybody's, and will be printed.
+            problem = reader.take(foreign.lines(line.rstrip("\n")))
+        except ValueError:
+            # Python reads no number of thousands of digits.
+            problem = "expected numbers as a kernel prints them"
         if problem:
             raise InputError(f"{name}:{number}: {problem}")
     if not trace.events:

@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from schedlab import foreign
 from schedlab.capture.tasks import (
     Affinity,
     Change,
@@ -54,7 +55,9 @@ def text(recording: Recording, name: str, command: str) -> str:
 
 
 def _head(recording: Recording, name: str, command: str) -> str:
-    notes = recording.notes
+    # Perfetto's names of tasks may hold anything; a control character is no TOML.
+    notes = {key: foreign.one_line(value) for key, value in recording.notes.items()}
+    command = foreign.one_line(command)
     where = f"Linux {notes['kernel']}, " if notes.get("kernel") else ""
     cpus = f"{notes['cpus']} CPUs" if notes.get("cpus") else "an unknown number of CPUs"
     under = notes.get("ops") or "the kernel's own scheduler"

@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from schedlab import checkout
+from schedlab import checkout, foreign
 from schedlab.errors import InputError, PlaceError
 
 _PROGRAM = "schedlab-sim"
+_WORDS = ("title", "about", "source", "meaning")
 
 Entry = dict[str, Any]
 
@@ -39,10 +40,15 @@ def entries(
     words += ["--metrics"] * metrics + ["--checkers"] * checkers + ["--build"] * build
     done = subprocess.run([program, "describe", *words], capture_output=True, text=True, errors="replace", check=False)
     try:
-        return json.loads(done.stdout)
+        return json.loads(done.stdout, object_hook=_shown)
     except ValueError as error:
         said = (done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"])[-1]
         raise PlaceError(f"{program} describe: {said}: {checkout.mend()}") from error
+
+
+def _shown(entry: Entry) -> Entry:
+    """What a file says in words is printed, and the file may be anybody's."""
+    return entry | {key: foreign.one_line(entry[key]) for key in _WORDS if isinstance(entry.get(key), str)}
 
 
 def mistake(entry: Entry, path: Path) -> InputError | None:

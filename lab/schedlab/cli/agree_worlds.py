@@ -88,6 +88,7 @@ class Worlds:
 
     def _run(self, asked: Mapping[str, Any], folder: str) -> World:
         what = request(**asked)
-        with execute(what, self.directory / folder, self.jobs, Console(stderr=True), False) as (manifest, store, _):
+        console = Console(markup=False, stderr=True)
+        with execute(what, self.directory / folder, self.jobs, console, False) as (manifest, store, _):
             found, _ = store.load(cell.id for cell in manifest.cells)
         return World(manifest, found, {w.name for w in what.workloads if fixes_its_time(w.path)})

@@ -56,7 +56,7 @@ def _asked(options: argparse.Namespace) -> Request:
 
 
 def _carry_out(asked: Request, options: argparse.Namespace) -> int:
-    console = Console(stderr=True, quiet=options.json)
+    console = Console(markup=False, stderr=True, quiet=options.json)
     directory = Path(options.output) if options.output else default_directory(asked)
     if options.no_traced_runs and PLACES[asked.place].simulated:
         raise InputError("--no-traced-runs: only a real kernel's pictures need runs of their own (--on vm, host)")

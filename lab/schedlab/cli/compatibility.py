@@ -66,7 +66,7 @@ def compatibility(options: argparse.Namespace) -> int:
     if target:
         markdown.put_into(target, page.MARK)
     directory = Path(options.output)
-    console = Console(stderr=True)
+    console = Console(markup=False, stderr=True)
     tried = [Tried(arm.label, _file(arm), schedulers.digest(arm.scheduler)) for arm in given]
     why_not = "asked for the simulator alone" if options.kernel == "none" else trial.why_not("vm")
     if why_not and options.kernel == "vm":

@@ -49,7 +49,7 @@ def decisions(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(_plain(comparison, found, cell, traces[0]), indent=2))
     else:
-        console = Console(highlight=False, soft_wrap=False)
+        console = Console(markup=False, highlight=False, soft_wrap=False)
         console.print(f"{cell}\nLinux {traces[0].notes['kernel']}, {traces[0].notes['place']}; {_cost(traces[0])}\n")
         two_sides.show(comparison, found, options.nth, options.around, console)
     return CHECK_FAILED if comparison.differences else 0

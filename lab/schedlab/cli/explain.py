@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from schedlab import foreign
 from schedlab.cli import stall_case
 from schedlab.errors import InputError
 from schedlab.sched_ext import dumps_in_text, explanation, stall
@@ -46,7 +47,8 @@ def _read(path: str) -> str:
         data = sys.stdin.buffer.read() if path == _STDIN else Path(path).read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
-    return data.decode(errors="replace")
+    # Names of tasks are anybody's.
+    return foreign.lines(data.decode(errors="replace"))
 
 
 def _chosen(found: Found, name: str, nth: int | None) -> Stall:
@@ -63,7 +65,7 @@ def _chosen(found: Found, name: str, nth: int | None) -> Stall:
 
 def _show(what: Stall, found: Found, source: str) -> None:
     dump = what.dump
-    console = Console(highlight=False)
+    console = Console(markup=False, highlight=False)
     head = Text(dump.why or "a debug dump without its head", style="bold")
     if dump.ops:
         head.append(f", {dump.ops}", style="not bold")

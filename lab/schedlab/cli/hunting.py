@@ -91,7 +91,9 @@ class _Hunt:
     def run(self) -> int:
         interrupted = False
         scenes = max(1, self.budget // len(self.aim.arms))
-        with CellProgress(Console(stderr=True), f"hunting {self.aim.policy.label}", self.budget, 0) as progress:
+        with CellProgress(
+            Console(markup=False, stderr=True), f"hunting {self.aim.policy.label}", self.budget, 0
+        ) as progress:
 
             def more(many: int) -> None:
                 for _ in range(many * len(self.aim.arms)):

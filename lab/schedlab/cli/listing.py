@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from schedlab.catalogue import machines, schedulers, workloads
 from schedlab.errors import BAD_INPUT, InputError
@@ -104,8 +105,8 @@ def _show(what: str, entries: list[dict[str, Any]]) -> None:
     table.add_column(no_wrap=True, style="bold")
     table.add_column()
     for entry in entries:
-        text = entry["title"]
+        text = Text(entry["title"])
         if entry.get("load"):
-            text += f" [dim]({entry['load']} = {', '.join(map(str, entry['loads']))})[/dim]"
+            text.append(f" ({entry['load']} = {', '.join(map(str, entry['loads']))})", style="dim")
         table.add_row(entry["name"], text)
-    Console(highlight=False).print(table)
+    Console(markup=False, highlight=False).print(table)

@@ -128,7 +128,7 @@ def _run(
         param=[f"{key}={value}" for key, value in probe.params.items()],
     )
     own = folder / "".join(c if c.isalnum() else "-" for c in f"{probe.name} {probe.load}")
-    with execute(asked, own, None, Console(stderr=True), with_report=False) as (manifest, store, _):
+    with execute(asked, own, None, Console(markup=False, stderr=True), with_report=False) as (manifest, store, _):
         found, _ = store.load(cell.id for cell in manifest.cells)
     rows = [row for row in results.rows(manifest, found) if row["label"] == asked.arms[0].label]
     runs = {row["cell"] for row in rows if row["role"] == MEASURED}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from schedlab import parallel
+from schedlab import foreign, parallel
 from schedlab.cli.conditions import Conditions
 from schedlab.collect import baseline, manifest
 from schedlab.collect.manifest import Manifest
@@ -51,7 +51,7 @@ def finish(
     if as_json_only:
         print(json.dumps(as_json(summary), ensure_ascii=False, indent=1))
     else:
-        console = Console(highlight=False)
+        console = Console(markup=False, highlight=False)
         table.show(summary, console)
         function_lines.show(summary, console)
         legend.show(summary, console)
@@ -113,7 +113,7 @@ def _say_troubles(summary: Summary) -> None:
 
 def _say(text: str) -> None:
     sys.stdout.flush()
-    print(f"schedlab: {text}", file=sys.stderr)
+    print(f"schedlab: {foreign.lines(text)}", file=sys.stderr)
 
 
 def report(options: argparse.Namespace) -> int:

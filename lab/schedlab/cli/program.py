@@ -8,7 +8,7 @@ import signal
 import sys
 from types import FrameType
 
-from schedlab import version
+from schedlab import foreign, version
 from schedlab.cli import (
     agree_options,
     bisect_options,
@@ -84,7 +84,8 @@ def main(arguments: list[str] | None = None) -> int:
         return options.command(options)
     except LabError as error:
         for line in str(error).splitlines():
-            print(f"schedlab: {line}", file=sys.stderr)
+            # It may quote a file of anybody's.
+            print(f"schedlab: {foreign.lines(line)}", file=sys.stderr)
         return error.status
     except KeyboardInterrupt:
         print("schedlab: interrupted", file=sys.stderr)

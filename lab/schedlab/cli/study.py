@@ -120,7 +120,7 @@ def _say_where(pages: "list[page.Found]", root: Path, options: argparse.Namespac
 def _run(one: Study, base: Path, options: argparse.Namespace) -> int:
     """The worst status of its comparisons; one that fails does not keep the others from running."""
     status = 0
-    console = Console(stderr=True, quiet=options.json)
+    console = Console(markup=False, stderr=True, quiet=options.json)
     asked = (options.on, options.machines, options.api, options.repetitions)
     parts = list(experiments.parts(one, base, *asked))
     for number, part in enumerate(parts, 1):
@@ -141,7 +141,7 @@ def _show(
     if options.json:
         print(json.dumps(_as_json(reproductions, reasons, rows, others), ensure_ascii=False, indent=1))
         return
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 180)
+    console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 180)
     # Where there are several studies, their claims are in the report alone.
     if len(reproductions) == 1:
         for name, found in reproductions.items():

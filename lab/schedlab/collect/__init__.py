@@ -9,6 +9,7 @@ records    a cell's record, read with suspicion
 packs      records that came together, in one file instead of a file each
 histogram  a record's distributions, merged by adding bucket counts
 manifest   manifest.json and guests.json
+manifest_shape  what has to be where in a manifest
 hosts      hosts.json: what the hosts of a fleet were like
 function_counts  instructions of some cells by kernel function
 traces     traced runs of some cells, for pictures

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from schedlab import atomic
+from schedlab import atomic, foreign
 from schedlab.errors import InputError, LabError
 
 if TYPE_CHECKING:
@@ -66,23 +66,25 @@ def read(directory: Path, cell_id: str) -> FunctionCounts:
     """Raises LabError with the reason where there are none."""
     path = _path(directory, cell_id)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data["format"] != FORMAT:
-            raise InputError(f"{path}: key 'format': expected {FORMAT}, got {data['format']!r}")
+        data = foreign.parse(path.read_bytes())
+        foreign.need_format(path, data["format"], FORMAT)
         if "fault" in data:
-            raise LabError(str(data["fault"]))
-        rows = [(str(name), int(count), int(calls)) for name, count, calls in data["functions"]]
+            raise LabError(foreign.printable(str(data["fault"])))
+        rows = [(foreign.one_line(str(name)), int(count), int(calls)) for name, count, calls in data["functions"]]
         whole = bool(data["whole"])
     except FileNotFoundError as error:
         raise LabError("its instructions were not counted") from error
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error!r}") from error
     return FunctionCounts(whole, {n: count for n, count, _ in rows}, {n: calls for n, _, calls in rows if calls})
 
 
 def is_there(directory: Path, cell_id: str) -> bool:
+    """Raises NewerFormat: what a newer schedlab counted is not counted anew."""
     try:
         read(directory, cell_id)
+    except foreign.NewerFormat:
+        raise
     except LabError:
         return False
     return True

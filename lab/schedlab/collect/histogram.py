@@ -15,6 +15,10 @@ from schedlab.catalogue.metrics import metric
 NS_PER_UNIT = {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
 
+# Of a sum of nanoseconds, which is much larger than each.
+_MOST = 2**127
+
+
 @dataclass(frozen=True, slots=True)
 class Histogram:
     count: int
@@ -34,12 +38,16 @@ class Histogram:
     def parse(data: Any) -> "Histogram":
         """Raises ValueError where the data contradict themselves."""
         try:
-            numbers = [int(data[name]) for name in ("count", "min_ns", "max_ns", "sum_ns")]
+            numbers = [data[name] for name in ("count", "min_ns", "max_ns", "sum_ns")]
+            if not all(type(number) is int and 0 <= number < _MOST for number in numbers):
+                raise ValueError("histogram: expected count, min_ns, max_ns and sum_ns as integers from 0 on")
             made = Histogram.of(*numbers, data["buckets_ns"])
         except (KeyError, TypeError, OverflowError) as error:
             raise ValueError(f"histogram: {error!r}") from error
         if not all(map(lt, made.values_ns, made.values_ns[1:])):
             raise ValueError("histogram: buckets are not in ascending order")
+        if made.counts and (min(made.counts) < 1 or made.values_ns[0] < 0):
+            raise ValueError("histogram: a bucket is empty or below 0")
         if sum(made.counts) != made.count:
             raise ValueError("histogram: bucket counts do not add up to count")
         return made

@@ -4,11 +4,10 @@
 A host's first block says what it is like. Every later one has to find it so: what differs is named, and voids.
 """
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
-from schedlab import atomic
+from schedlab import atomic, foreign
 from schedlab.collect.store import Store
 from schedlab.errors import InputError
 
@@ -64,12 +63,7 @@ def environment(data: Any) -> Environment:
 def _text(key: str, value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{key[:_MOST_LETTERS]}: expected a text")
-    return printable(value)
-
-
-def printable(text: str, most: int = _MOST_LETTERS) -> str:
-    """On one line and short, whatever a host says: no letter moves a terminal's cursor."""
-    return "".join(letter if letter.isprintable() else " " for letter in text[:most]).strip()
+    return foreign.printable(value)
 
 
 def _number(key: str, value: Any) -> int | float:
@@ -131,11 +125,11 @@ def read(store: Store) -> dict[str, Any] | None:
     """None where no fleet ran."""
     path = store.directory / NAME
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data["format"] != FORMAT:
-            raise InputError(f"{path}: key 'format': expected {FORMAT}, got {data['format']!r}")
+        data = foreign.parse(path.read_bytes())
+        foreign.need_format(path, data["format"], FORMAT)
         for name, host in data["hosts"].items():
-            data["hosts"][name] = {"address": str(host["address"]), "environment": environment(host["environment"])}
+            told = environment(host["environment"])
+            data["hosts"][name] = {"address": _text("address", host["address"]), "environment": told}
         _check_blocks(data["blocks"])
     except FileNotFoundError:
         return None

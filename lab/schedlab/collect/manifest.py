@@ -8,13 +8,18 @@ that ran cells, guests.json has the kernel, the image and the emulator: exact re
 import json
 import os
 import platform
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from schedlab import atomic, version
+from schedlab import atomic, foreign, version
+from schedlab.atomic import write_errors_explained
 from schedlab.campaign.matrix import Campaign, PlannedCell
+from schedlab.campaign.where import PLACES
 from schedlab.catalogue import metrics
+from schedlab.collect import manifest_shape
 from schedlab.collect.store import Store
 from schedlab.errors import InputError
 
@@ -27,6 +32,8 @@ NAME = "manifest.json"
 
 
 GUESTS = "guests.json"
+_FORMAT_FIRST = re.compile(rb'\s*\{\s*"format"\s*:\s*(\d{1,9})\b')
+_HEAD_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,12 @@ def _this_machine() -> dict[str, Any]:
 
 
 def write(manifest: Manifest, store: Store) -> None:
+    """Raises NewerFormat where the folder is that of a newer schedlab."""
+    path = store.directory / NAME
+    with suppress(FileNotFoundError), write_errors_explained(path), path.open("rb") as file:
+        # Every format has its number first; the rest of a large one is not read to be written anew.
+        if found := _FORMAT_FIRST.match(file.read(_HEAD_BYTES)):
+            foreign.need_format(path, int(found[1]), FORMAT)
     atomic.write_json_lines(store.directory / NAME, manifest.data)
 
 
@@ -90,24 +103,34 @@ def read(directory: Path) -> Manifest:
     path = directory / NAME
     try:
         data = json.loads(path.read_bytes(), object_hook=_Shared())
-        if data["format"] != FORMAT:
-            raise InputError(f"{path}: key 'format': expected {FORMAT}, got {data['format']!r}")
+        foreign.need_format(path, data["format"], FORMAT)
+        manifest_shape.check(data)
+        for place in {data["place"], *(c["cell"]["place"] for c in data["cells"])}:
+            if place.partition("-")[0] not in PLACES:
+                raise ValueError(f"key 'place': expected one of {', '.join(PLACES)}, got {place!r}")
         cells = [PlannedCell(c["id"], c["cell"], c["label"], c["role"]) for c in data.pop("cells")]
         metrics.learn(data.get("metrics", []))
     except OSError as error:
         raise InputError(f"{path}: not there: {directory} holds no results of 'schedlab compare'") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: not a manifest: {error!r}") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        why = error if isinstance(error, ValueError) else repr(error)
+        raise InputError(f"{path}: not a manifest: {foreign.printable(str(why))}") from error
     return Manifest(data, cells)
 
 
 class _Shared(dict[object, Any]):
-    """Of what the cells of a large campaign have in common there is one in memory: names, digests, parameters."""
+    """Of what the cells of a large campaign have in common there is one in memory: names, digests, parameters. Texts
+    are as they can be printed.
+    """
 
     def __call__(self, read: dict[str, Any]) -> dict[str, Any]:
         for key, value in read.items():
             if type(value) is str:
-                read[key] = self.setdefault(value, value)
+                read[key] = self.setdefault(value, foreign.lines(value))
+            elif type(value) is list and value and type(value[0]) is str:
+                read[key] = [foreign.lines(one) if type(one) is str else one for one in value]
+        if not all(map(str.isprintable, read)):
+            read = {foreign.one_line(key): value for key, value in read.items()}
         if all(type(value) is str for value in read.values()):
             return self.setdefault(tuple(read.items()), read)
         return read
@@ -148,7 +171,23 @@ def note_guest(store: Store, result: "Result") -> None:
 
 
 def read_guests(store: Store) -> list[dict[str, Any]]:
+    """Those that are told of as note_guest() does; none where the file is missing or damaged."""
     try:
-        return json.loads((store.directory / GUESTS).read_text(encoding="utf-8"))
+        found = foreign.parse((store.directory / GUESTS).read_bytes())
     except (OSError, ValueError):
         return []
+    return [_clean(guest) for guest in found if _is_guest(guest)] if isinstance(found, list) else []
+
+
+def _is_guest(data: Any) -> bool:
+    texts = ("tier", "kernel", "kernel_arguments", "qemu")
+    return (
+        isinstance(data, dict)
+        and all(isinstance(data.get(key), str) for key in texts)
+        and isinstance(data.get("hashes"), dict)
+        and all(isinstance(value, str) for value in data["hashes"].values())
+    )
+
+
+def _clean(data: dict[str, Any]) -> dict[str, Any]:
+    return {foreign.one_line(key): _clean(v) if isinstance(v, dict) else foreign.one_line(v) for key, v in data.items()}

@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
-from schedlab import atomic
+from schedlab import atomic, foreign
 from schedlab.collect import records
 from schedlab.collect.records import CorruptRecord, Record
 
@@ -23,6 +23,8 @@ FORMAT = 1
 # Higher ones take several times as long for a few per cent.
 _LEVEL = 4
 _END = ".jsonl.gz"
+# Of the first line: a pack of a million cells has a shorter one.
+_MOST_BYTES = 64 << 20
 _UNREADABLE = (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError)
 
 
@@ -34,12 +36,14 @@ class Packs:
 
     @cached_property
     def _where(self) -> dict[str, Path]:
-        """The pack of every cell that is in one, by what their first lines say."""
+        """The pack of every cell that is in one, by what their first lines say. Raises NewerFormat."""
         found: dict[str, Path] = {}
         for path in sorted(self.folder.glob(f"*{_END}")) if self.folder.is_dir() else []:
             try:
                 with gzip.open(path, "rb") as pack:
-                    found |= dict.fromkeys(_named(pack.readline()), path)
+                    found |= dict.fromkeys(_named(pack.readline(_MOST_BYTES)), path)
+            except _Newer as error:
+                raise foreign.newer(path, error.args[0], FORMAT) from error
             except _UNREADABLE as error:
                 # Its cells count as having no record.
                 self._unreadable[path] = f"not a pack: {error}"
@@ -65,11 +69,11 @@ class Packs:
                 continue
             for cell_id in ids:
                 try:
-                    record = records.parse(json.loads(lines[cell_id]), cell_id)
+                    record = records.parse_text(lines[cell_id], cell_id)
                     if record.status not in records.FINISHED:
                         raise CorruptRecord(f"status {record.status} is none of a result")
                     yield cell_id, record
-                except (json.JSONDecodeError, UnicodeDecodeError, KeyError) as error:
+                except KeyError as error:
                     yield cell_id, CorruptRecord(f"not valid JSON: {error}")
                 except CorruptRecord as error:
                     yield cell_id, error
@@ -113,8 +117,14 @@ class Packs:
 
 
 def _named(head: bytes) -> list[str]:
-    """Raises ValueError, KeyError or TypeError."""
-    data = json.loads(head)
+    """Raises ValueError, KeyError or TypeError, and for a format to come _Newer."""
+    data = foreign.parse(head)
+    if foreign.is_newer(data["format"], FORMAT):
+        raise _Newer(data["format"])
     if data["format"] != FORMAT:
         raise ValueError(f"key 'format': expected {FORMAT}, got {data['format']!r}")
     return [str(cell_id) for cell_id in data["cells"]]
+
+
+class _Newer(Exception):
+    """A pack of a format to come, which is no damage."""

@@ -4,16 +4,18 @@
 import fcntl
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from schedlab import foreign
 from schedlab.atomic import write_errors_explained
 from schedlab.collect import records
 from schedlab.collect.on_disk import RecordOnDisk
 from schedlab.collect.packs import Packs
-from schedlab.collect.records import CorruptRecord, Record
+from schedlab.collect.records import CorruptRecord, NewerRecord, Record
 from schedlab.errors import InputError
 
 
@@ -21,6 +23,14 @@ def directory_of(name: str, question: Any) -> Path:
     """Where results go unless told: the same question, as JSON, finds the same one, so that its command resumes."""
     return Path("results") / f"{name}-{hashlib.sha256(json.dumps(question).encode()).hexdigest()[:8]}"
 
+
+_FOLDERS = ("cells", "packs", "functions", "traces")
+# As atomic.py, DuckDB's writer and the runners name what becomes a file when it is whole.
+_HALF = re.compile(
+    r"\.[0-9a-f]{20}\.\w{6}"
+    r"|\.[\w-]+\.(?:json|jsonl\.gz|trace\.gz|csv|html)\.[a-z0-9_]{8}"
+    r"|\.[\w-]+\.parquet\.new"
+)
 
 # Of so many the numbers are kept in memory, which saves reading them again; of all others they stay on the disk.
 MOST_IN_MEMORY = 4_000
@@ -48,8 +58,18 @@ class Store:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise InputError(f"{self.directory}: another schedlab is running there") from error
+                raise InputError(
+                    f"{self.directory}: another schedlab is running there; wait for it, or name another folder with -o"
+                ) from error
+            self._sweep()
             yield
+
+    def _sweep(self) -> None:
+        """Half a file whose writer was killed is nobody's. Who holds the lock is alone here."""
+        for folder in (self.directory, *(self.directory / name for name in _FOLDERS)):
+            for path in folder.glob(".*"):
+                if _HALF.fullmatch(path.name):
+                    path.unlink(missing_ok=True)
 
     def path(self, cell_id: str) -> Path:
         """Its own file, whether it has one or not."""
@@ -69,11 +89,13 @@ class Store:
         self._read.update({cell_id: record for cell_id, (record, _) in found.items()})
 
     def load(self, ids: Iterable[str]) -> tuple[dict[str, Record], dict[str, CorruptRecord]]:
-        """The records that are there, and the files that are not what they should be."""
+        """The records that are there, and the files that are not what they should be. Raises NewerFormat."""
         good: dict[str, Record] = {}
         bad: dict[str, CorruptRecord] = {}
         ids = list(ids)
         for cell_id, record in self._packs.read(cell_id for cell_id in ids if cell_id not in self._read):
+            if isinstance(record, NewerRecord):
+                raise foreign.newer(self._packs.path(cell_id), record.found, records.FORMAT)
             if isinstance(record, CorruptRecord):
                 bad[cell_id] = record
             else:
@@ -88,6 +110,8 @@ class Store:
                 good[cell_id] = self._read[cell_id]
             except FileNotFoundError:
                 continue
+            except NewerRecord as error:
+                raise foreign.newer(self.path(cell_id), error.found, records.FORMAT) from error
             except CorruptRecord as error:
                 bad[cell_id] = error
         return good, bad

@@ -5,12 +5,11 @@ A trace is the kernel's text, compressed, with notes of the lab in it: `# schedl
 """
 
 import gzip
-import json
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from schedlab import atomic
+from schedlab import atomic, foreign
 from schedlab.collect import records
 from schedlab.errors import InputError, LabError
 
@@ -52,10 +51,14 @@ def fault(lines: Sequence[str]) -> str:
     """Why the lines hold no trace of a cell that ran well; empty where they do."""
     for line in reversed(lines):
         if line.startswith(FAULT):
-            return line.removeprefix(FAULT).removeprefix("record: ").removeprefix("schedlab-host: ")
+            return foreign.printable(line.removeprefix(FAULT).removeprefix("record: ").removeprefix("schedlab-host: "))
         if line.startswith(RECORD):
-            record = json.loads(line.removeprefix(RECORD))
-            return "" if record["status"] == records.OK else f"{record['status']}: {record['reason']}"
+            try:
+                record = foreign.parse(line.removeprefix(RECORD))
+                ended, why = record["status"], record["reason"]
+            except (ValueError, KeyError, TypeError):
+                return "the record in its traced run cannot be read"
+            return "" if ended == records.OK else foreign.printable(f"{ended}: {why}")
     return "its traced run left no record"
 
 

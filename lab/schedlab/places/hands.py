@@ -15,13 +15,13 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from schedlab import atomic
+from schedlab import atomic, foreign
 from schedlab.campaign.matrix import Campaign, PlannedCell
 from schedlab.collect import records
-from schedlab.collect.hosts import printable
 from schedlab.collect.records import CorruptRecord, Record
 from schedlab.collect.store import Store
 from schedlab.errors import PlaceError
+from schedlab.foreign import printable
 from schedlab.places import from_afar
 from schedlab.places.carried import Carried
 from schedlab.places.place import Done, Say
@@ -135,7 +135,7 @@ class Hands:
         return [Hand(left, hand.tries + 1)]
 
     def _checked(self, line: bytes, waiting: Iterable[str]) -> tuple[str, Record, str]:
-        data = from_afar.parse(line.decode())
+        data = foreign.parse(line)
         cell_id = data.get("id") if isinstance(data, dict) else None
         if not isinstance(cell_id, str) or cell_id not in waiting:
             raise CorruptRecord("nobody waits for it")

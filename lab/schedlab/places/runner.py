@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Driving a runner: a child process that prints one JSON line per finished cell."""
 
-import json
 import os
 import re
 import signal
@@ -11,6 +10,7 @@ import time
 from itertools import takewhile
 from pathlib import Path
 
+from schedlab import foreign
 from schedlab.errors import InputError, InterruptedRun, LabError, PlaceError
 from schedlab.places.place import Done, Say
 
@@ -70,7 +70,7 @@ def parse_progress(line: str, done: Done, say: Say) -> None:
     if not text:
         return
     try:
-        data = json.loads(text)
+        data = foreign.parse(text)
         done(str(data["done"]), str(data["status"]))
     except (ValueError, KeyError, TypeError):
         say(text)

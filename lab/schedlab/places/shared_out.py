@@ -22,6 +22,7 @@ from schedlab.collect.hosts import Environment, Hosts
 from schedlab.collect.records import CorruptRecord, Record
 from schedlab.collect.store import Store
 from schedlab.errors import LabError, PlaceError
+from schedlab.foreign import printable
 from schedlab.places import from_afar, real_kernel
 from schedlab.places.carried import Carried
 from schedlab.places.place import Done, Say
@@ -310,10 +311,10 @@ class SharedOut:
                 try:
                     record = from_afar.keep(data, cell_id, self._place, host, self._store)
                 except CorruptRecord as error:
-                    raise Broke(f"it sent a record that is none: {hosts.printable(str(error))}") from error
+                    raise Broke(f"it sent a record that is none: {printable(str(error))}") from error
                 if record.status == records.FAILED and any(words in record.reason for words in _FULL):
                     self._store.drop(cell_id)
-                    raise Broke(f"its disk is full: {hosts.printable(record.reason)}")
+                    raise Broke(f"its disk is full: {printable(record.reason)}")
                 del waiting[cell_id]
                 told["cells"] += 1
                 if record.status == records.FAILED:

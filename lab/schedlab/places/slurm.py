@@ -6,7 +6,6 @@ submitting their cells again. Accounting need not be on: squeue tells what has b
 """
 
 import hashlib
-import json
 import os
 import shutil
 import subprocess
@@ -16,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from schedlab import atomic
+from schedlab import atomic, foreign
 from schedlab.campaign.matrix import Campaign
 from schedlab.collect.store import Store
 from schedlab.errors import LabError, PlaceError
@@ -27,6 +26,7 @@ from schedlab.places.place import Done, Say
 
 FOLDER = "slurm"
 _JOBS = "jobs.json"
+_FORMAT = 1
 _COMMANDS = ("sbatch", "squeue", "scancel", "sinfo")
 # Slurm's own limit is 1001 unless a cluster has another.
 _MOST_IN_ARRAY = 1000
@@ -94,6 +94,19 @@ def _cpus() -> int:
     return max((int(allocated) + int(idle) for allocated, idle in counts), default=0)
 
 
+def _noted(path: Path) -> dict[str, Any]:
+    """What an earlier run wrote of its jobs; empty where there is nothing that can be read. Raises NewerFormat."""
+    try:
+        found = foreign.parse(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    if foreign.is_newer(found.get("format"), _FORMAT):
+        raise foreign.newer(path, found["format"], _FORMAT)
+    return found
+
+
 class _Array:
     """`out` are the hands whose jobs are not over, by job."""
 
@@ -106,6 +119,7 @@ class _Array:
         self._cpus = cpus
         self.out: dict[str, Hand] = {}
         self._unpacked = folder / f"runner-{hashlib.sha256(archive).hexdigest()[:16]}"
+        self._noted = _noted(folder / _JOBS)
         folder.mkdir(parents=True, exist_ok=True)
         hand_on_worker.unpack(archive, self._unpacked)
 
@@ -114,8 +128,8 @@ class _Array:
         many it took up.
         """
         states = self._states()
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            for entry in json.loads((self._folder / _JOBS).read_text())["jobs"]:
+        with suppress(ValueError, KeyError, TypeError):
+            for entry in self._noted["jobs"]:
                 job, wanted = str(entry["job"]), [planned[one] for one in entry["cells"] if one in planned]
                 if wanted and (states.get(job, _GONE) not in (_OVER | {_GONE}) or self._result(job).exists()):
                     self.out[job] = Hand(wanted, int(entry["tries"]))
@@ -132,7 +146,7 @@ class _Array:
                 {"job": job, "tries": hand.tries, "cells": [cell.id for cell in hand.cells]}
                 for job, hand in self.out.items()
             ]
-            atomic.write_json_lines(self._folder / _JOBS, {"format": 1, "jobs": entries})
+            atomic.write_json_lines(self._folder / _JOBS, {"format": _FORMAT, "jobs": entries})
 
     def _submitted(self, hands: Sequence[Hand]) -> list[str]:
         import cloudpickle

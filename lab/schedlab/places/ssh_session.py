@@ -22,10 +22,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import IO, Any
 
+from schedlab import foreign
 from schedlab.campaign.fleet_file import Host, Limits
 from schedlab.collect import hosts
-from schedlab.collect.hosts import Environment, printable
+from schedlab.collect.hosts import Environment
 from schedlab.errors import InputError, LabError, PlaceError
+from schedlab.foreign import printable
 from schedlab.places import from_afar
 
 RUNNER = "schedlab-host"
@@ -205,7 +207,7 @@ class Session:
         for _ in range(_MOST_GREETING):
             line = self._line(deadline - time.monotonic())
             with suppress(ValueError):
-                data = from_afar.parse(line)
+                data = foreign.parse(line)
                 if isinstance(data, dict) and "ready" in data:
                     return self._environment(data["ready"])
         raise Broke("it printed much and was not ready")
@@ -214,12 +216,12 @@ class Session:
         try:
             return hosts.environment(data)
         except ValueError as error:
-            raise Broke(f"what it says of itself cannot be read: {hosts.printable(str(error))}") from error
+            raise Broke(f"what it says of itself cannot be read: {printable(str(error))}") from error
 
     def _next(self, patience_s: float) -> Any:
         line = self._line(patience_s)
         try:
-            return from_afar.parse(line)
+            return foreign.parse(line)
         except ValueError as error:
             raise Broke("it said something that is no record") from error
 

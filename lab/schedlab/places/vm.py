@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schedlab import atomic, checkout
+from schedlab import atomic, checkout, foreign
 from schedlab.campaign.matrix import Block, Campaign, PlannedCell
 from schedlab.catalogue.machines import Machine
 from schedlab.catalogue.schedulers import Scheduler
@@ -23,7 +23,7 @@ from schedlab.collect import manifest, records
 from schedlab.collect.records import CorruptRecord
 from schedlab.collect.store import Store
 from schedlab.errors import LabError
-from schedlab.places import applications, real_kernel
+from schedlab.places import applications, from_afar, real_kernel
 from schedlab.places.place import Done, Say
 from schedlab.places.runner import exit_status
 
@@ -193,13 +193,15 @@ def within(scheduler: Scheduler, objects: dict[str, Path]) -> tuple[str, Path]:
 def _keep(line: str, store: Store, waiting: dict[str, PlannedCell]) -> records.Record | None:
     """Keep a record that came as a line; None where the line is no record that is waited for."""
     try:
-        data = json.loads(line)
-        record = records.parse(data, str(data["id"]))
+        data = foreign.parse(line)
+        cell_id = str(data["id"])
+        if cell_id not in waiting:
+            return None
+        record, own = from_afar.checked(data, cell_id, waiting[cell_id].data["place"])
     except (ValueError, KeyError, TypeError, CorruptRecord):
         return None
-    if waiting.pop(record.id, None) is None:
-        return None
-    atomic.write(store.path(record.id), line + "\n")
+    del waiting[cell_id]
+    atomic.write(store.path(cell_id), json.dumps(own, ensure_ascii=False) + "\n")
     return record
 
 

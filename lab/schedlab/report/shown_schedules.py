@@ -15,7 +15,7 @@ from schedlab.campaign.cells import file_digest
 from schedlab.campaign.matrix import PlannedCell
 from schedlab.campaign.shown import shown
 from schedlab.capture import trace_file
-from schedlab.catalogue import machines, schedulers, workloads
+from schedlab.catalogue import machines, schedulers, toml, workloads
 from schedlab.collect import traces
 from schedlab.decisions.as_simulated import Void, of_cell, traced_cell
 from schedlab.errors import LabError
@@ -99,7 +99,11 @@ def _simulated(label: str, cell: PlannedCell, wanted: Wanted) -> Panel | None:
 
 
 def _as_it_ran(data: dict[str, Any]) -> simulated.Traced:
-    """The files of the checkout, if they are still what ran."""
+    """The files of the checkout, if they are still what ran. Results may come from anybody: a path in them is not
+    followed, as a policy there would be compiled and executed.
+    """
+    if schedulers.is_path(data["scheduler"]) or toml.is_path(data["workload"]) or toml.is_path(data["machine"]):
+        raise LabError("its files are named by their paths, which are not followed")
     scheduler, workload, machine = (
         schedulers.find(data["scheduler"]),
         workloads.find(data["workload"]),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from schedlab import atomic, checkout
+from schedlab import atomic, checkout, foreign
 from schedlab.catalogue import toml
 from schedlab.errors import InputError
 from schedlab.search import case_file
@@ -97,6 +97,8 @@ def read(folder: Path) -> Saved:
     """Raises InputError for whatever is not as it should be."""
     path = folder / NAME
     data = toml.read(path)
+    if foreign.is_newer(data.get("format"), _FORMAT):
+        raise foreign.newer(path, data["format"], _FORMAT)
     for key in data:
         if key not in _KEYS:
             raise InputError(f"{path}: unknown key '{key}'; known: {', '.join(_KEYS)}")

@@ -185,6 +185,52 @@ mod tests {
         fails(rows(100, "60").as_bytes(), "line 4, column");
     }
 
+    /// Bytes of a good file are exchanged, cut out and doubled: frames come of it, or a line.
+    #[test]
+    fn a_damaged_file_is_read_or_said_to_be_none() {
+        let good = rows(120, "60.0,16.6667,12").into_bytes();
+        let pieces: [&[u8]; 7] = [
+            b"-1",
+            b"NaN",
+            b"inf",
+            b"1e400",
+            b"\x1b[2J",
+            b",,,",
+            b"\0\xff\n",
+        ];
+        let mut state = 1_u64;
+        let mut draw = |below: usize| {
+            // Knuth's MMIX generator, whose high bits are the good ones.
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        let mut read = 0;
+        for case in 0..2_000 {
+            let mut text = good.clone();
+            let at = draw(text.len());
+            let end = (at + 1 + draw(40)).min(text.len());
+            match draw(4) {
+                0 => drop(text.drain(at..end)),
+                1 => text[at] = draw(256) as u8,
+                2 => drop(text.splice(at..end, pieces[draw(7)].iter().copied())),
+                _ => drop(text.splice(at..at, good[at..end].iter().copied())),
+            }
+            match parse(text.as_slice()) {
+                Ok(frames) => {
+                    assert!(frames.iter().all(|ns| (1..=60_000_000_000).contains(ns)));
+                    read += 1;
+                }
+                Err(error) => {
+                    let said = format!("{error:#}");
+                    assert!(!said.contains(char::is_control), "case {case}: {said:?}");
+                }
+            }
+        }
+        assert!((1..2_000).contains(&read), "{read}");
+    }
+
     #[test]
     fn only_what_was_written_since_counts() {
         let folder = tempfile::tempdir().unwrap();
