@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Bad input: one line on standard error that names what is wrong and what was expected, and exit status 2."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from schedlab.places.runner import RunnerBroke, drive
 
 _LATT = ["-w", "latt"]
 
@@ -157,6 +160,13 @@ def test_a_runner_that_dies_is_not_taken_for_success(lab: Callable) -> None:
     result = lab("compare", "bfs", "-w", "latt", FAKE_STATUS="77", FAKE_MESSAGE="thread main panicked")
     assert result.returncode == 1
     assert "schedlab-sim ended with status 77: thread main panicked" in result.stderr
+
+
+def test_a_runner_that_is_killed_is_named_with_what_to_do() -> None:
+    child = [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
+    with pytest.raises(RunnerBroke) as error:
+        drive(child, lambda *_: None, pytest.fail)
+    assert str(error.value) == f"{Path(sys.executable).name} was ended by SIGKILL; the same command resumes"
 
 
 def test_the_host_needs_sched_ext(lab: Callable) -> None:
