@@ -21,6 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "lab")]
 
+from schedlab import foreign  # noqa: E402
 from schedlab.collect import manifest  # noqa: E402
 from schedlab.collect.packs import Packs  # noqa: E402
 from schedlab.collect.store import Store  # noqa: E402
@@ -110,7 +111,7 @@ def in_both_forms(directory: Path) -> None:
         for hand in _batched(cells):
             raw = [(cell.id, Store(directory).path(cell.id).read_text()) for cell in hand]
             start = time.process_time()
-            own = [(cell_id, from_afar.checked(from_afar.parse(text), cell_id, "sim")[1]) for cell_id, text in raw]
+            own = [(cell_id, from_afar.checked(foreign.parse(text), cell_id, "sim")[1]) for cell_id, text in raw]
             lines = [(each["id"], json.dumps(each, ensure_ascii=False, separators=(",", ":"))) for _, each in own]
             middle = time.process_time()
             packs.write(lines)
