@@ -119,8 +119,13 @@ mod tests {
             })
             .min()
             .unwrap();
+        // A host that has become faster since does it in less.
+        let now = Calibration::measure()
+            .iterations_per_ms
+            .max(calibration.iterations_per_ms);
+        let least_ns = 4_000_000 * calibration.iterations_per_ms / now;
         assert!(
-            (4_000_000..7_000_000).contains(&best_ns),
+            (least_ns..7_000_000).contains(&best_ns),
             "{best_ns} ns for 5 ms of work"
         );
     }
