@@ -169,7 +169,7 @@ def test_an_interrupt_says_what_is_known_so_far(
 def test_on_the_host_what_ran_before_is_put_back_once(
     checkout: Path, fake_record: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At the end of all blocks, also by Ctrl-C; only the first block warms up."""
+    """At the end of all blocks, also by Ctrl-C; only the first block warms up. Nobody's desktop stays frozen."""
     told: list[str] = []
 
     @contextmanager
@@ -182,6 +182,7 @@ def test_on_the_host_what_ran_before_is_put_back_once(
 
     def run(campaign: Campaign, store: Store, *_: object) -> int:
         told.append("-".join(sorted(cell.role for cell in campaign.cells)))
+        assert campaign.shard([])["frozen_after_ms"] == 3000
         for cell in campaign.cells:
             if cell.data["seed"] == 3:
                 raise KeyboardInterrupt
@@ -192,6 +193,15 @@ def test_on_the_host_what_ran_before_is_put_back_once(
     monkeypatch.setattr(host, "run", run)
     assert main(["choose", "--on", "host", "-o", "out", "--no-report", "--", "true"]) == 130
     assert told == ["stopped", "measured-measured-warm-up", *["measured-measured"] * 2, "put back"]
+
+
+def test_a_comparison_is_left_to_the_kernels_watchdog(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(campaign: Campaign, *_: object) -> int:
+        assert "frozen_after_ms" not in campaign.shard([])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(host, "run", run)
+    assert main(["compare", "bfs,default", "--on", "host", "-w", "pipe", "-o", "compared", "--no-report"]) == 130
 
 
 def test_minutes_bound_the_whole(

@@ -24,6 +24,7 @@ from schedlab.campaign.cells import cell_id
 from schedlab.campaign.matrix import campaign
 from schedlab.campaign.request import request
 from schedlab.capture import process_tree, trace_file, workload_file
+from schedlab.catalogue import metrics
 from schedlab.cli import outcome
 from schedlab.collect import function_counts, hosts, manifest, records, traces
 from schedlab.collect.records import CorruptRecord, Record
@@ -54,6 +55,12 @@ def said_in_a_line(where: str) -> Iterator[None]:
 
 def numbered(what: str, found: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     return ((f"{what}, number {number}", each) for number, each in enumerate(found))
+
+
+@pytest.fixture(autouse=True)
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A manifest says what its metrics are called, which is nothing to the tests after these."""
+    monkeypatch.setattr(metrics, "_known", {**metrics._known})
 
 
 @pytest.fixture

@@ -73,6 +73,7 @@ def lines(here: dict[str, dict[str, Path]], runner: Path, tmp_path_factory: pyte
         limit_s=1500,
         on_line=said.append,
         on_error_line=lambda line: said.append(f"stderr: {line}"),
+        again=said.clear,
     )
     return said
 

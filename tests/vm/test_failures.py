@@ -86,6 +86,21 @@ def test_a_torn_jump_label_is_the_emulators_fault() -> None:
 
 
 @pytest.mark.usefixtures("guest")
+def test_who_can_take_back_its_lines_has_the_guest_run_once_more() -> None:
+    script = "echo up; echo 'Oops: int3: 0000' >/dev/kmsg; echo c >/proc/sysrq-trigger; sleep 100"
+    lines: list[str] = []
+    told: list[list[str]] = []
+
+    def again() -> None:
+        told.append([*lines])
+        lines.clear()
+
+    with pytest.raises(EmulatorFault):
+        vm.run(["sh", "-c", script], tier="emulated", limit_s=60, on_line=lines.append, again=again)
+    assert (told, lines) == ([["up"]], ["up"])
+
+
+@pytest.mark.usefixtures("guest")
 def test_qemu_that_dies_is_named_so(nothing_left: Path) -> None:
     def kill(line: str) -> None:
         for process in running_guests():

@@ -7,7 +7,6 @@ is to be done and prints one line of JSON for each thing that happened.
 
 import json
 import shutil
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,6 @@ import pytest
 from schedlab import checkout, vm
 from schedlab.errors import PlaceError
 from schedlab.vm import kernel, qemu
-from schedlab.vm.machine import EmulatorFault
 
 HERE = Path(__file__).parent
 SCHEDULERS = sorted(path.parent.name for path in (HERE.parents[1] / "schedulers").glob("*/scx_*.bpf.c"))
@@ -72,10 +70,7 @@ def run_script(
     limit_s: float = 600,
     tier: str = "auto",
 ) -> Said:
-    """Run a script of this folder in a guest that has the loader, its helpers and the workloads.
-
-    A guest that the emulator itself broke is run once more.
-    """
+    """Run a script of this folder in a guest that has the loader, its helpers and the workloads."""
     lines: list[str] = []
     inside = {
         "/bin/schedlab-host": loader,
@@ -85,24 +80,17 @@ def run_script(
         **files,
     }
 
-    def run() -> Said:
-        lines.clear()
-        result = vm.run(
-            ["sh", f"/test/{name}", *arguments],
-            inside,
-            tier=tier,
-            cpus=cpus,
-            limit_s=limit_s,
-            on_line=lines.append,
-            on_error_line=lambda line: lines.append(f"stderr: {line}"),
-        )
-        return Said(result.exit_code, lines)
-
-    try:
-        return run()
-    except EmulatorFault as fault:
-        warnings.warn(f"{name}: {fault}", stacklevel=2)
-        return run()
+    result = vm.run(
+        ["sh", f"/test/{name}", *arguments],
+        inside,
+        tier=tier,
+        cpus=cpus,
+        limit_s=limit_s,
+        on_line=lines.append,
+        on_error_line=lambda line: lines.append(f"stderr: {line}"),
+        again=lines.clear,
+    )
+    return Said(result.exit_code, lines)
 
 
 def need_program(name: str) -> Path:

@@ -2,6 +2,7 @@
 //! A shard: a list of cells and where what they name lies (`docs/records.md`).
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, ensure};
@@ -23,6 +24,8 @@ pub struct Files {
 pub struct Shard {
     pub files: Files,
     pub cells: Vec<(String, Cell)>,
+    /// A real kernel's scheduler under which no ordinary task runs for so long is taken away.
+    pub frozen_after_ms: Option<NonZeroU32>,
 }
 
 #[derive(Deserialize)]
@@ -30,6 +33,8 @@ pub struct Shard {
 struct RawShard {
     files: Files,
     cells: Vec<serde_json::Map<String, serde_json::Value>>,
+    #[serde(default)]
+    frozen_after_ms: Option<NonZeroU32>,
 }
 
 impl Shard {
@@ -60,6 +65,7 @@ impl Shard {
         Ok(Self {
             files: raw.files,
             cells,
+            frozen_after_ms: raw.frozen_after_ms,
         })
     }
 }
@@ -102,6 +108,14 @@ mod tests {
         let read = shard(&id, |_| ()).unwrap();
         assert_eq!(read.cells, [(id.clone(), cell())]);
         assert_eq!(read.files.workloads["latt"], Path::new("/x/latt.toml"));
+        assert_eq!(read.frozen_after_ms, None);
+        let text = r#"{"files": {}, "cells": [], "frozen_after_ms": MS}"#;
+        let guarded = |ms| Shard::from_json(&text.replace("MS", ms), "s.json");
+        assert_eq!(
+            guarded("3000").unwrap().frozen_after_ms,
+            NonZeroU32::new(3000)
+        );
+        assert!(guarded("0").is_err());
         for (result, message) in [
             (
                 shard("beef", |_| ()),

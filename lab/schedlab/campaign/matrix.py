@@ -75,8 +75,11 @@ class Campaign:
             "machines": {m.name: str(m.path) for m in self.request.machines if m.path},
         }
 
-    def shard(self, planned: list[PlannedCell]) -> dict[str, Any]:
-        return {"files": self.files(), "cells": [{"id": cell.id, **cell.data} for cell in planned]}
+    def shard(self, planned: list[PlannedCell], files: dict[str, dict[str, str]] | None = None) -> dict[str, Any]:
+        """`files`: where what they name lies, if that is not here."""
+        shard = {"files": files or self.files(), "cells": [{"id": cell.id, **cell.data} for cell in planned]}
+        guard = self.request.frozen_after_ms
+        return shard | {"frozen_after_ms": guard} if guard else shard
 
 
 def campaign(request: Request, engine: Path) -> Campaign:

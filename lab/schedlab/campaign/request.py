@@ -56,6 +56,7 @@ class Request:
     controlled: bool = True  # on a real kernel its own scheduler runs too, twice: what differs there is noise
     fleet: Fleet | None = None  # the hosts, where the place is a fleet
     address: str = ""  # of a cluster's scheduler, where one was given
+    frozen_after_ms: int = 0  # a scheduler under which no ordinary task runs for so long is taken away; 0: none is
 
     @property
     def record_place(self) -> str:

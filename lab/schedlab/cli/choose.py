@@ -30,6 +30,9 @@ from schedlab.places import place_of
 
 # Nobody waits for more; a block is planned only when it is its turn.
 _MOST_BLOCKS = 400
+# Where somebody may be using the machine. A guest's watchdog is soon enough.
+_IN_USE = ("host", wheres.SSH)
+_FROZEN_AFTER_MS = 3000
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,8 @@ def _request(options: argparse.Namespace, workloads: str, params: Sequence[str],
         modelled=modelled,
         controlled=False,
     )
+    if wheres.name_of(options.on) in _IN_USE:
+        found = replace(found, frozen_after_ms=_FROZEN_AFTER_MS)
     # Alone, it races against itself.
     return found if len(found.arms) > 1 else replace(found, arms=matrix.with_control(found.arms))
 

@@ -83,7 +83,7 @@ class Hands:
 
     def shard(self, hand: Hand) -> bytes:
         """As a worker takes it."""
-        shard = {"files": self._carried.places, "cells": [{"id": cell.id, **cell.data} for cell in hand.cells]}
+        shard = self._campaign.shard(hand.cells, self._carried.places)
         return gzip.compress(json.dumps(shard, ensure_ascii=False).encode(), compresslevel=1)
 
     def came(self, hand: Hand, came: Came) -> list[Hand]:

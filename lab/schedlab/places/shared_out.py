@@ -44,6 +44,7 @@ class _Waiting:
 
 class SharedOut:
     def __init__(self, campaign: Campaign, store: Store, carried: Carried, done: Done, say: Say) -> None:
+        self._campaign = campaign
         fleet = campaign.request.fleet
         assert fleet
         self.fleet = fleet
@@ -321,10 +322,7 @@ class SharedOut:
                     status = 1
                 self._done(cell_id, record.status)
 
-        shard = {
-            "files": self._carried.places,
-            "cells": [{"id": cell.id, **cell.data} for cell in planned],
-        }
+        shard = self._campaign.shard(planned, self._carried.places)
         before, after = session.run(shard, keep, begun)
         told["after"] = after
         if waiting:

@@ -146,6 +146,7 @@ def _in_a_guest(policy: Path, options: list[str], values: Path | None, stress_s:
         limit_s=_BOOT_LIMIT_S + 10 * stress_s,
         on_line=lines.append,
         on_error_line=lines.append,
+        again=lines.clear,
     )
     return result.exit_code
 

@@ -10,14 +10,14 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from schedlab import cache
 from schedlab.errors import InputError, LabError, PlaceError
 from schedlab.vm import disk, initramfs, kernel, machine, qemu
 from schedlab.vm.kernel import Kernel
-from schedlab.vm.machine import Guest, OnLine, Result, boot
+from schedlab.vm.machine import EmulatorFault, Guest, OnLine, Result, boot
 from schedlab.vm.qemu import Qemu
 from schedlab.vm.tiers import TIERS, Shape
 
@@ -105,17 +105,25 @@ def run(
     on_line: OnLine = lambda line: None,
     on_error_line: OnLine = lambda line: None,
     stop: threading.Event | None = None,
+    again: Callable[[], None] | None = None,
 ) -> Result:
     """Run a command in a guest of its own, with its standard input empty.
 
     `files` maps paths in the guest to paths here. `tier` is one of TIERS, or `auto`: virtual where KVM really boots
     a guest, else emulated. `append` goes to the kernel's command line. `on_disk` puts the files on a disk, where the
     tier and the kernel allow it, else they are in the guest's memory. `limit_s` bounds the wall-clock time. Lines
-    come as the command prints them. Another thread may set `stop`, which raises GuestStopped here.
+    come as the command prints them. Another thread may set `stop`, which raises GuestStopped here. A guest that the
+    emulator itself broke runs once more, where `again` makes good what its lines had done; it is called before.
     Raises GuestFailed, InputError, PlaceError; QEMU is gone in every case.
     """
     shape = Shape(cpus, memory_mib, topology)
     guest = prepare(command, files or {}, environment or {}, tier, shape, kernel_spec, append, on_disk)
+    try:
+        return boot(guest, limit_s, on_line, on_error_line, stop)
+    except EmulatorFault:
+        if again is None:
+            raise
+    again()
     return boot(guest, limit_s, on_line, on_error_line, stop)
 
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! One cell: load its scheduler, run its workload, and see whether it ran under that scheduler all the time.
 
+use std::sync::Once;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
@@ -9,6 +10,7 @@ use executor::application::{self, Ready};
 use executor::tasks::{self, Calibration, Cgroups, ExecOptions, Outcome};
 use workload::plan::Plan;
 
+use super::freeze::Guard;
 use super::plan::{Job, Under};
 use crate::error::{BadInput, Interrupted, NotHere};
 use crate::program::Started;
@@ -108,7 +110,7 @@ fn ready(job: &Job) -> Result<Before<'_>> {
 
 fn under(job: &Job, ready: &Before, calibration: Calibration) -> Result<Measured> {
     let enabled = match &job.under {
-        Under::Default => return run(&job.plan, ready, calibration, None),
+        Under::Default => return run(job, ready, calibration, None),
         Under::Policy {
             scheduler,
             settings,
@@ -127,7 +129,7 @@ fn under(job: &Job, ready: &Before, calibration: Calibration) -> Result<Measured
         Err(error) if error.is::<NotHere>() || error.is::<Interrupted>() => return Err(error),
         Err(error) => return Ok(Measured::failed(&error)),
     };
-    let measured = run(&job.plan, ready, calibration, Some(&mut enabled))?;
+    let measured = run(job, ready, calibration, Some(&mut enabled))?;
     if let Enabled::Program(started) = enabled {
         started.stop()?;
     }
@@ -145,12 +147,15 @@ fn timeout_ms() -> Result<Option<u32>> {
 }
 
 fn run(
-    plan: &Plan,
+    job: &Job,
     ready: &Before,
     calibration: Calibration,
     mut enabled: Option<&mut Enabled>,
 ) -> Result<Measured> {
+    let plan = &job.plan;
     let before = watch(enabled.as_deref_mut())?;
+    // Under the kernel's own scheduler as well, so that it costs all alike.
+    let guard = job.frozen_after.and_then(guarded);
     let outcome = match &ready.application {
         None => {
             let folder = ready.cgroups.as_ref().map(Cgroups::folder);
@@ -166,13 +171,21 @@ fn run(
         Err(error) if error.is::<Interrupted>() => return Err(error),
         outcome => outcome,
     };
+    let frozen = guard.and_then(Guard::end);
     let found = before.as_ref().map(|state| state.ops.clone());
     let ops = enabled
         .as_deref()
         .map(|enabled| enabled.ops().to_owned())
         .or(found)
         .unwrap_or_default();
-    let disturbed = disturbance(enabled, before.as_ref());
+    let taken_away = frozen.filter(|_| enabled.is_some()).map(|time| {
+        let reason = format!(
+            "no ordinary task ran for {:.1} s under it, so that it was taken away",
+            time.as_secs_f64()
+        );
+        (Status::Ejected, reason)
+    });
+    let disturbed = taken_away.or_else(|| disturbance(enabled, before.as_ref()));
     Ok(match (disturbed, outcome) {
         (Some((status, reason)), outcome) => Measured {
             status,
@@ -193,6 +206,17 @@ fn run(
             ..Measured::failed(&error)
         },
     })
+}
+
+/// Without, the machine has what every machine has.
+fn guarded(limit: Duration) -> Option<Guard> {
+    static SAID: Once = Once::new();
+    let say = |error: &anyhow::Error| {
+        SAID.call_once(|| {
+            eprintln!("schedlab-host: a scheduler that freezes this machine is left to the kernel's watchdog: {error:#}");
+        });
+    };
+    Guard::begin(limit).inspect_err(say).ok()
 }
 
 /// What the kernel says before the run; `None` without sched_ext, where nothing can replace its own scheduler.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Runs the cells of a shard on the running kernel, one at a time (`docs/records.md`).
 
+mod freeze;
 mod measure;
 mod plan;
 mod record;

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::num::NonZeroU32;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use cell::{Arm, Cell, DEFAULT, Files, Shard, quoted};
@@ -38,6 +40,8 @@ pub struct Job {
     pub command: Option<Command>,
     /// The command that runs this cell by itself.
     pub again: String,
+    /// A scheduler under which no ordinary task runs for so long is taken away.
+    pub frozen_after: Option<Duration>,
 }
 
 /// The shard's cells that belong on a real kernel. An error names the cell and the key.
@@ -47,10 +51,16 @@ pub fn jobs(shard: &Shard, file: &Path, cpus: u32) -> Result<Vec<Job>> {
         .iter()
         .enumerate()
         .filter(|(_, (_, cell))| cell.place != "sim");
+    let ms = |ms: NonZeroU32| Duration::from_millis(u64::from(ms.get()));
+    let frozen_after = shard.frozen_after_ms.map(ms);
     cells
         .map(|(index, (id, cell))| {
-            job(&shard.files, id, cell, cpus)
-                .with_context(|| format!("{}: cells[{index}]", file.display()))
+            let job = job(&shard.files, id, cell, cpus);
+            let job = job.with_context(|| format!("{}: cells[{index}]", file.display()))?;
+            Ok(Job {
+                frozen_after,
+                ..job
+            })
         })
         .collect()
 }
@@ -103,6 +113,7 @@ fn job(files: &Files, id: &str, cell: &Cell, cpus: u32) -> Result<Job> {
         plan,
         command,
         again: again(cell, named, path),
+        frozen_after: None,
     })
 }
 
@@ -203,6 +214,7 @@ mod tests {
         let shard = Shard {
             files,
             cells: vec![(cell.id(), cell)],
+            frozen_after_ms: NonZeroU32::new(700),
         };
         jobs(&shard, Path::new("s.json"), 2)
     }
@@ -211,6 +223,7 @@ mod tests {
     fn a_good_cell_is_ready_and_says_how_to_run_it_again() {
         let jobs = try_cell(|_| ()).unwrap();
         assert!(matches!(jobs[0].under, Under::Default));
+        assert_eq!(jobs[0].frozen_after, Some(Duration::from_millis(700)));
         assert_eq!(
             jobs[0].again,
             format!("schedlab-host exec {WORKLOAD} --load 1 --seed 1 --scheduler default")
@@ -281,6 +294,7 @@ mod tests {
             let shard = Shard {
                 files: std::mem::take(&mut files),
                 cells,
+                frozen_after_ms: None,
             };
             let read = jobs(&shard, Path::new("s.json"), 2).map_err(|error| format!("{error:#}"));
             assert_eq!(read.is_ok(), expected.is_none());
@@ -321,7 +335,12 @@ mod tests {
                 ..Files::default()
             };
             let cells = vec![(cell.id(), cell)];
-            jobs(&Shard { files, cells }, Path::new("s.json"), 2).unwrap()
+            let shard = Shard {
+                files,
+                cells,
+                frozen_after_ms: None,
+            };
+            jobs(&shard, Path::new("s.json"), 2).unwrap()
         };
         assert!(job(false)[0].command.is_some());
         assert!(job(true)[0].command.is_none());

@@ -241,6 +241,7 @@ fn job(matches: &ArgMatches, cpus: u32) -> Result<Job> {
         plan,
         command: command.filter(|_| !modelled),
         again,
+        frozen_after: None,
     })
 }
 
