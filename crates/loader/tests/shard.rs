@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Shards on the running kernel, under the scheduler that it has.
 
+#[path = "../../sim/tests/mount/mod.rs"]
+mod mount;
+
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use cell::{Cell, Digests};
+use mount::with_mount;
 
 const WORKLOAD: &str = r#"# SPDX-License-Identifier: GPL-2.0-or-later
 name = "naps"
@@ -102,41 +106,13 @@ fn a_shard_whose_parent_has_left_does_not_begin() {
 }
 
 fn run(shard: &Path, out: &Path) -> std::process::Output {
-    let mut run = Command::new(env!("CARGO_BIN_EXE_schedlab-host"));
-    run.arg("run").arg(shard).arg("--out").arg(out);
-    run.output().unwrap()
+    runner(shard, out).output().unwrap()
 }
 
-/// The same with a file system of its own at `out`, which is listed afterwards; none where nothing can be mounted.
-fn with_mount(shard: &Path, out: &Path, options: &str) -> Option<std::process::Output> {
-    std::fs::create_dir_all(out).unwrap();
-    let script = format!(
-        "mount -t tmpfs -o {options} none \"$OUT\" || exit 99; \"$@\"; status=$?; ls -A \"$OUT\"; exit $status"
-    );
-    let mut unshare = Command::new("unshare");
-    // SAFETY: no memory.
-    if unsafe { libc::geteuid() } != 0 {
-        unshare.arg("--map-root-user");
-    }
-    let output = unshare
-        .args(["--mount", "sh", "-c", &script, "sh"])
-        .arg(env!("CARGO_BIN_EXE_schedlab-host"))
-        .arg("run")
-        .arg(shard)
-        .arg("--out")
-        .arg(out)
-        .env("OUT", out)
-        .output();
-    let Ok(output) = output else {
-        eprintln!("skipped: no unshare here");
-        return None;
-    };
-    let said = String::from_utf8_lossy(&output.stderr);
-    if output.status.code() == Some(99) || said.starts_with("unshare: ") {
-        eprintln!("skipped: no file system of its own can be had here: {said}");
-        return None;
-    }
-    Some(output)
+fn runner(shard: &Path, out: &Path) -> Command {
+    let mut run = Command::new(env!("CARGO_BIN_EXE_schedlab-host"));
+    run.arg("run").arg(shard).arg("--out").arg(out);
+    run
 }
 
 #[test]
@@ -145,7 +121,7 @@ fn a_full_disk_is_a_line_and_leaves_whole_records_alone() {
     let shard = shard(dir.path(), 20);
     let out = dir.path().join("out");
     // A record takes a page.
-    let Some(output) = with_mount(&shard, &out, "size=16k") else {
+    let Some(output) = with_mount(&runner(&shard, &out), &out, "size=16k", "ls -A") else {
         return;
     };
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -175,7 +151,7 @@ fn a_folder_that_cannot_be_written_is_a_line() {
     let dir = tempfile::tempdir().unwrap();
     let shard = shard(dir.path(), 1);
     let out = dir.path().join("out");
-    let Some(output) = with_mount(&shard, &out, "ro") else {
+    let Some(output) = with_mount(&runner(&shard, &out), &out, "ro", "ls -A") else {
         return;
     };
     let stderr = String::from_utf8(output.stderr).unwrap();

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The binary: shards, records, exit codes, and lines that reproduce.
 
+mod mount;
+
+use std::io::BufReader;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, ChildStdout, Command, Output};
 
 use cell::{Cell, Digests, Record, Status};
+use mount::with_mount;
 
 const WORKLOAD: &str = r#"# SPDX-License-Identifier: GPL-2.0-or-later
 name = "turns"
@@ -527,23 +531,29 @@ fn metrics_are_described_in_the_order_of_their_table() {
     assert_eq!(neither.unwrap()["better"], "");
 }
 
+/// A runner that has told of its first cell: what it told, and where it goes on to tell.
+fn begun(shard: &Path, out: &Path) -> (Child, String, BufReader<ChildStdout>) {
+    let mut child = sim()
+        .arg("run")
+        .arg(shard)
+        .arg("--out")
+        .arg(out)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
+    (child, line, stdout)
+}
+
 #[test]
 fn an_interrupt_leaves_finished_records_and_130() {
     let dir = tempfile::tempdir().unwrap();
     let cells: Vec<(&str, i64, u64)> = (1..400).map(|seed| ("vtime", 64, seed)).collect();
     let shard = shard(dir.path(), &cells);
     let out = dir.path().join("out");
-    let mut child = sim()
-        .arg("run")
-        .arg(&shard)
-        .arg("--out")
-        .arg(&out)
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
-    std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
+    let (mut child, line, _stdout) = begun(&shard, &out);
     assert!(line.contains("\"status\":\"ok\""), "{line}");
     // SAFETY: our own child, not yet waited for.
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
@@ -618,40 +628,6 @@ fn a_reader_that_goes_is_no_panic() {
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
 }
 
-/// Runs the shard with a file system of its own at `out`, and then the words of `after` there; none where nothing can be
-/// mounted, as in a chroot or in a container without the right.
-fn with_mount(shard: &Path, out: &Path, options: &str, after: &str) -> Option<Output> {
-    std::fs::create_dir_all(out).unwrap();
-    let script = format!(
-        "mount -t tmpfs -o {options} none \"$OUT\" || exit 99; \
-         \"$@\" --jobs 1; status=$?; cd \"$OUT\"; {after}; exit $status"
-    );
-    let mut unshare = Command::new("unshare");
-    // SAFETY: no memory.
-    if unsafe { libc::geteuid() } != 0 {
-        unshare.arg("--map-root-user");
-    }
-    let output = unshare
-        .args(["--mount", "sh", "-c", &script, "sh"])
-        .arg(env!("CARGO_BIN_EXE_schedlab-sim"))
-        .arg("run")
-        .arg(shard)
-        .arg("--out")
-        .arg(out)
-        .env("OUT", out)
-        .output();
-    let Ok(output) = output else {
-        eprintln!("skipped: no unshare here");
-        return None;
-    };
-    let said = String::from_utf8_lossy(&output.stderr);
-    if output.status.code() == Some(99) || said.starts_with("unshare: ") {
-        eprintln!("skipped: no file system of its own can be had here: {said}");
-        return None;
-    }
-    Some(output)
-}
-
 #[test]
 fn a_full_disk_is_a_line_and_leaves_whole_records_alone() {
     let dir = tempfile::tempdir().unwrap();
@@ -660,7 +636,17 @@ fn a_full_disk_is_a_line_and_leaves_whole_records_alone() {
     let out = dir.path().join("out");
     // A record takes a page.
     let every = "for f in $(ls -A); do tail -c 1 $f | od -An -c; echo $f; done";
-    let Some(output) = with_mount(&shard, &out, "size=40k", every) else {
+    let Some(output) = with_mount(
+        sim()
+            .arg("run")
+            .arg(&shard)
+            .arg("--out")
+            .arg(&out)
+            .args(["--jobs", "1"]),
+        &out,
+        "size=40k",
+        every,
+    ) else {
         return;
     };
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -687,7 +673,17 @@ fn a_folder_that_cannot_be_written_is_a_line() {
     let dir = tempfile::tempdir().unwrap();
     let shard = shard(dir.path(), &[("vtime", 2, 1)]);
     let out = dir.path().join("out");
-    let Some(output) = with_mount(&shard, &out, "ro", "ls -A") else {
+    let Some(output) = with_mount(
+        sim()
+            .arg("run")
+            .arg(&shard)
+            .arg("--out")
+            .arg(&out)
+            .args(["--jobs", "1"]),
+        &out,
+        "ro",
+        "ls -A",
+    ) else {
         return;
     };
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -720,17 +716,7 @@ fn a_runner_that_is_killed_leaves_whole_records_and_the_next_one_runs_the_rest()
     let cells: Vec<(&str, i64, u64)> = (1..60).map(|seed| ("vtime", 64, seed)).collect();
     let shard = shard(dir.path(), &cells);
     let out = dir.path().join("out");
-    let mut child = sim()
-        .arg("run")
-        .arg(&shard)
-        .arg("--out")
-        .arg(&out)
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
-    std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
+    let (mut child, _, _stdout) = begun(&shard, &out);
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
     let whole = |path: &Path| path.extension().is_some_and(|end| end == "json");

@@ -96,7 +96,7 @@ def write(manifest: Manifest, store: Store) -> None:
         # Every format has its number first; the rest of a large one is not read to be written anew.
         if found := _FORMAT_FIRST.match(file.read(_HEAD_BYTES)):
             foreign.need_format(path, int(found[1]), FORMAT)
-    atomic.write_json_lines(store.directory / NAME, manifest.data)
+    atomic.write_json_lines(path, manifest.data)
 
 
 def read(directory: Path) -> Manifest:

@@ -97,7 +97,7 @@ def _translated(
     here = {kind: {name: str(files[path]) for name, path in named.items()} for kind, named in places.items()}
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         shard = Path(folder, "build.json")
-        atomic.write_json_lines(shard, {"files": here, "cells": [{"id": c.id, **c.data} for c in _different(campaign)]})
+        atomic.write_json_lines(shard, campaign.shard(_different(campaign), here))
         built = _run([str(engine), "run", str(shard), "--build-only"])
     return [Path(line) for line in built.splitlines()]
 

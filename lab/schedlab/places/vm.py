@@ -147,7 +147,7 @@ def _files(campaign: Campaign, cells: list[PlannedCell], objects: dict[str, Path
     """What the guest needs, by its path there; shards name the paths of the guest."""
     inside, places = equipped(campaign, cells, objects)
     for number, cell in enumerate(cells):
-        shard = {"files": places, "cells": [{"id": cell.id, **cell.data}]}
+        shard = campaign.shard([cell], places)
         path = folder / f"{number:05}.json"
         path.write_text(json.dumps(shard, ensure_ascii=False), encoding="utf-8")
     return {**inside, "/lab/guest.sh": _SCRIPT, "/lab/shards": folder}
