@@ -37,4 +37,5 @@ void BPF_STRUCT_OPS(speeds_stopping, struct task_struct *p, bool runnable)
 		scx_bpf_error("cap %u cur %u", scx_bpf_cpuperf_cap(cpu), scx_bpf_cpuperf_cur(cpu));
 }
 
-SCX_OPS_DEFINE(speeds_ops, .running = (void *)speeds_running, .stopping = (void *)speeds_stopping, .name = "speeds");
+SCX_OPS_DEFINE(speeds_ops, .running = (void *)speeds_running, .stopping = (void *)speeds_stopping,
+	       .name = "speeds");
