@@ -3,6 +3,10 @@
 
 from typing import Any
 
+import pytest
+
+from schedlab.campaign.cells import cell_id
+from schedlab.collect import records
 from schedlab.collect.records import Record
 from schedlab.report.energy_fact import energy
 
@@ -41,3 +45,15 @@ def test_how_well_it_was_measured_is_said() -> None:
 def test_one_that_went_is_told_beside_the_others() -> None:
     gone = "no energy: the counter of package-1 is gone (/sys/class/powercap/intel-rapl:1/energy_uj)"
     assert energy([measured(20_000), record(energy=gone)]).startswith(f"{gone}; package-0, package-1; ")
+
+
+def test_a_record_keeps_what_its_runner_told() -> None:
+    origin = {"place": "host", "engine": "e", "kernel": "7.2", "cpus": 1, "hz": 250}
+    told = measured(20_000).provenance
+    cell = {"scheduler": "bfs"}
+    data = {"format": 1, "id": cell_id(cell), "cell": cell, "status": "ok", "provenance": origin | told}
+    assert energy([records.parse(data, data["id"])]) == energy([measured(20_000)])
+    for key in ("energy_step_uj", "energy_idle_mw", "energy_idle_range_mw"):
+        bad = data | {"provenance": origin | told | {key: "many"}}
+        with pytest.raises(records.CorruptRecord, match=f"'provenance.{key}': expected a number"):
+            records.parse(bad, data["id"])
