@@ -111,6 +111,68 @@ def test_an_unknown_kfunc_is_refused_by_name(policy: Path, tmp_path: Path) -> No
     assert_refused(done, ["scx_mine.bpf.c", "scx_bpf_cpuperf_set", "subset"])
 
 
+CLOCKED = """
+name = "clocked"
+title = "a machine whose clocks change"
+source = "test"
+hz = 250
+[topology]
+sockets = 1
+llcs_per_socket = 1
+cores_per_llc = 2
+threads_per_core = 1
+[frequency]
+min_khz = 1_000_000
+max_khz = 2_000_000
+steps_khz = [1_000_000, 2_000_000]
+governor = "schedutil"
+[power]
+idle_mw = 100
+busy_mw = [500, 3000]
+"""
+# The example that runs everything at half speed.
+SLOW = EXAMPLE.replace("#include <scx.h>", "#include <scx.h>\n\nvoid scx_bpf_cpuperf_set(s32 cpu, u32 perf) __ksym;")
+ASKS = "\tscx_bpf_cpuperf_set(0, 0);\n\tscx_bpf_cpuperf_set(1, 0);\n"
+SLOW = SLOW.replace("\treturn scx_bpf_create_dsq", f"{ASKS}\treturn scx_bpf_create_dsq")
+
+
+def test_who_asks_for_less_speed_takes_longer_and_less(tmp_path: Path) -> None:
+    assert SLOW.count("scx_bpf_cpuperf_set") == 3
+    machine = tmp_path / "clocked.toml"
+    machine.write_text(CLOCKED)
+    slow = tmp_path / "scx_slow.bpf.c"
+    slow.write_text(SLOW)
+    options = ("-w", "pi", "--load", "2", "-n", "5", "-m", machine, "-o", tmp_path / "out", "--json")
+    done = compare(f"vtime,{slow}", *options)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, dict[str, float]] = {"vtime": {}, "other": {}}
+    for path in (tmp_path / "out/cells").glob("*.json"):
+        record = json.loads(path.read_text())
+        assert record["status"] == "ok", record["reason"]
+        of = "vtime" if record["cell"]["scheduler"] == "vtime" else "other"
+        found[of] = record["metrics"]
+    ratio = {name: found["other"][name] / found["vtime"][name] for name in ("elapsed_s", "energy_j")}
+    assert 1.95 < ratio["elapsed_s"] <= 2.0
+    # Twice the time at a sixth of the power.
+    assert 0.32 < ratio["energy_j"] < 0.40
+    rows = (tmp_path / "out/comparisons.csv").read_text().splitlines()
+    energy = [row for row in rows if "energy_j" in row]
+    assert energy
+    assert all(",better," in row for row in energy), rows[:1] + energy
+    for file in ("results.csv", "groups.csv", "report.html"):
+        assert "energy" in (tmp_path / "out" / file).read_text(), file
+
+
+def test_the_kernels_own_scheduler_is_refused_where_frequencies_would_follow_its_tasks(tmp_path: Path) -> None:
+    machine = tmp_path / "clocked.toml"
+    machine.write_text(CLOCKED)
+    done = compare("default,vtime", "-w", "pi", "--load", "2", "-n", "1", "-m", machine, "-o", tmp_path / "out")
+    assert_refused(done, ["clocked: frequency.governor", "schedutil", "default", "not modelled", '"performance"'])
+    machine.write_text(CLOCKED.replace("schedutil", "performance"))
+    done = compare("default,vtime", "-w", "pi", "--load", "2", "-n", "1", "-m", machine, "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_policy_that_does_not_compile_is_refused(policy: Path, tmp_path: Path) -> None:
     policy.write_text(EXAMPLE.replace("p->scx.weight", "p->scx.wait"))
     done = compare(f"{policy},vtime", "-w", "latt", "-n", "1", "-o", tmp_path / "out")

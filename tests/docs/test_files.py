@@ -42,7 +42,7 @@ def test_every_file_is_tried() -> None:
         ("docs/ci.md", "yaml"): 2,
         ("docs/compatibility.md", "toml"): 1,
         ("docs/fleet.md", "toml"): 1,
-        ("docs/machines.md", "toml"): 1,
+        ("docs/machines.md", "toml"): 2,
         ("docs/records.md", "json"): 3,
         ("docs/workloads.md", "toml"): 3,
     }
@@ -64,6 +64,11 @@ def test_a_machine_with_every_key_that_stands_in_comments(tmp_path: Path) -> Non
     every = re.sub(r"^# (?=\w+ = )", "", text, flags=re.MULTILINE).replace("[1024, 512]", str([1024] * 16))
     assert every.count(" = ") > text.count("\n[") + 10
     accepted("machines", tmp_path / "my-server.toml", every)
+
+
+def test_a_machine_whose_clocks_change(tmp_path: Path) -> None:
+    text = shown("docs/machines.md", "toml", "name = ") + shown("docs/machines.md", "toml", r"[frequency]")
+    accepted("machines", tmp_path / "my-server.toml", text)
 
 
 def test_a_workload_and_its_control_groups(tmp_path: Path) -> None:

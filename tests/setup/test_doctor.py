@@ -58,6 +58,10 @@ class Machine:
         (self.bin / name).write_text(f"#!/bin/sh\necho '{says}'\n")
         (self.bin / name).chmod(0o755)
 
+    def package(self, number: int, energy_uj: str = "1234\n") -> None:
+        self.file(f"/sys/class/powercap/intel-rapl:{number}/name", f"package-{number}\n")
+        self.file(f"/sys/class/powercap/intel-rapl:{number}/energy_uj", energy_uj)
+
     def examine(self) -> dict[str, Requirement]:
         return {
             requirement.name: requirement for requirement in doctor.examine(System(self.root, str(self.bin)), self)[1]
@@ -90,6 +94,7 @@ class Machine:
         self.file("/proc/sys/kernel/osrelease", "7.2.12\n")
         self.file("/sys/kernel/sched_ext/state", "disabled\n")
         self.file("/sys/kernel/btf/vmlinux")
+        self.package(0)
         self.file("/proc/self/status", ROOT)
 
 
@@ -208,6 +213,33 @@ def test_an_old_program_is_a_gap(
     check = made.examine()[name]
     assert (check.ok, check.detail) == (False, detail)
     assert check.mend
+
+
+def test_counters_of_energy_are_named(machine: Callable[[str], Machine]) -> None:
+    made = machine("debian 12")
+    made.complete()
+    made.package(1)
+    made.file("/sys/class/powercap/intel-rapl:2/name", "psys\n")
+    made.file("/sys/class/powercap/intel-rapl:0:0/name", "package-9\n")
+    made.file("/sys/class/powercap/intel-rapl-mmio:0/name", "package-0\n")
+    check = made.examine()["energy"]
+    assert (check.ok, check.detail) == (True, "counters of package-0, package-1")
+    # Nobody but root may read them.
+    made.package(1, "")
+    check = made.examine()["energy"]
+    counter = "/sys/class/powercap/intel-rapl:1/energy_uj"
+    said = f"no energy: the counter of package-1 may be read by root alone ({counter})"
+    assert (check.ok, check.optional, check.detail) == (False, True, said)
+
+
+def test_a_machine_without_counters_of_energy_lacks_nothing(machine: Callable[[str], Machine]) -> None:
+    made = machine("debian 12")
+    made.complete()
+    shutil.rmtree(made.root / "sys/class/powercap")
+    checks = made.examine()
+    said = "no energy: /sys/class/powercap has no package domain"
+    assert (checks["energy"].ok, checks["energy"].detail) == (False, said)
+    assert requirement.places(list(checks.values()))["host"]
 
 
 def test_the_newest_of_several_clangs_counts(machine: Callable[[str], Machine]) -> None:

@@ -233,6 +233,15 @@ pub const METRICS: &[Metric] = &[
         meaning: "sum of all tasks' waits for the disk, where they use it; in the simulator",
     },
     Metric {
+        name: "energy_j",
+        title: "energy",
+        unit: "J",
+        distribution: false,
+        better: Better::Lower,
+        origin: Origin::PlaceDependent,
+        meaning: "of all processor packages, with what they take when they idle; in the simulator by the machine's `[power]`",
+    },
+    Metric {
         name: "dropped_frames",
         title: "dropped frames",
         unit: "",
@@ -272,6 +281,7 @@ mod tests {
             ("_us", "µs"),
             ("_s", "s"),
             ("_pct", "% of one CPU"),
+            ("_j", "J"),
             ("", ""),
         ];
         for (index, Metric { name, unit, .. }) in METRICS.iter().enumerate() {

@@ -54,6 +54,17 @@ pub struct Provenance {
     pub governor: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ops: String,
+    /// Of which packages `energy_j` is the sum, or one sentence that says why there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub energy: String,
+    /// What is known of those counters: the smallest step seen, and of an idle machine the mean power and how far apart
+    /// its measurements lie.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy_step_uj: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy_idle_mw: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy_idle_range_mw: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

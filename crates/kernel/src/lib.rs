@@ -13,7 +13,7 @@
 //! | `observe` | trace, metrics and checkers, told what happens |
 //! | `boundary` | calls into the policy and back, and the memory both touch |
 //! | `interleave` | where operations are broken off, and what they keep locked meanwhile |
-//! | `cpu`, `task`, `queue`, `hardware`, `clock` | state, each with what concerns only itself |
+//! | `cpu`, `speeds`, `task`, `queue`, `hardware`, `clock` | state, each with what concerns only itself |
 //! | `options`, `hotplug`, `end`, `consts`, `mask`, `ids` | terms that all others share |
 //!
 //! A wake-up, for instance: `sched::wake` asks `sched::ext`, which enters the policy through `boundary`; what the policy
@@ -44,6 +44,7 @@ mod run;
 mod sched;
 mod sim;
 mod simulate;
+mod speeds;
 mod task;
 mod world;
 
@@ -60,5 +61,6 @@ pub use observe::Bounds;
 pub use options::{GlobalWrite, INTERRUPTED, Options, ProgramRun};
 pub use outcome::Outcome;
 pub use queue::dsq;
+pub use sim::NOT_BUILT_IN;
 pub use simulate::{calls, constant, link, load, simulate};
 pub use task::pid_of;

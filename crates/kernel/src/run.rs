@@ -98,6 +98,7 @@ impl Sim<'_> {
             Event::Hotplug(line) => self.hotplug(line),
             Event::RtBudget(cpu) => self.rt_budget(cpu, due.seq),
             Event::Turn => self.turn_over(due.seq),
+            Event::Frequency(policy) => self.change_frequency(policy),
             Event::Program(index) => self.run_later(index),
             Event::Write(index) => {
                 let write = &self.limits.writes[index as usize];

@@ -11,6 +11,7 @@
 //! | `cgroups` | control groups, and who is in them |
 //! | `boundary`, `loaded` | the policy, what it sees, its maps and requests |
 //! | `queues`, `futexes`, `disk` | what programs talk through and sleep on |
+//! | `speeds` | how fast clocks go and are asked to, on machines where they change |
 //! | `runner` | the task that starts the others, on machines that have one |
 //! | `turns` | whose turn it is, on machines whose CPUs take turns |
 //! | `observers` | trace, metrics and checkers, which are told what happens and touch nothing |
@@ -40,11 +41,17 @@ use crate::interleave::{BrokenOff, Interleaving};
 use crate::observe::{Happened, Looks, Observers, Stamp};
 use crate::options::{LaterRun, LaterWrite, Limits, Options};
 use crate::queue::Dsqs;
+use crate::speeds::Speeds;
 use crate::task::{Groups, Task, pid_of};
 use crate::world::disk::Disk;
 use crate::world::futexes::Futexes;
 use crate::world::queues::Queues;
 use crate::world::runner::Runner;
+
+/// Why a scheduler that is part of the kernel does not run on a machine whose governor is `schedutil`.
+pub const NOT_BUILT_IN: &str = "frequency.governor = \"schedutil\": a scheduler that is built into the kernel, as default is, has \
+     frequencies follow the load of its tasks (PELT), which is not modelled; policies that are loaded run there, and all \
+     with governor = \"performance\"";
 
 pub struct Sim<'a> {
     pub(crate) machine: Hardware,
@@ -61,6 +68,7 @@ pub struct Sim<'a> {
     pub(crate) queues: Queues,
     pub(crate) futexes: Futexes,
     pub(crate) disk: Disk,
+    pub(crate) speeds: Option<Box<Speeds>>,
     pub(crate) runner: Option<Runner>,
     pub(crate) turns: Option<Box<Turns>>,
     pub(crate) observers: Observers,
@@ -115,6 +123,12 @@ impl<'a> Sim<'a> {
             !plan.controllers().cpuset || options.hotplug.is_empty() && options.offline.is_empty(),
             "the CPUs of the workload's control groups are not modelled together with CPUs that go or come"
         );
+        let speeds = Speeds::of(machine);
+        anyhow::ensure!(
+            !options.built_in || !speeds.as_ref().is_some_and(Speeds::follows_the_scheduler),
+            "{}: {NOT_BUILT_IN}",
+            machine.name
+        );
         let observers = Observers::new(&plan, machine, looks);
         let hardware = Hardware::new(machine, options.rt_guard, options.built_in);
         let runs = options.runs.into_iter().map(|later| {
@@ -154,6 +168,7 @@ impl<'a> Sim<'a> {
             queues: Queues::new(&plan, &hardware.topology, hardware.costs.warm_messages),
             futexes: Futexes::new(&plan),
             disk: Disk::default(),
+            speeds: speeds.map(Box::new),
             runner,
             turns: Turns::of(machine).map(Box::new),
             observers,

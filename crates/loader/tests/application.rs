@@ -102,6 +102,17 @@ fn a_run_is_measured_and_its_output_read() {
         number("cpu_s") > 0.001 && number("cpu_s") <= number("elapsed_s") * 1.2,
         "{record}"
     );
+    // What the keeper measured of it, or why it could not.
+    let energy = record["provenance"]["energy"].as_str().unwrap();
+    assert_eq!(
+        energy.starts_with("no energy: "),
+        record["metrics"]["energy_j"].is_null(),
+        "{record}"
+    );
+    assert!(
+        !energy.is_empty() && !energy.contains("nobody asked"),
+        "{energy}"
+    );
     // Of the model, what the application does not stand for ran beside it.
     assert_eq!(record["histograms"]["wakeup_latency_us"]["count"], 1);
 }

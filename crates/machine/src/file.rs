@@ -6,6 +6,7 @@ use input::{Node, Table};
 
 use crate::{
     Costs, IdleState, MAX_CPUS, Machine, Numbering, RtGuard, RtKernel, Shape, Spreads, Topology,
+    frequency_file,
 };
 
 /// A cost of ten seconds is a slip of the pen.
@@ -31,6 +32,8 @@ pub(crate) fn machine(text: &str, file: &str) -> Result<Machine> {
             .map_or(Ok(RtGuard::default()), rt_guard)?,
         rt_kernel: rt_kernel(&table)?,
         topology: topology(table.required("topology")?)?,
+        frequency: None,
+        power: None,
         costs: table
             .optional("costs")
             .map_or_else(|| Ok(Costs::default()), costs)?,
@@ -40,6 +43,12 @@ pub(crate) fn machine(text: &str, file: &str) -> Result<Machine> {
     };
     if let Some(list) = table.optional("nohz_full") {
         machine.nohz_full = nohz_full(list, machine.cpus())?;
+    }
+    if let Some(node) = table.optional("frequency") {
+        machine.frequency = Some(frequency_file::frequency(node, machine.one_clock)?);
+    }
+    if let Some(node) = table.optional("power") {
+        machine.power = Some(frequency_file::power(node, machine.frequency.as_ref())?);
     }
     ensure!(
         is_name(&machine.name),

@@ -6,10 +6,12 @@
 //!
 //! [`topology`] is which CPUs share what, [`costs`] what their work takes, `spread` how
 //! far from there it may lie, `guard` what protects ordinary tasks from
-//! real-time ones; `file` reads all of it.
+//! real-time ones, `frequency` how fast clocks go and what that takes; `file` reads all of it.
 
 pub mod costs;
 mod file;
+mod frequency;
+mod frequency_file;
 mod guard;
 mod spread;
 pub mod topology;
@@ -19,6 +21,7 @@ use std::path::Path;
 use anyhow::Result;
 
 pub use costs::{Costs, Distance, IdleState};
+pub use frequency::{Clocked, Frequency, Governor, Power};
 pub use guard::{RtGuard, RtKernel};
 pub use spread::Spreads;
 pub use topology::{Cpu, Numbering, Shape, Topology};
@@ -41,6 +44,10 @@ pub struct Machine {
     /// What its kernel keeps ordinary tasks alive with.
     pub rt_guard: RtGuard,
     pub rt_kernel: RtKernel,
+    /// `None`: every CPU runs at one speed.
+    pub frequency: Option<Frequency>,
+    /// `None`: nobody says what the machine takes.
+    pub power: Option<Power>,
     pub costs: Costs,
     pub spreads: Spreads,
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use machine::{Costs, Distance, Machine, RtGuard, RtKernel};
+use machine::{Clocked, Costs, Distance, Frequency, Governor, Machine, Power, RtGuard, RtKernel};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines")
@@ -168,7 +168,7 @@ const MESSAGES: &[(&str, &str, &str)] = &[
     (
         "hz = 250",
         "hz = 250\nnumberin = 1",
-        "5: numberin: unknown key, expected one of name, title, source, hz, one_clock, rt_guard, rt_highest_sought, rt_lockup_look_ms, topology, costs, spread_pct, nohz_full",
+        "5: numberin: unknown key, expected one of name, title, source, hz, one_clock, rt_guard, rt_highest_sought, rt_lockup_look_ms, topology, costs, spread_pct, nohz_full, frequency, power",
     ),
     (
         "hz = 250",
@@ -284,6 +284,91 @@ const MESSAGES: &[(&str, &str, &str)] = &[
         "16: spread_pct.tik_ns: unknown key, did you mean tick_ns?",
     ),
     (
+        "smt_speed_pct = 62",
+        "[frequency]\nmin_khz = 800_000",
+        "15: frequency.max_khz: expected this key, found none",
+    ),
+    (
+        "smt_speed_pct = 62",
+        "[frequency]\nmin_khz = 0\nmax_khz = 5",
+        "16: frequency.min_khz: expected an integer from 1 to 100000000, found 0",
+    ),
+    (
+        "smt_speed_pct = 62",
+        "[frequency]\nmin_khz = 9\nmax_khz = 5",
+        "17: frequency.max_khz: expected an integer from 9 to 100000000, found 5",
+    ),
+    (
+        "smt_speed_pct = 62",
+        "[frequency]\nmin_khz = 800_000\nmax_khz = 3_200_000\nsteps_khz = [800_000, 1_600_000]",
+        "18: frequency.steps_khz: expected frequencies in ascending order, from min_khz to max_khz",
+    ),
+    (
+        "smt_speed_pct = 62",
+        "[frequency]\nmin_khz = 800_000\nmax_khz = 3_200_000\nsteps_khz = [800_000, 1_600_000, 1_600_000, 3_200_000]",
+        "18: frequency.steps_khz: expected frequencies in ascending order, from min_khz to max_khz",
+    ),
+    (
+        "smt_speed_pct = 62",
+        "[frequency]\nmin_khz = 800_000\nmax_khz = 3_200_000\nsteps_khz = []",
+        "18: frequency.steps_khz: expected frequencies in ascending order, from min_khz to max_khz",
+    ),
+    (
+        "smt_speed_pct = 62",
+        "[frequency]\nmin_khz = 800_000\nmax_khz = 3_200_000\ngovernor = \"ondemand\"",
+        "18: frequency.governor: expected \"performance\" or \"schedutil\", found \"ondemand\"",
+    ),
+    (
+        "smt_speed_pct = 62",
+        "[frequency]\nmin_khz = 800_000\nmax_khz = 3_200_000\nclock_of = \"cpu\"",
+        "18: frequency.clock_of: expected \"core\", \"llc\" or \"socket\", found \"cpu\"",
+    ),
+    (
+        "smt_speed_pct = 62",
+        "[frequency]\nmin_khz = 800_000\nmax_khz = 3_200_000\nrate_limit_us = -1",
+        "18: frequency.rate_limit_us: expected an integer from 0 to 1000000, found -1",
+    ),
+    (
+        "smt_speed_pct = 62",
+        "[frequency]\nmin_khz = 800_000\nmax_khz = 3_200_000\nlatency_ms = 1",
+        "18: frequency.latency_ms: unknown key, did you mean latency_us?",
+    ),
+    (
+        "smt_speed_pct = 62",
+        "[power]\nbusy_mw = [1]",
+        "15: power.idle_mw: expected this key, found none",
+    ),
+    (
+        "smt_speed_pct = 62",
+        "[power]\nidle_mw = -1\nbusy_mw = [1]",
+        "16: power.idle_mw: expected an integer from 0 to 1000000000, found -1",
+    ),
+    (
+        "smt_speed_pct = 62",
+        "[power]\nidle_mw = 1\nbusy_mw = [1, 2]",
+        "17: power.busy_mw: expected a list of one, as there is one frequency, found a list of 2",
+    ),
+    (
+        "smt_speed_pct = 62",
+        "[power]\nidle_mw = 1\nbusy_mw = [1]\nidel_mw = 1",
+        "18: power.idel_mw: unknown key, did you mean idle_mw?",
+    ),
+    (
+        "smt_speed_pct = 62",
+        "[frequency]\nmin_khz = 800_000\nmax_khz = 3_200_000\nsteps_khz = [800_000, 3_200_000]\n[power]\nidle_mw = 1\nbusy_mw = [1]",
+        "21: power.busy_mw: expected 2 numbers, one a step of frequency.steps_khz, found a list of 1",
+    ),
+    (
+        "smt_speed_pct = 62",
+        "[frequency]\nmin_khz = 800_000\nmax_khz = 3_200_000\ngovernor = \"schedutil\"\n[power]\nidle_mw = 1\nbusy_mw = [1]",
+        "19: power: expected frequency.steps_khz, at which CPUs take busy_mw",
+    ),
+    (
+        "hz = 250\n",
+        "hz = 250\none_clock = true\nfrequency = { min_khz = 1, max_khz = 2 }\n",
+        "6: frequency: expected no frequency where one_clock is true: an instruction takes as long there as any other",
+    ),
+    (
         "[costs]",
         "[costs",
         "12: expected TOML: unclosed table, expected `]`",
@@ -350,4 +435,48 @@ fn documented_defaults_are_the_defaults() {
     let machine = Machine::from_toml(&format!("{head}[costs]\n{text}"), "table").unwrap();
     assert_eq!(machine.costs, Costs::default());
     assert_eq!(text.lines().count(), 46);
+}
+
+#[test]
+fn frequency_and_power_are_read() {
+    let with = |text: &str| Machine::from_toml(&format!("{GOOD}{text}"), "m.toml").unwrap();
+    assert_eq!((with("").frequency, with("").power), (None, None));
+    let least = with("[frequency]\nmin_khz = 800_000\nmax_khz = 3_200_000\n");
+    let expected = Frequency {
+        governor: Governor::Performance,
+        clocked: Clocked::Core,
+        min_khz: 800_000,
+        max_khz: 3_200_000,
+        steps_khz: Vec::new(),
+        rate_limit_ns: 1_000_000,
+        latency_ns: 10_000,
+    };
+    assert_eq!(least.frequency.as_ref(), Some(&expected));
+    assert_eq!(expected.resolved(1), 800_000);
+    assert_eq!(expected.resolved(900_001), 900_001);
+    assert_eq!(expected.resolved(3_200_001), 3_200_000);
+    let all = with(
+        "[frequency]\ngovernor = \"schedutil\"\nclock_of = \"llc\"\nmin_khz = 800_000\nmax_khz = 3_200_000\n\
+         steps_khz = [800_000, 1_600_000, 3_200_000]\nrate_limit_us = 2_000\nlatency_us = 0\n\
+         [power]\nbase_mw = 5_000\nidle_mw = 200\nbusy_mw = [900, 2_500, 9_000]\n",
+    );
+    let expected = Frequency {
+        governor: Governor::Schedutil,
+        clocked: Clocked::Llc,
+        steps_khz: vec![800_000, 1_600_000, 3_200_000],
+        rate_limit_ns: 2_000_000,
+        latency_ns: 0,
+        ..expected
+    };
+    assert_eq!(all.frequency.as_ref(), Some(&expected));
+    assert_eq!(expected.resolved(1_600_000), 1_600_000);
+    assert_eq!(expected.resolved(1_600_001), 3_200_000);
+    let power = Power {
+        base_mw: 5_000,
+        idle_mw: 200,
+        busy_mw: vec![900, 2_500, 9_000],
+    };
+    assert_eq!(all.power, Some(power));
+    let one = with("[power]\nidle_mw = 200\nbusy_mw = [9_000]\n");
+    assert_eq!(one.power.map(|power| power.base_mw), Some(0));
 }

@@ -4,11 +4,36 @@
 use machine::{Distance, MAX_CPUS, Machine};
 use proptest::prelude::*;
 
-const FILES: [&str; 3] = [
+const FILES: [&str; 4] = [
     include_str!("../../../machines/mbp13-vm.toml"),
     include_str!("../../../machines/many-1024.toml"),
     include_str!("../../../machines/atom330.toml"),
+    CLOCKED,
 ];
+
+const CLOCKED: &str = r#"
+name = "clocked"
+title = "clocks that change"
+source = "a test"
+hz = 250
+[topology]
+sockets = 1
+llcs_per_socket = 1
+cores_per_llc = 2
+threads_per_core = 1
+[frequency]
+min_khz = 800_000
+max_khz = 3_200_000
+steps_khz = [800_000, 1_600_000, 3_200_000]
+governor = "schedutil"
+clock_of = "core"
+rate_limit_us = 1000
+latency_us = 10
+[power]
+base_mw = 5000
+idle_mw = 200
+busy_mw = [900, 2500, 9000]
+"#;
 
 const PIECES: &[&str] = &[
     "0",
@@ -26,6 +51,7 @@ const PIECES: &[&str] = &[
     "[1, 2, 3, 4, 5]",
     "{}",
     "sockets",
+    "steps_khz",
     "costs",
     "[costs]\n",
     "\n",
@@ -47,6 +73,15 @@ fn check(text: &str) -> Result<(), TestCaseError> {
                 .map(|core| topology.core_cpus(core as u32).len())
                 .sum();
             prop_assert_eq!(threads, topology.len());
+            if let Some(frequency) = &machine.frequency {
+                let within = frequency.min_khz..=frequency.max_khz;
+                for khz in [0, frequency.max_khz, u32::MAX] {
+                    prop_assert!(within.contains(&frequency.resolved(khz)));
+                }
+                let steps = frequency.steps_khz.len().max(1);
+                let powers = machine.power.as_ref().map(|power| power.busy_mw.len());
+                prop_assert!(powers.is_none_or(|powers| powers == steps));
+            }
             for cpu in [0, topology.len() as u32 - 1] {
                 prop_assert!(topology.siblings(cpu).contains(&cpu));
                 prop_assert_eq!(topology.distance(cpu, cpu), Distance::Same);

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use cell::{Arm, Cell, Cost, DEFAULT, Provenance, Record, Status, quoted};
-use kernel::{Execution, Options, Outcome, Program, Release, simulate};
-use machine::Machine;
+use kernel::{Execution, NOT_BUILT_IN, Options, Outcome, Program, Release, simulate};
+use machine::{Governor, Machine};
 use workload::Workload;
 use workload::plan::Plan;
 
@@ -98,6 +98,12 @@ pub fn is_the_kernels_own(cell: &Cell) -> bool {
 
 /// The plan that a cell means on a machine.
 pub fn plan(workload: &Workload, machine: &Machine, cell: &Cell) -> Result<Plan> {
+    let follows = |frequency: &machine::Frequency| frequency.governor == Governor::Schedutil;
+    ensure!(
+        !cell.built_in || !machine.frequency.as_ref().is_some_and(follows),
+        "{}: {NOT_BUILT_IN}",
+        machine.name
+    );
     let plan = workload.plan(cell.load, &cell.params, machine.cpus() as u32, cell.seed)?;
     ensure!(
         !is_the_kernels_own(cell) || !plan.controllers().cpu,

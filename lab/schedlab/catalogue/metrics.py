@@ -15,7 +15,7 @@ class Metric:
     better: str  # "lower", "higher" or "" where neither is
 
 
-_UNITS = {"_per_s": "1/s", "_us": "µs", "_ns": "ns", "_ms": "ms", "_s": "s", "_pct": "%"}
+_UNITS = {"_per_s": "1/s", "_us": "µs", "_ns": "ns", "_ms": "ms", "_s": "s", "_pct": "%", "_j": "J"}
 
 # What a workload is judged by when its file promises nothing.
 FALLBACK_HEADLINES = ["wakeup_latency_us", "turnaround_us", "throughput_per_s", "elapsed_s"]

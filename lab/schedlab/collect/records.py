@@ -33,6 +33,10 @@ _ORIGIN = {
     "governor": str,
     "ops": str,
     "host": str,
+    "energy": str,
+    "energy_step_uj": int,
+    "energy_idle_mw": int,
+    "energy_idle_range_mw": int,
 }
 _NEEDED = ("place", "engine", "kernel", "cpus", "hz")
 

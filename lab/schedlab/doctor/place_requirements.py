@@ -23,6 +23,7 @@ SMALL = {"scheduler": "vtime", "workload": "pipe.toml", "machine": "desktop-4.to
 
 
 SYSFS = "/sys/kernel/sched_ext"
+POWERCAP = "/sys/class/powercap"
 # What a loader of sched_ext policies needs besides root's CAP_SYS_ADMIN: the bits of CAP_PERFMON and CAP_BPF.
 CAPABILITIES = {"CAP_SYS_ADMIN": 21, "CAP_PERFMON": 38, "CAP_BPF": 39}
 # Services that load schedulers of their own, and put them back after a change.
@@ -57,6 +58,7 @@ def of_host(system: System, distribution: Distribution) -> Iterator[Requirement]
     yield _running(system)
     yield _btf(system, distribution)
     yield _privileges(system)
+    yield _energy(system)
     for service in SERVICES:
         yield _service(system, distribution, service)
 
@@ -103,6 +105,21 @@ def _privileges(system: System) -> Requirement:
     if not lacking:
         return Requirement("host", "privileges", True, "root" if system.is_root() else "all capabilities")
     return Requirement("host", "privileges", False, f"lacks {', '.join(lacking)}", f"sudo {checkout.command()} …")
+
+
+def _energy(system: System) -> Requirement:
+    """As the runner finds it (crates/executor/src/energy.rs): the zones of whole packages, and not of their parts."""
+    zones = [zone for zone in sorted(system.at(POWERCAP).glob("intel-rapl:*")) if zone.name.count(":") == 1]
+    names = {zone: system.read(f"{POWERCAP}/{zone.name}/name") for zone in zones}
+    packages = [zone for zone in zones if names[zone].startswith("package-")]
+    if not packages:
+        return Requirement("host", "energy", False, f"no energy: {POWERCAP} has no package domain", optional=True)
+    for zone in packages:
+        counter = f"{POWERCAP}/{zone.name}/energy_uj"
+        if not system.read(counter):
+            why = f"no energy: the counter of {names[zone]} may be read by root alone ({counter})"
+            return Requirement("host", "energy", False, why, f"sudo {checkout.command()} …", optional=True)
+    return Requirement("host", "energy", True, f"counters of {', '.join(names[zone] for zone in packages)}")
 
 
 def _service(system: System, distribution: Distribution, service: str) -> Requirement:

@@ -14,6 +14,7 @@ study_page            the page of a study, or of several
 history_page          a number over commits or kernels, with its levels
 workload_section      one workload's section of the first
 host_tables           the hosts of a fleet
+energy_fact           what measured the energy, and how well, or why nothing did
 function_tables       the kernel's functions that grew or shrank
 claims                published claims beside ours: table and picture
 tables                values and changes as tables

@@ -16,7 +16,7 @@ from schedlab.export.plain import as_json
 from schedlab.format.finding import certain_log
 from schedlab.format.numbers import interval, number, percent
 from schedlab.format.sentences import WORDS, certainty, enumerated, machine_name, repetitions
-from schedlab.report import host_tables, moment_picture, opening, tables, workload_section
+from schedlab.report import energy_fact, host_tables, moment_picture, opening, tables, workload_section
 from schedlab.report.document import MOST_BYTES, document, raw_data
 from schedlab.report.html import Markup, element, join, table
 from schedlab.statistics import design, verdict
@@ -270,6 +270,8 @@ def _provenance(summary: Summary, found: dict[str, Record], guests: list[dict[st
         ],
         ["schedlab", f"{data['schedlab']}, Python {host['python']}"],
     ]
+    if measured := energy_fact.energy(found.values()):
+        facts.append(["energy", measured])
     for guest in guests:
         hashes = ", ".join(f"{name} {value[:16]}" for name, value in guest["hashes"].items())
         facts.append(["guest", f"{guest['tier']}, Linux {guest['kernel']}, QEMU {guest['qemu']}, {hashes}"])

@@ -17,6 +17,7 @@ use workload::command::Command;
 use super::frames::Frames;
 use super::script::Surroundings;
 use super::{Measured, Said, Task, descendants, script};
+use crate::energy::{self, Packages};
 
 pub const SUBCOMMAND: &str = "keep-application";
 
@@ -88,6 +89,7 @@ struct Stage<'a> {
     work: PathBuf,
     logs: PathBuf,
     environment: BTreeMap<String, String>,
+    packages: Result<Packages, String>,
 }
 
 struct Usage {
@@ -114,6 +116,7 @@ impl<'a> Stage<'a> {
             work,
             logs: folder.to_path_buf(),
             environment,
+            packages: task.packages.clone(),
         })
     }
 
@@ -124,7 +127,9 @@ impl<'a> Stage<'a> {
         let frames = self.command.frames.as_ref();
         let frames = frames.map(|path| Frames::before(&self.folder().join(path)));
         let before_s = descendants::cpu_s();
-        let usage = self.script("run", &self.command.run, LIMIT)?;
+        let run = || self.script("run", &self.command.run, LIMIT);
+        let (usage, energy) = energy::during(self.packages.clone(), run);
+        let usage = usage?;
         let after_s = descendants::cpu_s();
         let frames_ns = frames.map_or_else(|| Ok(Vec::new()), |frames| frames.after())?;
         let mut metrics = self.printed()?;
@@ -140,7 +145,11 @@ impl<'a> Stage<'a> {
             put("switches_voluntary", usage.own.ru_nvcsw as f64);
             put("switches_involuntary", usage.own.ru_nivcsw as f64);
         }
-        Ok(Measured { metrics, frames_ns })
+        Ok(Measured {
+            metrics,
+            frames_ns,
+            energy,
+        })
     }
 
     /// What `run` printed, by the patterns; the last match counts.

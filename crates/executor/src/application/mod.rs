@@ -23,8 +23,9 @@ use workload::command::{Command, FRAME_TIME};
 
 use workload::plan::{Inst, Plan};
 
+use crate::energy::Packages;
 use crate::error::Interrupted;
-use crate::tasks::{self, Calibration, ExecOptions, Outcome};
+use crate::tasks::{self, ExecOptions, Outcome};
 
 pub use keeper::{SUBCOMMAND, keep};
 
@@ -40,6 +41,7 @@ struct Task {
     command: Command,
     input: Option<PathBuf>,
     scratch: PathBuf,
+    packages: Result<Packages, String>,
 }
 
 /// What the keeper says, a line each.
@@ -56,6 +58,8 @@ struct Measured {
     metrics: BTreeMap<String, f64>,
     /// Of every frame, where the command leaves a file of them.
     frames_ns: Vec<u64>,
+    /// As an outcome has it.
+    energy: Result<f64, String>,
 }
 
 /// Looks for the tools and makes the input, if it is not there yet.
@@ -69,8 +73,8 @@ pub fn prepare<'a>(name: &str, command: &'a Command) -> Result<Ready<'a>> {
 }
 
 /// Runs it once; of the model, the tasks that it does not stand for run beside it.
-pub fn run(ready: &Ready, plan: &Plan, calibration: Calibration) -> Result<Outcome> {
-    let mut keeper = Keeper::start(ready)?;
+pub fn run(ready: &Ready, plan: &Plan, options: &ExecOptions) -> Result<Outcome> {
+    let mut keeper = Keeper::start(ready, options)?;
     match keeper.hear()? {
         Said::Ready => {}
         said => return Err(unexpected(said)),
@@ -79,7 +83,8 @@ pub fn run(ready: &Ready, plan: &Plan, calibration: Calibration) -> Result<Outco
     let mut histograms = match beside(ready.command, plan) {
         None => BTreeMap::new(),
         Some(plan) => {
-            let mut outcome = tasks::run(&plan, &ExecOptions::new(calibration))?;
+            // The keeper measures what the processors take.
+            let mut outcome = tasks::run(&plan, &ExecOptions::new(options.calibration))?;
             // What the kernel tells of all tasks it tells here of some alone.
             outcome
                 .histograms
@@ -88,7 +93,11 @@ pub fn run(ready: &Ready, plan: &Plan, calibration: Calibration) -> Result<Outco
         }
     };
     match keeper.hear()? {
-        Said::Measured(Measured { metrics, frames_ns }) => {
+        Said::Measured(Measured {
+            metrics,
+            frames_ns,
+            energy,
+        }) => {
             if !frames_ns.is_empty() {
                 let mut frames = Histogram::default();
                 for ns in frames_ns {
@@ -99,6 +108,7 @@ pub fn run(ready: &Ready, plan: &Plan, calibration: Calibration) -> Result<Outco
             Ok(Outcome {
                 metrics,
                 histograms,
+                energy,
                 runner: tasks::RunnerCost::default(),
             })
         }
@@ -136,7 +146,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn start(ready: &Ready) -> Result<Self> {
+    fn start(ready: &Ready, options: &ExecOptions) -> Result<Self> {
         let itself = std::env::current_exe().context("cannot find this program")?;
         let mut child = Process::new(itself)
             .arg(SUBCOMMAND)
@@ -155,6 +165,7 @@ impl Keeper {
             command: ready.command.clone(),
             input: ready.input.clone(),
             scratch: scratch(),
+            packages: options.packages.clone(),
         };
         keeper.tell(&serde_json::to_string(&task)?)?;
         Ok(keeper)

@@ -149,10 +149,10 @@ fn go_on(number: RawFd) -> Result<()> {
     };
     let arena = Arena::map(&saved.plan, memory)?;
     let options = ExecOptions {
-        calibration: saved.calibration,
         scratch: saved.scratch,
         limit: Duration::ZERO,
         cgroups: saved.cgroups,
+        ..ExecOptions::new(saved.calibration)
     };
     let context = Context {
         plan: &saved.plan,

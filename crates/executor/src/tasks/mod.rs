@@ -43,7 +43,10 @@ pub use image::reenter;
 use cell::Histogram;
 use workload::plan::{Inst, Plan};
 
+use crate::energy::Packages;
 use crate::error::NotHere;
+
+const NOT_ASKED: &str = "no energy: nobody asked for it";
 
 #[derive(Clone, Debug)]
 pub struct ExecOptions {
@@ -55,6 +58,8 @@ pub struct ExecOptions {
     pub limit: Duration,
     /// The folder of the plan's control groups, which [`Cgroups`] made; without one, a run makes them itself.
     pub cgroups: Option<PathBuf>,
+    /// Whose energy is measured, or why none is.
+    pub packages: Result<Packages, String>,
 }
 
 impl ExecOptions {
@@ -64,6 +69,7 @@ impl ExecOptions {
             scratch: scratch(),
             limit: Duration::from_secs(3600),
             cgroups: None,
+            packages: Err(NOT_ASKED.to_owned()),
         }
     }
 }
@@ -83,6 +89,8 @@ fn scratch() -> PathBuf {
 pub struct Outcome {
     pub metrics: BTreeMap<String, f64>,
     pub histograms: BTreeMap<String, Histogram>,
+    /// Of the processors, from the start signal to the end, in joules; or one sentence that says why it is not known.
+    pub energy: Result<f64, String>,
     pub runner: RunnerCost,
 }
 

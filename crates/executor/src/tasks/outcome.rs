@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 
 use super::account;
 use super::arena::{Arena, RUNNING, Slot, UNKNOWN};
-use super::{Outcome, RunnerCost};
+use super::{NOT_ASKED, Outcome, RunnerCost};
 use cell::Histogram;
 use workload::plan::{End, Plan};
 
@@ -141,6 +141,7 @@ pub fn outcome(
     Ok(Outcome {
         metrics,
         histograms,
+        energy: Err(NOT_ASKED.to_owned()),
         runner,
     })
 }

@@ -14,6 +14,7 @@ use super::clock::{now_ns, thread_cpu_ns};
 use super::context::Context;
 use super::family::Family;
 use super::{ExecOptions, Outcome, account, fault, futex, image, outcome, spawn};
+use crate::energy::Meter;
 use crate::error::Interrupted;
 use workload::plan::{End, Inst, Plan, Start};
 
@@ -72,13 +73,15 @@ pub fn run(plan: &Plan, options: &ExecOptions) -> Result<Outcome> {
     spawn::start_all(&context, &watch.family)?;
     let fork_ns = thread_cpu_ns() - before_ns;
     watch.gather()?;
+    let mut meter = options.packages.clone().and_then(Meter::begin);
     let shared = arena.shared();
     let start_ns = now_ns();
     shared.start_ns.store(start_ns, SeqCst);
     shared.go.store(1, SeqCst);
     futex::wake(&shared.go, i32::MAX as u32);
     let before_ns = thread_cpu_ns();
-    let now_ns = watch.until_over(start_ns)?;
+    let now_ns = watch.until_over(start_ns, &mut meter)?;
+    let energy = meter.and_then(Meter::end);
     let counted = outcome::count(&arena, plan);
     let reap_ns = thread_cpu_ns() - before_ns;
     outcome::settle_living(&arena);
@@ -86,7 +89,8 @@ pub fn run(plan: &Plan, options: &ExecOptions) -> Result<Outcome> {
     drop(watch);
     let runner = outcome::runner(&arena, fork_ns, reap_ns);
     let elapsed_ns = ended_ns.saturating_sub(start_ns);
-    outcome::outcome(&arena, plan, counted, elapsed_ns, runner)
+    let outcome = outcome::outcome(&arena, plan, counted, elapsed_ns, runner)?;
+    Ok(Outcome { energy, ..outcome })
 }
 
 struct Watch<'a> {
@@ -122,7 +126,7 @@ impl Watch<'_> {
     }
 
     /// Returns when the workload is over: the time then.
-    fn until_over(&self, start_ns: u64) -> Result<u64> {
+    fn until_over(&self, start_ns: u64, meter: &mut Result<Meter, String>) -> Result<u64> {
         let limit_ns = start_ns.saturating_add(self.context.options.limit.as_nanos() as u64);
         let after_ns = match self.context.plan.end {
             End::After { ns } => start_ns.saturating_add(ns),
@@ -146,6 +150,9 @@ impl Watch<'_> {
             let limit = self.context.options.limit;
             ensure!(now < limit_ns, "not over after {} s", limit.as_secs());
             self.look(after_ns.min(limit_ns).min(now + LOOK_NS))?;
+            if let Ok(meter) = meter {
+                meter.look();
+            }
             if forks {
                 self.check_zombies()?;
             }

@@ -290,12 +290,14 @@ kfuncs! {
         std::ptr::write_bytes(events.cast::<u8>(), 0, events_sz as usize);
         std::ptr::copy((&raw const counted).cast::<u8>(), events.cast(), bytes);
     };
-    // Every CPU always runs at its full speed: what a policy asks for changes nothing.
-    612 [~20] scx_bpf_cpuperf_cap(cpu: i32) -> u32 = |host| CPUPERF_ONE;
-    612 [~20] scx_bpf_cpuperf_cur(cpu: i32) -> u32 = |host| CPUPERF_ONE;
+    612 [~20] scx_bpf_cpuperf_cap(cpu: i32) -> u32 = |host| back::<K>(host).capacity_of(cpu);
+    612 [~20] scx_bpf_cpuperf_cur(cpu: i32) -> u32 = |host| back::<K>(host).speed_of(cpu);
     612 [~40] scx_bpf_cpuperf_set(cpu: i32, perf: u32) = |host| {
+        let kernel = back::<K>(host);
         if perf > CPUPERF_ONE {
-            back::<K>(host).eject(format!("Invalid cpuperf target {perf} for CPU {cpu}"));
+            kernel.eject(format!("Invalid cpuperf target {perf} for CPU {cpu}"));
+        } else {
+            kernel.ask_for_speed(cpu, perf);
         }
     };
     612 [~40] scx_bpf_task_cgroup(p: Task) -> *mut Cgroup = |host| {

@@ -84,6 +84,11 @@ pub trait Kernel: Sized {
     /// What waits in a queue, local or the policy's own, goes back to the policy at the end of the operation.
     fn reenqueue_later(&mut self, dsq_id: u64);
     fn nodes(&self) -> u32;
+    /// Of the fastest CPU's speed, and of its own, 1024 parts.
+    fn capacity_of(&mut self, cpu: i32) -> u32;
+    fn speed_of(&mut self, cpu: i32) -> u32;
+    /// Let a CPU go at so many of 1024 parts of the fastest one's speed.
+    fn ask_for_speed(&mut self, cpu: i32, target: u32);
     /// Text of the policy for whoever reads the trace.
     fn print(&mut self, text: &str);
 

@@ -210,6 +210,13 @@ impl Kernel for Toy {
     fn nodes(&self) -> u32 {
         1
     }
+    fn capacity_of(&mut self, _cpu: i32) -> u32 {
+        1_024
+    }
+    fn speed_of(&mut self, _cpu: i32) -> u32 {
+        1_024
+    }
+    fn ask_for_speed(&mut self, _cpu: i32, _target: u32) {}
 
     fn print(&mut self, text: &str) {
         self.asked.push(text.to_owned());

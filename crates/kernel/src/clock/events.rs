@@ -36,6 +36,8 @@ pub enum Event {
     Turn,
     /// It writes into the policy's data, by the number of the write.
     Write(u32),
+    /// A clock goes at another frequency, by the number of its policy.
+    Frequency(u32),
 }
 
 impl Event {
@@ -54,6 +56,7 @@ impl Event {
             Self::Program(run) => (10, run),
             Self::Write(write) => (11, write),
             Self::Turn => (12, 0),
+            Self::Frequency(policy) => (13, policy),
         };
         kind << INDEX_BITS | u64::from(index)
     }
@@ -73,6 +76,7 @@ impl Event {
             9 => Self::RtBudget(CpuId(index)),
             10 => Self::Program(index),
             11 => Self::Write(index),
+            13 => Self::Frequency(index),
             _ => Self::Turn,
         }
     }

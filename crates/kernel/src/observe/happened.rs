@@ -191,6 +191,11 @@ pub enum Happened<'a> {
     Offline {
         cpu: CpuId,
     },
+    /// A CPU's clock goes at this frequency from now on.
+    Clocked {
+        cpu: CpuId,
+        khz: u32,
+    },
     /// A callback of the policy is called.
     /// The policy says something to whoever reads the trace.
     Printed {

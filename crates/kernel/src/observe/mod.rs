@@ -5,6 +5,7 @@
 //! conclude they keep accounts for themselves, so that a wrong account of the model's own cannot hide.
 
 mod checkers;
+mod energy;
 mod happened;
 mod metrics;
 mod trace;
@@ -19,6 +20,7 @@ pub use happened::{Cause, Happened, Leaves, Stamp};
 pub use metrics::Measured;
 
 use checkers::Checkers;
+use energy::Energy;
 use metrics::Metrics;
 use trace::Trace;
 
@@ -31,6 +33,7 @@ pub struct Complaint {
 pub struct Observers {
     trace: Trace,
     metrics: Metrics,
+    energy: Option<Box<Energy>>,
     checkers: Checkers,
 }
 
@@ -48,6 +51,7 @@ impl Observers {
         Self {
             trace: Trace::new(plan, machine.cpus(), looks.trace, looks.trace_at_once),
             metrics: Metrics::new(plan, machine.cpus(), tasks),
+            energy: Energy::of(machine).map(Box::new),
             checkers: Checkers::new(
                 machine.cpus(),
                 tasks,
@@ -63,6 +67,9 @@ impl Observers {
     pub fn see(&mut self, stamp: Stamp, happened: Happened<'_>) {
         self.trace.see(stamp, happened);
         self.metrics.see(stamp.at_ns, happened);
+        if let Some(energy) = &mut self.energy {
+            energy.see(stamp.at_ns, happened);
+        }
         self.checkers.see(stamp.at_ns, happened);
     }
 
@@ -101,6 +108,11 @@ impl Observers {
     }
 
     pub fn measured(&mut self, plan: &Plan, elapsed_ns: u64) -> Measured {
-        self.metrics.finish(plan, elapsed_ns)
+        let mut measured = self.metrics.finish(plan, elapsed_ns);
+        if let Some(energy) = &mut self.energy {
+            let joules = energy.finish(elapsed_ns);
+            measured.metrics.insert("energy_j".to_string(), joules);
+        }
+        measured
     }
 }

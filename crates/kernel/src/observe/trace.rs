@@ -230,6 +230,9 @@ impl Text {
             }
             Happened::Kicked { cpu } => (stamp.on, format!("scx_kick: cpu={cpu}")),
             Happened::Hotplug { cpu, change } => (cpu, format!("cpuhp: cpu={cpu} {change}")),
+            Happened::Clocked { cpu, khz } => {
+                (cpu, format!("cpu_frequency: state={khz} cpu_id={}", cpu.0))
+            }
             Happened::Begins { .. } => (stamp.on, "tracing_mark_write: start".to_string()),
             Happened::Printed { text } => (stamp.on, format!("bpf_trace_printk: {text}")),
             Happened::Called { op } => (

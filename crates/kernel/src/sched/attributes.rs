@@ -184,14 +184,19 @@ impl Sim<'_> {
         self.clock.read_rq(cpu, at_ns);
         match self.tasks[id].class {
             Class::Ext => self.dequeue_ext(cpu, id, DEQ_SAVE),
-            Class::Rt => self.update_curr(cpu),
+            Class::Rt => {
+                self.update_curr(cpu);
+                self.update_frequency(cpu, Some(id));
+            }
         }
     }
 
     pub(crate) fn resume_current(&mut self, cpu: CpuId, id: TaskId) {
         let clock = self.clock.rq_ns;
         self.cpus[cpu].exec_start_ns = clock;
-        if self.tasks[id].class == Class::Ext {
+        if self.tasks[id].class == Class::Rt {
+            self.update_frequency(cpu, None);
+        } else {
             self.boundary.view.task_mut(id).scx.flags |= TASK_QUEUED;
             self.call(
                 Callback::Runnable,
@@ -241,6 +246,9 @@ impl Sim<'_> {
         this.idle_since_ns = clock;
         this.stopper = true;
         this.need_resched = true;
+        if class == Class::Rt {
+            self.update_frequency(cpu, None);
+        }
         let target = self.fallback_cpu(id);
         self.tasks[id].cpu = target;
         self.lock_rq(target);

@@ -3,11 +3,12 @@
 
 use bpf::host::{FaultKind, Host};
 
+use crate::boundary::release::Release;
 use crate::boundary::{self, requests::Context};
 use crate::boundary::{Boundary, Callback, Kernel, Moment, Walk, Work};
 use crate::consts::{
-    DSQ_BUILTIN, DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, EBUSY, EINVAL, ENOENT, OPS_IDLE_PER_NODE,
-    PICK_IDLE_IN_NODE,
+    CPUPERF_ONE, DSQ_BUILTIN, DSQ_GLOBAL, DSQ_LOCAL, DSQ_LOCAL_ON, EBUSY, EINVAL, ENOENT,
+    OPS_IDLE_PER_NODE, PICK_IDLE_IN_NODE,
 };
 use crate::end::{Ejection, Exit};
 use crate::ids::{CpuId, TaskId};
@@ -383,6 +384,28 @@ impl Kernel for Sim<'_> {
 
     fn nodes(&self) -> u32 {
         self.machine.topology.nodes() as u32
+    }
+
+    fn capacity_of(&mut self, cpu: i32) -> u32 {
+        let cpu = self.existing(cpu);
+        cpu.map_or(CPUPERF_ONE, |cpu| self.machine.topology.place(cpu).capacity)
+    }
+
+    fn speed_of(&mut self, cpu: i32) -> u32 {
+        let cpu = self.existing(cpu);
+        cpu.map_or(CPUPERF_ONE, |cpu| Sim::speed_of(self, cpu))
+    }
+
+    fn ask_for_speed(&mut self, cpu: i32, target: u32) {
+        let Some(existing) = self.existing(cpu) else {
+            return;
+        };
+        // Who has a run queue locked may not lock another; older kernels locked none.
+        let locked = self.locked_rq().filter(|locked| *locked != existing);
+        if locked.is_some() && self.boundary.release >= Release::of(616) {
+            return self.eject(format!("Invalid target CPU {cpu}"));
+        }
+        Sim::ask_for_speed(self, existing, target);
     }
 
     fn print(&mut self, text: &str) {

@@ -8,6 +8,7 @@
 //! | `wake` | `try_to_wake_up`, `wake_up_new_task` |
 //! | `ext`, `insert`, `reenqueue`, `kick`, `idle`, `kfuncs`, `timers` | `kernel/sched/ext` |
 //! | `rt`, `rt_budget`, `lockup` | `kernel/sched/rt.c`, throttling, the lockup detector |
+//! | `frequency` | `cpufreq_schedutil.c` |
 //! | `turns` | nothing: an emulator that executes one CPU at a time |
 //! | `progress` | nothing: how fast tasks work, which on a machine happens by itself |
 //! | `lifecycle`, `attributes`, `confine`, `outside` | fork and exit; `sched_setattr`, `sched_setaffinity` of a task itself and of another |
@@ -20,6 +21,7 @@ mod cgroup;
 mod confine;
 mod core;
 mod ext;
+mod frequency;
 mod hotplug;
 mod idle;
 mod insert;

@@ -6,6 +6,8 @@
 //!
 //! `rate = capacity × (some sibling busy ? smt_speed_pct : 100)`, `done = rate × time`.
 //!
+//! Where clocks change, the rate is that times the frequency over the greatest, as a whole number.
+//!
 //! Caches: a task of footprint F has W = min(F, private cache) KiB in its core's caches after it ran. When it comes back
 //! to the same core, what ran there in between evicted min(W, footprints of those) of it; on another core all of W has to
 //! come anew, from as far as the task moved. Each KiB costs `refill_kib_ns` by that distance, as extra work.
@@ -85,12 +87,32 @@ impl Sim<'_> {
                 .siblings(cpu)
                 .iter()
                 .any(|other| *other != cpu && self.cpus[*other].curr != IDLE);
-        capacity
+        let full = capacity
             * if shared {
                 self.machine.costs.smt_speed_pct
             } else {
                 100
+            };
+        match &self.speeds {
+            None => full,
+            Some(speeds) => {
+                let (khz, max_khz) = (speeds.khz(cpu), speeds.of.max_khz);
+                (full * u64::from(khz) / u64::from(max_khz)).max(1)
             }
+        }
+    }
+
+    /// A CPU's speed may have changed.
+    pub(super) fn rescale(&mut self, cpu: CpuId) {
+        if self.cpus[cpu].curr == IDLE {
+            return;
+        }
+        self.progress(cpu);
+        let rate = self.rate(cpu);
+        if rate != self.cpus[cpu].rate {
+            self.cpus[cpu].rate = rate;
+            self.post(cpu);
+        }
     }
 
     /// A CPU went from idle to busy or back: its siblings' speed changes.
@@ -105,13 +127,8 @@ impl Sim<'_> {
     fn rescale_others(&mut self, cpu: CpuId) {
         for index in 0..self.machine.topology.siblings(cpu).len() {
             let other = self.machine.topology.siblings(cpu)[index];
-            if other != cpu && self.cpus[other].curr != IDLE {
-                self.progress(other);
-                let rate = self.rate(other);
-                if rate != self.cpus[other].rate {
-                    self.cpus[other].rate = rate;
-                    self.post(other);
-                }
+            if other != cpu {
+                self.rescale(other);
             }
         }
     }

@@ -74,6 +74,7 @@ impl Sim<'_> {
         self.cpus[cpu].rt.push(id, prio, head);
         self.tell(self.clock.at_ns, Happened::QueuedRt { cpu, task: id });
         self.raise_class(cpu, Class::Rt);
+        self.update_frequency(cpu, None);
         let curr = self.cpus[cpu].curr;
         if curr == IDLE || self.tasks[curr].rt_prio < prio {
             self.resched(cpu);
@@ -106,6 +107,7 @@ impl Sim<'_> {
             self.cpus[task.cpu].rt.remove(id, task.rt_prio);
         }
         self.tell(self.clock.at_ns, Happened::Unqueued { task: id });
+        self.update_frequency(cpu, Some(id));
     }
 
     /// The next real-time task, if one is to run before all ext tasks. It is taken off its list.
@@ -265,6 +267,8 @@ impl Sim<'_> {
         self.cpus[to].rt.push(id, prio, false);
         self.tell(self.clock.at_ns, Happened::RequeuedRt { task: id });
         self.raise_class(to, Class::Rt);
+        self.update_frequency(from, None);
+        self.update_frequency(to, None);
         let curr = self.cpus[to].curr;
         if to != self.clock.cpu && (curr == IDLE || self.tasks[curr].rt_prio < prio) {
             self.resched(to);

@@ -35,6 +35,8 @@ pub fn machine_of(shape: Shape, costs: Costs) -> Machine {
         one_clock: false,
         rt_guard: RtGuard::default(),
         rt_kernel: machine::RtKernel::default(),
+        frequency: None,
+        power: None,
         costs,
         spreads: machine::Spreads::default(),
     }

@@ -13,6 +13,7 @@ mod costs;
 mod coverage;
 mod determinism;
 mod executions;
+mod frequency;
 mod higher_class;
 mod hotplug;
 mod housekeeping;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow, ensure};
 use cell::Status;
 use executor::application::{self, Ready};
+use executor::energy::Packages;
 use executor::tasks::{self, Calibration, Cgroups, ExecOptions, Outcome};
 use workload::plan::Plan;
 
@@ -78,10 +79,22 @@ pub struct Measured {
 }
 
 /// An error ends the whole shard: an interrupt, or a kernel that cannot do it at all.
-pub fn measure(job: &Job, calibration: Calibration) -> Result<Measured> {
+pub fn measure(
+    job: &Job,
+    calibration: Calibration,
+    packages: &Result<Packages, String>,
+) -> Result<Measured> {
     let start = Instant::now();
     let mut measured = match ready(job) {
-        Ok(ready) => under(job, &ready, calibration)?,
+        Ok(ready) => {
+            let folder = ready.cgroups.as_ref().map(Cgroups::folder);
+            let options = ExecOptions {
+                cgroups: folder.map(std::path::Path::to_owned),
+                packages: packages.clone(),
+                ..ExecOptions::new(calibration)
+            };
+            under(job, &ready, &options)?
+        }
         Err(error) if error.is::<NotHere>() || error.is::<Interrupted>() => return Err(error),
         Err(error) => Measured::failed(&error),
     };
@@ -108,9 +121,9 @@ fn ready(job: &Job) -> Result<Before<'_>> {
     })
 }
 
-fn under(job: &Job, ready: &Before, calibration: Calibration) -> Result<Measured> {
+fn under(job: &Job, ready: &Before, exec: &ExecOptions) -> Result<Measured> {
     let enabled = match &job.under {
-        Under::Default => return run(job, ready, calibration, None),
+        Under::Default => return run(job, ready, exec, None),
         Under::Policy {
             scheduler,
             settings,
@@ -129,7 +142,7 @@ fn under(job: &Job, ready: &Before, calibration: Calibration) -> Result<Measured
         Err(error) if error.is::<NotHere>() || error.is::<Interrupted>() => return Err(error),
         Err(error) => return Ok(Measured::failed(&error)),
     };
-    let measured = run(job, ready, calibration, Some(&mut enabled))?;
+    let measured = run(job, ready, exec, Some(&mut enabled))?;
     if let Enabled::Program(started) = enabled {
         started.stop()?;
     }
@@ -149,7 +162,7 @@ fn timeout_ms() -> Result<Option<u32>> {
 fn run(
     job: &Job,
     ready: &Before,
-    calibration: Calibration,
+    exec: &ExecOptions,
     mut enabled: Option<&mut Enabled>,
 ) -> Result<Measured> {
     let plan = &job.plan;
@@ -157,15 +170,8 @@ fn run(
     // Under the kernel's own scheduler as well, so that it costs all alike.
     let guard = job.frozen_after.and_then(guarded);
     let outcome = match &ready.application {
-        None => {
-            let folder = ready.cgroups.as_ref().map(Cgroups::folder);
-            let options = ExecOptions {
-                cgroups: folder.map(std::path::Path::to_owned),
-                ..ExecOptions::new(calibration)
-            };
-            tasks::run(plan, &options)
-        }
-        Some(ready) => application::run(ready, plan, calibration),
+        None => tasks::run(plan, exec),
+        Some(ready) => application::run(ready, plan, exec),
     };
     let outcome = match outcome.and_then(|outcome| complete(plan, outcome)) {
         Err(error) if error.is::<Interrupted>() => return Err(error),

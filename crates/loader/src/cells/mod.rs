@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Runs the cells of a shard on the running kernel, one at a time (`docs/records.md`).
 
+mod counters;
 mod freeze;
 mod measure;
 mod plan;
@@ -13,9 +14,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use cell::{Record, Shard, Status};
+use executor::energy::POWERCAP;
 use executor::tasks::Calibration;
 use serde_json::json;
 
+pub use counters::Counters;
 pub use measure::{Measured, measure};
 pub use plan::{Job, Under, under};
 pub use record::record;
@@ -59,6 +62,7 @@ fn one_by_one(
     running::vacant()?;
     let _autogroup = AutogroupOff::hold();
     let calibration = Calibration::measure();
+    let counters = Counters::look(Path::new(POWERCAP));
     let mut all_good = true;
     for job in jobs {
         if signals::caught() {
@@ -67,7 +71,8 @@ fn one_by_one(
         // Several CPUs of the exact tier share the speed of one.
         let in_turn = job.cell.modelled && job.cell.place == "vm-exact";
         let speed = calibration.in_turn(if in_turn { kernel.cpus } else { 1 });
-        let record = record(job, measure(job, speed)?, kernel);
+        let measured = measure(job, speed, &counters.packages)?;
+        let record = record(job, measured, kernel, &counters);
         all_good &= matches!(record.status, Status::Ok | Status::Ejected);
         if record.status != Status::Ok {
             eprintln!("{}: {}", job.id, record.reason);

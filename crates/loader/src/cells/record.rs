@@ -3,11 +3,12 @@
 
 use cell::{Provenance, Record};
 
+use super::counters::Counters;
 use super::measure::Measured;
 use super::plan::Job;
 use crate::kernel::Kernel;
 
-pub fn record(job: &Job, measured: Measured, kernel: &Kernel) -> Record {
+pub fn record(job: &Job, measured: Measured, kernel: &Kernel, counters: &Counters) -> Record {
     let mut record = Record::new(job.cell.clone(), provenance(job, kernel, measured.ops));
     record.status = measured.status;
     record.reason = measured.reason;
@@ -15,6 +16,18 @@ pub fn record(job: &Job, measured: Measured, kernel: &Kernel) -> Record {
     if let Some(outcome) = measured.outcome {
         record.set_histograms(&outcome.histograms);
         record.metrics = outcome.metrics;
+        match outcome.energy {
+            Ok(joules) => {
+                record.metrics.insert("energy_j".to_owned(), joules);
+                record.provenance.energy.clone_from(&counters.names);
+                let quality = counters.quality;
+                record.provenance.energy_step_uj = quality.map(|quality| quality.step_uj);
+                record.provenance.energy_idle_mw = quality.map(|quality| quality.idle_mw);
+                record.provenance.energy_idle_range_mw =
+                    quality.map(|quality| quality.idle_range_mw);
+            }
+            Err(why) => record.provenance.energy = why,
+        }
         record.cost.runner_fork_us = Some(outcome.runner.fork_ns / 1e3);
         record.cost.runner_task_us = Some(outcome.runner.task_ns / 1e3);
         record.cost.runner_reap_us = Some(outcome.runner.reap_ns / 1e3);
@@ -34,5 +47,6 @@ fn provenance(job: &Job, kernel: &Kernel, ops: String) -> Provenance {
         preempt: kernel.preempt.clone(),
         governor: kernel.governor.clone(),
         ops,
+        ..Provenance::default()
     }
 }

@@ -10,12 +10,13 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, ensure};
 use cell::{Arm, Cell, DEFAULT, Digests, Record, Status, assignments};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use executor::energy::POWERCAP;
 use executor::tasks::Calibration;
 use serde_json::json;
 use workload::Workload;
 
 use super::options;
-use crate::cells::{self, Job, Under};
+use crate::cells::{self, Counters, Job, Under};
 use crate::error::bad_input;
 use crate::kernel::{AutogroupOff, Kernel};
 use crate::running;
@@ -159,8 +160,10 @@ pub fn exec(matches: &ArgMatches) -> Result<ExitCode> {
         running::vacant()?;
     }
     let _autogroup = AutogroupOff::hold();
-    let measured = cells::measure(&job, Calibration::measure())?;
-    let record = cells::record(&job, measured, &kernel);
+    let calibration = Calibration::measure();
+    let counters = Counters::look(Path::new(POWERCAP));
+    let measured = cells::measure(&job, calibration, &counters.packages)?;
+    let record = cells::record(&job, measured, &kernel, &counters);
     if matches.get_flag("json") {
         println!("{}", serde_json::to_string(&record)?);
     } else {

@@ -183,6 +183,8 @@ fn machine(cpus: u32) -> Machine {
         one_clock: false,
         rt_guard: RtGuard::default(),
         rt_kernel: machine::RtKernel::default(),
+        frequency: None,
+        power: None,
         costs: Costs::default(),
         spreads: Spreads::default(),
     }

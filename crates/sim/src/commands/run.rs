@@ -136,7 +136,7 @@ fn check(work: &[(&str, &Cell, Sources)]) -> Result<BTreeSet<PathBuf>> {
         let plan = (
             (&sources.workload, &sources.machine),
             (cell.load, &cell.params),
-            cells::is_the_kernels_own(cell),
+            (cells::is_the_kernels_own(cell), cell.built_in),
         );
         if plans.insert(plan) {
             let machine = cache.machine(&sources.machine)?;

@@ -47,8 +47,8 @@ impl<'a> Attributes<'a> {
             }
             "util_min" | "util_max" => {
                 let value = node.integer(-1..=1024)?;
-                let why = "utilization clamps have no counterpart here: no CPU changes its frequency, and no policy \
-                           reads them";
+                let why = "utilization clamps have no counterpart here: no policy reads them, and the simulator's \
+                           frequencies do not heed them";
                 ensure!(
                     value == -1 || UNCLAMPED.contains(&(key, value)),
                     node.error(why)
