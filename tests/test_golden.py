@@ -26,6 +26,7 @@ MACHINES = ("desktop-4", "server-2x8-smt")
 # What the others add is the workloads' own: two schedulers on one machine show it.
 OTHER_WORKLOADS = {
     "compile-e2fsprogs": 4,
+    "compile-vlc": 4,
     "cyclictest": 2,
     "kbuild": 4,
     "lrzip": 4,

@@ -95,6 +95,15 @@ def test_loads_rise_in_whatever_order_their_cells_are_planned() -> None:
     assert [row.load for row in made.summary().rows] == [1, 2, 4, 16]
 
 
+def test_changes_are_against_the_scheduler_that_was_named_first() -> None:
+    made = Campaign(["b", "a"])
+    for label in ("a", "b"):
+        made.add(label, 1, 3.0)
+    summary = made.summary()
+    assert summary.reference == "b"
+    assert {row.reference for row in summary.rows} == {"b"}
+
+
 DRAW = np.random.default_rng(8)
 SEEDS = DRAW.gamma(3, 10, 10)  # what a seed does to every scheduler
 A = (SEEDS + DRAW.normal(0, 0.05, 10)).tolist()

@@ -237,6 +237,35 @@ def test_nothing_dropped_is_no_division_by_zero(study: Study):
     assert (both.pct, both.agrees) == (0.0, False)
     assert (one.pct, one.agrees) == (100.0, True)
     assert (other.pct, other.agrees) == (-100.0, False)
+    more = claim(lower_is_better=False)
+    shown = [score.reproduce(study, [more], measured(*pair))[0].pct for pair in ((0.0, 0.0), (0.0, 4.0), (4.0, 0.0))]
+    assert shown == [0.0, -100.0, 100.0]
+
+
+def test_a_scheduler_may_be_held_against_itself_at_another_load(study: Study):
+    ours = claim(a="BFS at -j4", b="BFS at -j2", family_b="BFS")
+    (found,) = score.reproduce(study, [ours], at_loads({2: 0.2, 4: 0.1}, {}))
+    assert (found.a, found.b, found.pct) == (0.1, 0.2, pytest.approx(50))
+    # Otherwise runs at different loads are not laid beside each other.
+    (apart,) = score.reproduce(study, [claim(level="all process counts")], at_loads({1: 0.1}, {3: 0.2}))
+    assert apart.pct is None
+
+
+def test_one_run_on_a_side_or_another_number_of_runs_has_no_interval(study: Study):
+    for bfs, cfs in (([0.9], [1.0]), ([0.8, 1.0], [1.0])):
+        (found,) = score.reproduce(study, [claim()], runs(bfs, cfs))
+        assert found.low == found.pct == found.high == pytest.approx(10)
+
+
+def at_loads(bfs: dict[int, float], cfs: dict[int, float]) -> Measured:
+    sides = {"BFS": bfs, "CFS": cfs}
+    return Measured(
+        {
+            ("counter", "t5600", side, load, "elapsed_s"): [value]
+            for side, found in sides.items()
+            for load, value in found.items()
+        }
+    )
 
 
 def counters(bfs: dict[str, float], cfs: dict[str, float]) -> Measured:

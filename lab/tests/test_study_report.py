@@ -118,6 +118,9 @@ def test_no_report_is_made_where_none_is_wanted(
     assert result.returncode == 0
     assert "report:" not in result.stdout
     assert not made.exists()
+    lines = {line.split()[0]: line.split() for line in result.stdout.splitlines() if line.startswith("c002-")}
+    assert sorted(words[-1] for words in lines.values()) == ["agrees", "contradicted"]
+    assert lines["c002-999"][-1] == "contradicted"
 
 
 @pytest.mark.skipif(not PROGRAM, reason="no chromium here to open the page in")

@@ -19,6 +19,7 @@ APPLICATIONS = [name for name, data in FILES.items() if "command" in data]
 # Load, and parameters that make a run of seconds.
 TINY: dict[str, tuple[int, dict[str, str]]] = {
     "compile-e2fsprogs": (2, {"scale_pct": "5"}),
+    "compile-vlc": (2, {"scale_pct": "5"}),
     "kbuild": (2, {"scale_pct": "1"}),
     "lrzip": (2, {"scale_pct": "1"}),
     "mplayer": (2, {"scale_pct": "10", "lines": "120"}),

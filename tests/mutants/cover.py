@@ -21,7 +21,8 @@ _BY_FILE = {"queue": ["fifo", "rr", "mlfq"]}
 POLICIES = ["tests/policies"]
 # Those that draw pages or run campaigns take minutes.
 LAB = [f"lab/tests/test_{name}.py" for name in (
-    "agreement analysis_of_variance comparisons ledger methods model_error numbers statistics studies"
+    "agreement analysis_of_variance change_points comparisons ledger methods model_error numbers sequential statistics "
+    "studies"
 ).split()]  # fmt: skip
 
 

@@ -111,6 +111,16 @@ def test_who_wakes_is_last_in_its_slot(rules: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rules", QUOTA)
+def test_who_is_preempted_keeps_its_place(rules: str, tmp_path: Path) -> None:
+    """Rules 5.2 and 5.5: before the other in the last slot, until its quota of 6 or, in SD, 5 ms is used up."""
+    better = task("better", "{ sleep_ms = 2 }", "{ run_ms = 1 }", SLEEPS)
+    schedule = run(tmp_path, rules, better + hog("a", nice=19) + hog("b", nice=19))
+    ms = {"rsdl": 6, "sd": 5}[rules]
+    expected = [("a", 0, 2), ("better", 2, 3), ("a", 3, ms + 1), ("b", ms + 1, 2 * ms + 1)]
+    assert schedule.turns(2 * ms + 1) == expected
+
+
+@pytest.mark.parametrize("rules", QUOTA)
 def test_a_worse_nice_level_reschedules(rules: str, tmp_path: Path) -> None:
     """Rules 5.2 and 5.5: nice 5 has no right to the slot, and goes to the next that it may use.
 

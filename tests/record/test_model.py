@@ -34,6 +34,7 @@ COMPUTING = {
 # Applications: with what of their work is simulated here. The real oltp runs five times as long as its model.
 APPLICATIONS = {
     "compile-e2fsprogs": {},
+    "compile-vlc": {},
     "kbuild": {},
     "transcode": {"scale_pct": "10"},
     "lrzip": {"scale_pct": "5"},

@@ -17,6 +17,11 @@ const SMALL: &[(&str, &str, &[&str])] = &[
         "2",
         &["scale_pct=5", "objects=5", "shells=3"],
     ),
+    (
+        "compile-vlc",
+        "2",
+        &["scale_pct=1", "steps=3", "work_permille=300"],
+    ),
     ("counter", "3", &["work_us=20000"]),
     ("cyclictest", "2", &["duration_s=1", "hogs=1"]),
     ("hackbench", "2", &["loops=10", "fds=4"]),

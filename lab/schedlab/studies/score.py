@@ -97,9 +97,9 @@ def score(reproductions: Iterable[Reproduction]) -> Score:
 def _reproduce(study: Study, claim: Claim, measured: Measured) -> Reproduction:
     a = _values(study, claim, claim.a, measured)
     b = _values(study, claim, claim.b, measured)
-    shared = sorted(a.keys() & b.keys())
-    if not shared and len(a) == len(b) == 1:  # each at a load of its own
+    if all(_AT_LOAD.fullmatch(side) for side in (claim.a, claim.b)):
         return _reproduction(claim, list(a.values()), list(b.values()))
+    shared = sorted(a.keys() & b.keys())
     return _reproduction(claim, [a[load] for load in shared], [b[load] for load in shared])
 
 

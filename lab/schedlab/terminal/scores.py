@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from schedlab.studies import calls
 from schedlab.studies.beside import Beside
@@ -32,7 +33,7 @@ def claims(title: str, reproductions: Iterable[Reproduction], others: list[Besid
         texts = (claim.id, claim.machine, claim.workload, level, claim.metric, claim.a, claim.b)
         said = calls.outcome(reproduction)
         elsewhere = [other.of(reproduction) for other in others]
-        table.add_row(*texts, published, ours, *[f"[{_STYLES[word]}]{word}[/]" for word in (said, *elsewhere)])
+        table.add_row(*texts, published, ours, *[Text(word, _STYLES[word]) for word in (said, *elsewhere)])
     console.print(table)
     console.print("percentages: by how much A is better than B (negative: worse)", style="dim", highlight=False)
 
