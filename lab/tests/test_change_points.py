@@ -24,6 +24,8 @@ def cuts(values: list[float], smallest_pct: float = 1.0) -> list[int]:
         ([1.0, 1.0, 1.0, 5.0], [3]),
         ([1.0, 1.0, 4.0, 4.0, 1.0, 1.0], [2, 4]),
         ([1.0, 1.0, 1.005, 1.005], []),
+        # Cut, as they are many, and put together again.
+        ([1.0] * 20 + [1.005] * 20, []),
     ],
 )
 def test_levels_without_noise_are_exact(values: list[float], where: list[int]) -> None:

@@ -161,6 +161,8 @@ def test_drift_of_many_blocks_is_drawn_the_same_every_time() -> None:
     assert drift(values) == found
     assert found.p == pytest.approx(float(stats.spearmanr(np.arange(20), values).pvalue), abs=0.02)
     assert drift(values * 1e6).p == found.p
+    # What ran counts as one of the 10,000 orders, so that no p is 0.
+    assert drift(np.arange(1.0, 21.0)).p == 1e-4
     warming = drift(values + np.arange(20))
     assert warming.p < 0.001
     assert warming.change_pct == pytest.approx(19 / warming_mean(values) * 100, abs=2)

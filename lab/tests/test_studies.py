@@ -255,6 +255,9 @@ def test_one_run_on_a_side_or_another_number_of_runs_has_no_interval(study: Stud
     for bfs, cfs in (([0.9], [1.0]), ([0.8, 1.0], [1.0])):
         (found,) = score.reproduce(study, [claim()], runs(bfs, cfs))
         assert found.low == found.pct == found.high == pytest.approx(10)
+    # A run in which nothing happened has no ratio.
+    (found,) = score.reproduce(study, [claim()], runs([0.0, 1.8], [1.0, 1.0]))
+    assert found.low == found.pct == found.high == pytest.approx(10)
 
 
 def at_loads(bfs: dict[int, float], cfs: dict[int, float]) -> Measured:
