@@ -58,7 +58,7 @@ static __noinline s32 weigh(u32 place, u32 cpu, s64 more)
 	return 0;
 }
 
-/* rule 3.12.1: what a task of that weight in a group weighs on a CPU. */
+/* rule 3.13.1: what a task of that weight in a group weighs on a CPU. */
 static __noinline u32 flat_weight(u32 place, u32 cpu, u32 weight)
 {
 	u64 fraction = (u64)weight << EEVDF_FRACTION_SHIFT;
@@ -74,34 +74,38 @@ static __noinline u32 flat_weight(u32 place, u32 cpu, u32 weight)
 	return eevdf_whole(fraction);
 }
 
-/*
- * t, which is in a group, is about to join the queue of that CPU. A delayed sleeper
- * may be in it still: it keeps its weight until it runs.
- */
-static __always_inline void weigh_in(struct task_ctx *t, u32 cpu)
+/* e, which competes on that CPU, is of a task in that group: it gets the weight that it has now. */
+static __always_inline void reweigh(struct rq *rq, struct eevdf_entity *e, u32 cpu, u32 cgroup,
+				    u32 nice_weight)
 {
-	weigh(t->cgroup, cpu, t->nice_weight);
-	if (!t->delayed)
-		eevdf_reweight(&t->e, flat_weight(t->cgroup, cpu, t->nice_weight));
-}
-
-static __always_inline void weigh_out(const struct task_ctx *t)
-{
-	weigh(t->cgroup, t->cpu, -(s64)t->nice_weight);
-}
-
-/*
- * t, which is in a group, runs on that CPU or is about to: e is its entity there.
- * Its groups may have changed since it joined.
- */
-static __always_inline void reweigh(struct rq *rq, struct task_ctx *t, struct eevdf_entity *e,
-				    u32 cpu)
-{
-	u32 weight = flat_weight(t->cgroup, cpu, t->nice_weight);
+	u32 weight = flat_weight(cgroup, cpu, nice_weight);
 
 	if (weight == e->weight)
 		return;
 	__sync_fetch_and_add(&rq->weight, (s64)weight - e->weight);
 	eevdf_reweight_queued(&rq->sums, e, weight);
-	t->e.weight = weight;
+}
+
+static __always_inline void reweigh_current(struct rq *rq, u32 cpu)
+{
+	if (rq->curr_pid && rq->curr_cgroup)
+		reweigh(rq, &rq->curr, cpu, rq->curr_cgroup, rq->curr_nice_weight);
+}
+
+/*
+ * t, which is in a group, is about to join the queue of that CPU. A delayed sleeper
+ * may be in it still: it keeps its weight until it runs. Who runs divides the
+ * group's part with t from now on.
+ */
+static __always_inline void weigh_in(struct rq *rq, struct task_ctx *t, u32 cpu)
+{
+	weigh(t->cgroup, cpu, t->nice_weight);
+	if (!t->delayed)
+		eevdf_reweight(&t->e, flat_weight(t->cgroup, cpu, t->nice_weight));
+	reweigh_current(rq, cpu);
+}
+
+static __always_inline void weigh_out(const struct task_ctx *t)
+{
+	weigh(t->cgroup, t->cpu, -(s64)t->nice_weight);
 }

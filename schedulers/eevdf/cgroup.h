@@ -73,7 +73,7 @@ static inline void eevdf_demand_track(struct eevdf_demand *d, u64 now)
 	d->load = eevdf_towards(d->load, d->runnable > 0 ? d->runnable : 0, now - at);
 }
 
-/* rule 3.12.2 */
+/* rule 3.13.2 */
 static inline s64 eevdf_part_weight(const struct eevdf_cgroup *g, const struct eevdf_part *part)
 {
 	u64 average = part->here.load >> EEVDF_AVG_SHIFT, all = g->all.load >> EEVDF_AVG_SHIFT;
@@ -87,7 +87,7 @@ static inline s64 eevdf_part_weight(const struct eevdf_cgroup *g, const struct e
 	return max_u64(EEVDF_PART_MIN, min_u64(weight, g->weight));
 }
 
-/* rule 3.12.1, one level: what a weight in a part is in the part above. */
+/* rule 3.13.1, one level: what a weight in a part is in the part above. */
 static inline u64 eevdf_within(u64 fraction, const struct eevdf_part *part)
 {
 	return part->here.runnable > 0 ? fraction * part->weight / part->here.runnable : fraction;

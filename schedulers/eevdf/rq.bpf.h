@@ -66,7 +66,7 @@ struct rq {
 	RQ_MEMBERS
 	struct eevdf_sums sums;
 	struct eevdf_entity curr;
-	u32 curr_policy, curr_cgroup;
+	u32 curr_policy, curr_cgroup, curr_nice_weight;
 	u64 curr_since_ns;
 	bool hrtick_active; /* the timer that ends slices is set */
 	s32 next_pid; /* the next buddy, queued here; 0: none */
@@ -235,7 +235,7 @@ static __always_inline void change_queue(struct task_ctx *t, u32 cpu)
 	count_out(from, t);
 	leave_note(from, t->e.v, t->e.weight);
 	if (t->cgroup)
-		weigh_in(t, cpu);
+		weigh_in(to, t, cpu);
 	eevdf_place(&prm, &to->sums, &t->e, false);
 	enter(to, t, cpu);
 }

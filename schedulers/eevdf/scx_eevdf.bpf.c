@@ -19,11 +19,12 @@ static __always_inline void set_current(u32 cpu, struct rq *rq, struct task_stru
 	track(rq, now);
 	track_task(t, now, true, false);
 	if (t->cgroup)
-		reweigh(rq, t, &t->e, cpu);
+		reweigh(rq, &t->e, cpu, t->cgroup, t->nice_weight);
 	rq->curr = t->e;
 	rq->curr_pid = p->pid;
 	rq->curr_policy = p->policy;
 	rq->curr_cgroup = t->cgroup;
+	rq->curr_nice_weight = t->nice_weight;
 	rq->curr_since_ns = now;
 	rq->idle_since_ns = 0;
 	if (rq->next_pid == p->pid)
@@ -43,7 +44,7 @@ static __always_inline void check_preempt(u32 cpu, struct rq *rq, struct task_st
 	bool by_task = waker && waker->pid && bpf_in_task();
 	struct eevdf_verdict verdict = {};
 	struct eevdf_wake w = {
-		/* rule 3.12.3: what matters is what groups are to each other. */
+		/* rule 3.13.3: what matters is what groups are to each other. */
 		.curr_policy = rq->curr_cgroup == t->cgroup ? rq->curr_policy : EEVDF_POLICY_NORMAL,
 		.p_policy = p->policy,
 		.next_d = rq->next_d,
@@ -132,7 +133,7 @@ void BPF_STRUCT_OPS(eevdf_runnable, struct task_struct *p, u64 enq_flags)
 		rq->idle_since_ns = 0;
 	}
 	if (t->cgroup)
-		weigh_in(t, cpu);
+		weigh_in(rq, t, cpu);
 	if (!t->delayed || !undelay(rq, p, t, cpu)) {
 		eevdf_request(&prm, &t->e, p->se.custom_slice ? p->se.slice : 0);
 		eevdf_place(&prm, &rq->sums, &t->e, t->is_new);
@@ -385,17 +386,6 @@ static __noinline s32 look_for_starved(u32 cpu)
 	return 0;
 }
 
-/* rule 3.12.2: the running task's groups are weighed anew. */
-static __always_inline void reweigh_current(u32 cpu, struct rq *rq, struct task_struct *p)
-{
-	struct task_ctx *t = ctx_of(p);
-
-	if (!t)
-		return;
-	weigh(t->cgroup, cpu, 0);
-	reweigh(rq, t, &rq->curr, cpu);
-}
-
 /* rule 3.10.1 */
 void BPF_STRUCT_OPS(eevdf_tick, struct task_struct *p)
 {
@@ -408,8 +398,11 @@ void BPF_STRUCT_OPS(eevdf_tick, struct task_struct *p)
 		return;
 	repick = update_curr(rq, now);
 	track(rq, now);
-	if (rq->curr_cgroup)
-		reweigh_current(cpu, rq, p);
+	if (rq->curr_cgroup) {
+		/* rule 3.13.2 */
+		weigh(rq->curr_cgroup, cpu, 0);
+		reweigh_current(rq, cpu);
+	}
 	if (repick)
 		STAT_INC(tick_preemptions);
 	wake_idle_balancer(cpu);
@@ -517,7 +510,8 @@ void BPF_STRUCT_OPS_SLEEPABLE(eevdf_cgroup_exit, struct cgroup *cgrp)
 }
 
 /* It is off its queue meanwhile. */
-void BPF_STRUCT_OPS(eevdf_cgroup_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
+void BPF_STRUCT_OPS(eevdf_cgroup_move, struct task_struct *p, struct cgroup *from,
+		    struct cgroup *to)
 {
 	struct task_ctx *t = ctx_of(p);
 
@@ -529,7 +523,7 @@ void BPF_STRUCT_OPS(eevdf_cgroup_move, struct task_struct *p, struct cgroup *fro
 		eevdf_reweight(&t->e, t->nice_weight);
 }
 
-void BPF_STRUCT_OPS_SLEEPABLE(eevdf_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
+void BPF_STRUCT_OPS(eevdf_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 {
 	set_cgroup_weight(cgrp, weight);
 }

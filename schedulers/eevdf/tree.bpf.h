@@ -4,7 +4,8 @@
 
 #include "cgroup.bpf.h"
 
-STAT(groups_left_out, "control groups that count as the one above them, because there are too many");
+STAT(groups_left_out, "control groups that count as the one above them, because there are too "
+		      "many");
 
 /* By the number of a control group: its place, or that of a group above it. */
 struct {

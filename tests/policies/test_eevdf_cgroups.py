@@ -67,7 +67,9 @@ def test_nice_levels_count_within_a_group(tmp_path: Path) -> None:
 def test_groups_below_groups_divide_what_these_have(tmp_path: Path) -> None:
     """300 of 400 for the user, of whom the one has 100 of 130 and the other 30, as systemd's slices are."""
     groups = cgroup("system", 100) + cgroup("user", 300) + cgroup("app", 100, "user") + cgroup("back", 30, "user")
-    tasks = hog("service", cgroup="system", count=3) + hog("program", cgroup="app", count=2) + hog("batch", cgroup="back")
+    tasks = (
+        hog("service", cgroup="system", count=3) + hog("program", cgroup="app", count=2) + hog("batch", cgroup="back")
+    )
     schedule = run(tmp_path, groups + tasks, 6000)
     expected = [1 / 4, 3 / 4 * 100 / 130, 3 / 4 * 30 / 130]
     assert shares(schedule, "service", "program", "batch") == pytest.approx(expected, abs=0.01)
@@ -131,10 +133,25 @@ def test_a_group_on_two_cpus_has_a_part_of_its_weight_on_each(tmp_path: Path) ->
     assert shares(schedule, "second", "inb", after_ms=1000)[0] == pytest.approx(1 / 7, abs=0.01)
 
 
-def test_a_light_task_of_a_group_alone_preempts_by_its_groups_weight(tmp_path: Path) -> None:
-    """SCHED_IDLE counts among the tasks of a group: alone in its group it has what the group has."""
-    tasks = cgroup("a") + cgroup("b") + hog("lowest", cgroup="a", policy="idle") + hog("other", cgroup="b")
-    assert shares(run(tmp_path, tasks, 2000), "lowest", "other")[0] == pytest.approx(0.5, abs=0.01)
+def test_who_is_idle_in_its_own_group_gives_way_by_deadlines(tmp_path: Path) -> None:
+    """SCHED_IDLE counts among the tasks of a group. Alone in its group it has what the group has, and keeps the CPU
+    until a tick when another group's task wakes; a task of its own group takes the CPU at once.
+    """
+    groups = cgroup("a") + cgroup("b")
+    lowest = hog("lowest", cgroup="a", policy="idle")
+    schedule = run(tmp_path, groups + lowest + hog("other", cgroup="b"), 2000)
+    assert shares(schedule, "lowest", "other")[0] == pytest.approx(0.5, abs=0.01)
+
+    def wakes_at(group: str) -> float:
+        waker = task("waker", "{ until_us = 100_300 }", "{ run_ms = 5 }", cgroup=group)
+        # It begins when the waker sleeps, so that neither is owed anything; and a slice lasts for 20 ms.
+        late = task("lowest", "{ until_ms = 10 }", "{ loop = [{ run_ms = 1 }] }", cgroup="a", policy="idle")
+        slow = run(tmp_path, groups + late + waker, 200, "eevdf:base_slice_us=20000")
+        return slow.on_cpu_of("waker")[-1][0]
+
+    assert wakes_at("a") == pytest.approx(100.3, abs=0.1)
+    # Where a tick finds who runs above its share and no longer protected.
+    assert wakes_at("b") == pytest.approx(101, abs=0.1)
 
 
 def test_groups_with_equal_tasks_do_what_tasks_alone_do(tmp_path: Path) -> None:
