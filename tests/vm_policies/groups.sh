@@ -29,6 +29,7 @@ echo "{\"event\": \"told\", \"said\": $(text /tmp/said)}"
 run shares /test/objects/shares.bpf.o shares --load 2
 run alike /test/objects/shares.bpf.o shares --load 2 --param less=300
 run kernel default shares --load 2
+run eevdf eevdf shares --load 2
 cp /workloads/slices.toml /test/
 run slices /test/objects/shares.bpf.o slices --load 4 --param duration_s=3
 run shrink default shrink --load 2

@@ -71,6 +71,10 @@ def test_the_kernels_own_scheduler_heeds_the_same_weights(said: Said) -> None:
     assert 2.0 < share(said, "kernel") < 4.5
 
 
+def test_eevdf_heeds_them_as_the_kernels_own_scheduler_does(said: Said) -> None:
+    assert share(said, "eevdf") == pytest.approx(share(said, "kernel"), rel=0.2)
+
+
 def test_groups_of_one_weight_share_alike(said: Said) -> None:
     assert 0.85 < share(said, "alike") < 1.15
 
