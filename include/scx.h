@@ -107,6 +107,7 @@ struct scx_init_task_args {
 } __core;
 
 struct scx_cgroup_init_args {
+	u32 weight;
 	u64 bw_period_us;
 	u64 bw_quota_us;
 	u64 bw_burst_us;

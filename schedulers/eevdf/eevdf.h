@@ -247,6 +247,19 @@ static inline void eevdf_reweight(struct eevdf_entity *e, u32 weight)
 	e->weight = weight;
 }
 
+/* Another weight while e competes: what it is owed, in real time, stays the same, and V with it. */
+static inline void eevdf_reweight_queued(struct eevdf_sums *s, struct eevdf_entity *e, u32 weight)
+{
+	u64 average = eevdf_average(s), v = e->v;
+
+	eevdf_leave(s, v, e->weight);
+	e->v = average - eevdf_scale((s64)(average - v), e->weight, weight);
+	e->d = e->v + eevdf_scale((s64)(e->d - v), e->weight, weight);
+	e->vprot = e->v + eevdf_scale((s64)(e->vprot - v), e->weight, weight);
+	e->weight = weight;
+	eevdf_join(s, e->v, weight);
+}
+
 /* rule 3.4: the slice is used up, the next one is asked for. */
 static inline bool eevdf_renew(const struct eevdf_params *prm, struct eevdf_entity *e)
 {

@@ -12,6 +12,7 @@
 
 #include "../lib/rq.h"
 #include "balance.h"
+#include "cgroup.h"
 #include "pick.h"
 
 CHOICE(rules, 2, "6.6,6.12,7.2", "the kernel's version to follow");
@@ -65,7 +66,7 @@ struct rq {
 	RQ_MEMBERS
 	struct eevdf_sums sums;
 	struct eevdf_entity curr;
-	u32 curr_policy;
+	u32 curr_policy, curr_cgroup, curr_nice_weight;
 	u64 curr_since_ns;
 	bool hrtick_active; /* the timer that ends slices is set */
 	s32 next_pid; /* the next buddy, queued here; 0: none */
@@ -95,6 +96,8 @@ struct task_ctx {
 	TASK_MEMBERS
 	struct eevdf_entity e;
 	struct eevdf_avg avg;
+	u32 cgroup; /* the place of its control group (cgroup.bpf.h); 0: the root */
+	u32 nice_weight; /* within its group; e has what it weighs among all */
 	u32 delayed_index; /* while delayed */
 	bool delayed; /* asleep, and in the sums as long as its entry is its own */
 	bool woken;
@@ -106,6 +109,7 @@ struct task_ctx {
 };
 
 #include "../lib/rq.bpf.h"
+#include "cgroup.bpf.h"
 
 /* A millisecond for each CPU of the domain. */
 static __always_inline u32 first_interval_ms(u32 cpu, u32 level)
@@ -202,6 +206,8 @@ static __always_inline void count_out(struct rq *rq, const struct task_ctx *t)
 	__sync_fetch_and_add(&rq->weight, -(s64)t->e.weight);
 	if (t->e.custom)
 		__sync_fetch_and_add(&rq->nr_custom, -1);
+	if (t->cgroup)
+		weigh_out(t);
 }
 
 static __always_inline void enter(struct rq *rq, struct task_ctx *t, u32 cpu)
@@ -228,6 +234,8 @@ static __always_inline void change_queue(struct task_ctx *t, u32 cpu)
 	}
 	count_out(from, t);
 	leave_note(from, t->e.v, t->e.weight);
+	if (t->cgroup)
+		weigh_in(to, t, cpu);
 	eevdf_place(&prm, &to->sums, &t->e, false);
 	enter(to, t, cpu);
 }

@@ -8,6 +8,7 @@
  */
 #include <scx.h>
 #include "pull.bpf.h"
+#include "tree.bpf.h"
 
 #define NOHZ_LOOKS 4 /* tasks of a busy CPU that an idle one is looked for */
 
@@ -17,9 +18,13 @@ static __always_inline void set_current(u32 cpu, struct rq *rq, struct task_stru
 {
 	track(rq, now);
 	track_task(t, now, true, false);
+	if (t->cgroup)
+		reweigh(rq, &t->e, cpu, t->cgroup, t->nice_weight);
 	rq->curr = t->e;
 	rq->curr_pid = p->pid;
 	rq->curr_policy = p->policy;
+	rq->curr_cgroup = t->cgroup;
+	rq->curr_nice_weight = t->nice_weight;
 	rq->curr_since_ns = now;
 	rq->idle_since_ns = 0;
 	if (rq->next_pid == p->pid)
@@ -39,7 +44,8 @@ static __always_inline void check_preempt(u32 cpu, struct rq *rq, struct task_st
 	bool by_task = waker && waker->pid && bpf_in_task();
 	struct eevdf_verdict verdict = {};
 	struct eevdf_wake w = {
-		.curr_policy = rq->curr_policy,
+		/* rule 3.13.3: what matters is what groups are to each other. */
+		.curr_policy = rq->curr_cgroup == t->cgroup ? rq->curr_policy : EEVDF_POLICY_NORMAL,
 		.p_policy = p->policy,
 		.next_d = rq->next_d,
 		.has_next = rq->next_pid != 0,
@@ -126,6 +132,8 @@ void BPF_STRUCT_OPS(eevdf_runnable, struct task_struct *p, u64 enq_flags)
 		rq->avg_idle_ns += (s64)(idle - rq->avg_idle_ns) >> 3;
 		rq->idle_since_ns = 0;
 	}
+	if (t->cgroup)
+		weigh_in(rq, t, cpu);
 	if (!t->delayed || !undelay(rq, p, t, cpu)) {
 		eevdf_request(&prm, &t->e, p->se.custom_slice ? p->se.slice : 0);
 		eevdf_place(&prm, &rq->sums, &t->e, t->is_new);
@@ -390,6 +398,11 @@ void BPF_STRUCT_OPS(eevdf_tick, struct task_struct *p)
 		return;
 	repick = update_curr(rq, now);
 	track(rq, now);
+	if (rq->curr_cgroup) {
+		/* rule 3.13.2 */
+		weigh(rq->curr_cgroup, cpu, 0);
+		reweigh_current(rq, cpu);
+	}
 	if (repick)
 		STAT_INC(tick_preemptions);
 	wake_idle_balancer(cpu);
@@ -479,7 +492,40 @@ void BPF_STRUCT_OPS(eevdf_set_weight, struct task_struct *p, u32 weight)
 	if (!t || t->queued)
 		return;
 	forget_delayed(p, t);
-	eevdf_reweight(&t->e, eevdf_weight(p->static_prio, p->policy));
+	t->nice_weight = eevdf_weight(p->static_prio, p->policy);
+	/* In a group it gets its weight when it joins a queue. */
+	if (!t->cgroup)
+		eevdf_reweight(&t->e, t->nice_weight);
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(eevdf_cgroup_init, struct cgroup *cgrp,
+			     struct scx_cgroup_init_args *args)
+{
+	return add_cgroup(cgrp, args->weight);
+}
+
+void BPF_STRUCT_OPS_SLEEPABLE(eevdf_cgroup_exit, struct cgroup *cgrp)
+{
+	remove_cgroup(cgrp);
+}
+
+/* It is off its queue meanwhile. */
+void BPF_STRUCT_OPS(eevdf_cgroup_move, struct task_struct *p, struct cgroup *from,
+		    struct cgroup *to)
+{
+	struct task_ctx *t = ctx_of(p);
+
+	if (!t || t->queued)
+		return;
+	forget_delayed(p, t);
+	t->cgroup = place_of(to);
+	if (!t->cgroup)
+		eevdf_reweight(&t->e, t->nice_weight);
+}
+
+void BPF_STRUCT_OPS(eevdf_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
+{
+	set_cgroup_weight(cgrp, weight);
 }
 
 s32 BPF_STRUCT_OPS(eevdf_init_task, struct task_struct *p, struct scx_init_task_args *args)
@@ -489,7 +535,9 @@ s32 BPF_STRUCT_OPS(eevdf_init_task, struct task_struct *p, struct scx_init_task_
 
 	if (!t)
 		return -ENOMEM;
-	t->e.weight = eevdf_weight(p->static_prio, p->policy);
+	t->nice_weight = t->e.weight = eevdf_weight(p->static_prio, p->policy);
+	if (bpf_core_field_exists(args->cgroup))
+		t->cgroup = place_of(args->cgroup);
 	t->e.slice_ns = prm.base_slice_ns;
 	/* As heavy as it could be, until it shows what it is. */
 	t->avg.at_ns = t->flips_at = now;
@@ -570,5 +618,7 @@ SCX_OPS_DEFINE(eevdf_ops, .select_cpu = (void *)eevdf_select_cpu, .enqueue = (vo
 	       .yield = (void *)eevdf_yield, .set_weight = (void *)eevdf_set_weight,
 	       .init_task = (void *)eevdf_init_task, .disable = (void *)eevdf_disable,
 	       .cpu_online = (void *)eevdf_cpu_online, .cpu_offline = (void *)eevdf_cpu_offline,
-	       .cpu_release = (void *)eevdf_cpu_release, .init = (void *)eevdf_init,
+	       .cpu_release = (void *)eevdf_cpu_release, .cgroup_init = (void *)eevdf_cgroup_init,
+	       .cgroup_exit = (void *)eevdf_cgroup_exit, .cgroup_move = (void *)eevdf_cgroup_move,
+	       .cgroup_set_weight = (void *)eevdf_cgroup_set_weight, .init = (void *)eevdf_init,
 	       .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING, .name = "eevdf");

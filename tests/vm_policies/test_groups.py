@@ -71,6 +71,11 @@ def test_the_kernels_own_scheduler_heeds_the_same_weights(said: Said) -> None:
     assert 2.0 < share(said, "kernel") < 4.5
 
 
+@pytest.mark.parametrize("run", ["pinned", "pinned_eevdf"])
+def test_eevdf_heeds_them_on_a_cpu_as_the_kernels_own_scheduler_does(said: Said, run: str) -> None:
+    assert share(said, run) == pytest.approx(3, rel=0.04)
+
+
 def test_groups_of_one_weight_share_alike(said: Said) -> None:
     assert 0.85 < share(said, "alike") < 1.15
 

@@ -106,8 +106,8 @@ pub fn plan(workload: &Workload, machine: &Machine, cell: &Cell) -> Result<Plan>
     );
     let plan = workload.plan(cell.load, &cell.params, machine.cpus() as u32, cell.seed)?;
     ensure!(
-        !is_the_kernels_own(cell) || !plan.controllers().cpu,
-        "{}: under {DEFAULT} its control groups share the CPUs, which the rules that stand for the kernel's own scheduler here do not know; a real kernel runs it, and policies do",
+        !is_the_kernels_own(cell) || !plan.limits_cgroups(),
+        "{}: under {DEFAULT} its control groups have limits (max_us), which the rules that stand for the kernel's own scheduler here do not keep; a real kernel does, and bfs",
         workload.name
     );
     Ok(plan)

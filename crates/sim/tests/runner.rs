@@ -297,7 +297,7 @@ SCX_OPS_DEFINE(wild_ops, .enqueue = (void *)wild_enqueue, .name = "wild");
 "#;
 
 #[test]
-fn the_kernels_own_scheduler_is_not_made_to_share_by_groups() {
+fn the_kernels_own_scheduler_shares_by_groups_and_keeps_no_limits() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("turns.toml");
     let run = |group: &str, words: &[&str]| {
@@ -313,12 +313,15 @@ fn the_kernels_own_scheduler_is_not_made_to_share_by_groups() {
         let said = String::from_utf8(output.stderr).unwrap();
         (output.status.code(), said)
     };
-    let refusal = "schedlab-sim: turns: under default its control groups share the CPUs, which the rules that stand for \
-                   the kernel's own scheduler here do not know; a real kernel runs it, and policies do\n";
-    for group in ["weight = 200", "max_us = 50_000", ""] {
-        for words in [&["default"][..], &["eevdf", "--built-in"]] {
-            assert_eq!(run(group, words), (Some(2), refusal.to_owned()), "{group}");
+    let refusal = "schedlab-sim: turns: under default its control groups have limits (max_us), which the rules that \
+                   stand for the kernel's own scheduler here do not keep; a real kernel does, and bfs\n";
+    for words in [&["default"][..], &["eevdf", "--built-in"]] {
+        assert_eq!(run("max_us = 50_000", words), (Some(2), refusal.to_owned()));
+        for group in ["weight = 200", ""] {
+            assert_eq!(run(group, words), (Some(0), String::new()), "{group}");
         }
+    }
+    for group in ["weight = 200", "max_us = 50_000", ""] {
         assert_eq!(run(group, &["eevdf"]), (Some(0), String::new()));
     }
     assert_eq!(run("cpus = [1]", &["default"]), (Some(0), String::new()));

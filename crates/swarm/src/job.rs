@@ -55,7 +55,7 @@ impl Limits {
     ) -> Result<Bounds> {
         let mut bounds = self.of_all_groups();
         let limits = plan.limits_cgroups() && program.heeds_limits();
-        if limits || program.heeds_weights() && plan.weighs_cgroups() {
+        if limits || program.heeds_weights() && plan.controllers().cpu {
             bounds.starvation_ns = PATIENCE_NS;
         }
         if limits {
