@@ -190,7 +190,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
         "--patch", action="append", default=[], type=Path, metavar="FILE", help="apply a patch, as git writes it"
     )
     parser.add_argument(
-        "--config", action="append", default=[], metavar="NAME=VALUE", help="an option, such as CMDLINE=preempt=full"
+        "--config", action="append", default=[], metavar="NAME=VALUE", help="an option, such as HZ_1000=y"
     )
     parser.add_argument("-j", "--jobs", type=int, default=len(os.sched_getaffinity(0)), help="default: one a CPU")
     parser.add_argument(
