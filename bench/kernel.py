@@ -29,18 +29,16 @@ import kernel_config
 from kernel_tree import Tree
 
 from schedlab import atomic, cache
-from schedlab.errors import LabError, PlaceError
+from schedlab.errors import INTERRUPTED, LabError, PlaceError
 from schedlab.vm import apt, candidates
 from schedlab.vm import kernel as kernels
 from schedlab.vm.apt import Apt
 from schedlab.vm.kernel import Kernel
 
 # What a build runs or includes, and the package that has it.
-PROGRAMS = {
-    **{name: name for name in ("gcc", "make", "flex", "bison", "bc", "patch", "perl", "zstd")},
+PROGRAMS = {name: name for name in "bc bison flex gcc make patch perl tar zstd".split()} | {
     "ld": "binutils",
     "xz": "xz-utils",
-    "tar": "tar",
 }
 HEADERS = {"gelf.h": "libelf-dev", "zlib.h": "zlib1g-dev"}
 # Type information without which policies do not load: pahole 1.24 of Debian 12 does not mark kfuncs, and 1.30 of Debian
@@ -159,13 +157,13 @@ def build(options: argparse.Namespace) -> Kernel:
         place = work(cloud, options.series)
         place.tree.change(options.patch, options.feature)
         place.objects.mkdir(exist_ok=True)
-        suffix = "-" + re.sub(r"[^\w.-]", "-", options.output.name)
+        suffix = "-" + re.sub(r"[^\w.-]", "-", options.output.resolve().name)
         seed = place.home / "options"
         cache.write(seed, kernel_config.of_guest(cloud.config.read_text("utf-8"), changed))
         place.make(suffix, options.jobs, "allnoconfig", KCONFIG_ALLCONFIG=str(seed))
         made = (place.objects / ".config").read_text("utf-8")
         kernel_config.check(made, changed)
-        say(f"building {cloud.release.partition('+')[0]}{suffix}; what the compiler says is in {place.log}")
+        say(f"building {place.home.name}{suffix}; what the compiler says is in {place.log}")
         place.make(suffix, options.jobs, "bzImage")
         options.output.mkdir(parents=True, exist_ok=True)
         image = options.output / "bzImage"
@@ -201,6 +199,8 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
         parser.error(f"--series {options.series}: expected a series such as {kernels.SERIES}")
     if options.jobs < 1:
         parser.error(f"--jobs {options.jobs}: expected 1 or more")
+    if options.output.exists() and not options.output.is_dir():
+        parser.error(f"--output {options.output}: expected a folder")
     return options
 
 
@@ -212,6 +212,8 @@ def main() -> int:
     except LabError as error:
         print(f"bench/kernel.py: {error}", file=sys.stderr)
         return error.status
+    except KeyboardInterrupt:
+        return INTERRUPTED
     print(f"{options.output / 'bzImage'}: {kernel.release}, {time.monotonic() - started_at:.0f} s")
     if kernel.without_policies:
         print(f"runs its own scheduler alone: {kernel.without_policies}")

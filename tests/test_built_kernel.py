@@ -242,6 +242,7 @@ class Archive:
         (["--series", "seven", "-o", "x"], "--series seven: expected a series such as 7.2"),
         (["-j", "0", "-o", "x"], "--jobs 0: expected 1 or more"),
         (["--config", "HZ", "-o", "x"], "--config HZ: expected NAME=VALUE"),
+        (["-o", __file__], "expected a folder"),
         ([], "required: -o/--output"),
     ],
 )
