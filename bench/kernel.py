@@ -7,7 +7,7 @@
 
 The source is that of the cloud kernel which --kernel SERIES boots; its configuration is the cloud kernel's as far as a
 guest needs it (kernel_config.py). All builds of a source share a tree and its objects, in the cache, so that only what
-a change touches is compiled again. The same command makes the same image.
+a change touches is compiled again.
 """
 
 import argparse
@@ -41,8 +41,8 @@ PROGRAMS = {name: name for name in "bc bison flex gcc make patch perl tar zstd".
     "xz": "xz-utils",
 }
 HEADERS = {"gelf.h": "libelf-dev", "zlib.h": "zlib1g-dev"}
-# Type information without which policies do not load: pahole 1.24 of Debian 12 does not mark kfuncs, and 1.30 of Debian
-# 13 misses some.
+# Policies load by the type information that it writes. Linux 7 asks for 1.26, Debian 12 has 1.24, and kernels that were
+# built with Debian 13's lacked some of it (candidates.py).
 PAHOLE_SUITE = "sid"
 IMAGE = "arch/x86/boot/bzImage"
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The configuration of a small kernel that a guest boots: what it needs of a cloud kernel's, and all that schedules.
 
-A full cloud kernel takes an hour to build, most of it for what no guest has. Every option here has the value of the
-cloud kernel; what is not here is off, but for what these options need.
+Most of a cloud kernel is for what no guest has, and is most of its build. Every option here has the value of the cloud
+kernel; what is not here is off, but for what these options need.
 """
 
 import re
