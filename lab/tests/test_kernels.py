@@ -39,6 +39,14 @@ def test_a_kernel_follows_the_name_of_the_scheduler(checkout: Path) -> None:
     assert asked.arms[1].tunables == {"rules": "424"}
 
 
+def test_parameters_of_its_boot_make_another_kernel(checkout: Path) -> None:
+    asked = request("default@7.2,default@7.2 preempt=full", workload_names="latt", place="vm")
+    assert [(arm.label, arm.kernel) for arm in asked.arms] == [
+        ("default@7.2", "7.2"),
+        ("default@7.2 preempt=full", "7.2 preempt=full"),
+    ]
+
+
 def test_one_kernel_for_all_that_name_none(checkout: Path) -> None:
     asked = request("bfs,default@7.1", workload_names="latt", place="vm", kernel="6.16")
     assert [(arm.label, arm.kernel) for arm in asked.arms] == [("bfs", "6.16"), ("default@7.1", "7.1")]

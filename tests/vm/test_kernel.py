@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which kernel is booted: fetched once, the same afterwards, and only one that a policy can be loaded into."""
 
+import re
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from schedlab.errors import InputError, PlaceError
-from schedlab.vm import apt, candidates
+from schedlab.vm import apt, candidates, machine
 from schedlab.vm import kernel as kernels
 from schedlab.vm.candidates import Candidate
 from schedlab.vm.kernel import Kernel
@@ -134,3 +136,24 @@ def test_hosts_kernels_running_one_first(tmp_path: Path, monkeypatch: pytest.Mon
 def test_bad_specs_are_bad_input(spec: str) -> None:
     with pytest.raises(InputError, match="expected a series such as"):
         kernels.resolve(spec)
+
+
+def test_parameters_of_the_boot_stand_behind_the_kernel(offered: list[Candidate], tmp_path: Path) -> None:
+    offered.append(offer(tmp_path, "7.2.1"))
+    plain, full = kernels.resolve("7.2"), kernels.resolve("7.2 preempt=full nosmt")
+    assert (plain.parameters, full.parameters) == ("", "preempt=full nosmt")
+    assert replace(full, parameters="") == plain
+    assert kernels.is_kept("7.2 preempt=none")
+    kernels.check("7.2 isolcpus=1,2")
+    for spec in ("7.2 ", "7.2 init=$(x)", "7.2 a='b'", '7.2 a="b"'):
+        with pytest.raises(InputError, match=r"--kernel 7\.2 .*: expected parameters such as preempt=full"):
+            kernels.resolve(spec)
+
+
+def test_a_parameter_that_the_kernel_does_not_know_is_refused(tmp_path: Path, kernel: Kernel) -> None:
+    console = tmp_path / "console"
+    console.write_text('[ 0.1] Unknown kernel command line parameters "premept=full COLUMNS=80", will be passed on.\n')
+    machine._refuse_unknown_parameters(replace(kernel, parameters="preempt=full"), console)
+    machine._refuse_unknown_parameters(kernel, console)
+    with pytest.raises(InputError, match=f"kernel {re.escape(kernel.release)} knows no parameter premept=full"):
+        machine._refuse_unknown_parameters(replace(kernel, parameters="nosmt premept=full"), console)

@@ -128,6 +128,9 @@ def test_a_guest_boots_it(tmp_path: Path, kernel: Kernel, guest: None) -> None:
     (tmp_path / "bzImage").write_bytes(bzimage(kernel.image.read_bytes(), kernel.release))
     shutil.copy(kernel.config, tmp_path / "config")
     said: list[str] = []
-    done = vm.run(["uname", "-r"], tier="exact", kernel_spec=f"{tmp_path}/bzImage", on_line=said.append)
-    assert (done.exit_code, said) == (0, [kernel.release])
+    command = ["sh", "-c", "uname -r; cat /sys/kernel/debug/sched/preempt"]
+    done = vm.run(command, tier="exact", kernel_spec=f"{tmp_path}/bzImage preempt=full", on_line=said.append)
+    assert (done.exit_code, said[0]) == (0, kernel.release)
+    assert "(full)" in said[1]
+    assert done.kernel_arguments.endswith(" preempt=full")
     assert done.hashes["kernel"] == kernel.sha256

@@ -116,6 +116,11 @@ class Apt:
                 return None if version == "(none)" else version
         return None
 
+    def needed_by(self, package: str) -> list[str]:
+        """The package and all that it depends on, as on a machine with nothing installed."""
+        lines = self.run("apt-get", "install", "--simulate", "--no-install-recommends", package).splitlines()
+        return [line.split()[1] for line in lines if line.startswith("Inst ")]
+
     def unpack(self, packages: list[str], target: Path) -> None:
         """Download packages (no dependencies), checked by apt, and unpack them below `target`."""
         debs = self.home / "debs"

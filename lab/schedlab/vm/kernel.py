@@ -9,7 +9,7 @@ import re
 import struct
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from schedlab import cache
@@ -22,6 +22,7 @@ from schedlab.vm.candidates import Candidate, Unfit
 SERIES = "7.2"
 HOST = "host"
 _NAME = re.compile(rf"{HOST}|\d+\.\d+([.+~-][\w.+~-]*)?")
+_PARAMETERS = re.compile(r"[\w.=,/-]+(?: +[\w.=,/-]+)*")
 EXPECTED = f"a series such as {SERIES}, a release, a package, {HOST}, or the path of a bzImage, a built tree or a .deb"
 
 
@@ -30,6 +31,7 @@ class Kernel:
     """A kernel to boot: its `uname -r`, the image for QEMU, its config, the image's SHA-256 and where it came from.
 
     `without_policies` says why it runs under its own scheduler alone, and is empty where policies can be loaded.
+    `parameters` are those of its boot that were asked for.
     """
 
     release: str
@@ -38,14 +40,21 @@ class Kernel:
     sha256: str
     origin: str
     without_policies: str = ""
+    parameters: str = ""
 
 
 def resolve(spec: str = SERIES, *, refresh: bool = False) -> Kernel:
-    """The kernel that `spec` means: a series (`7.2`), a release or package, `host`, or a path.
+    """The kernel that `spec` means: a series (`7.2`), a release or package, `host`, or a path, and behind a space the
+    parameters of its boot (`7.2 preempt=full`).
 
     Of a series the newest that loads policies, or, where none does, the newest. The network is used the first time
     only, or with `refresh`. Raises PlaceError where no kernel will do.
     """
+    wanted, parameters = _split(spec)
+    return replace(_found(wanted, refresh), parameters=parameters)
+
+
+def _found(spec: str, refresh: bool) -> Kernel:
     with cache.lock("kernel"):
         if own_kernels.is_path(spec):
             return _own(Path(spec))
@@ -59,15 +68,27 @@ def resolve(spec: str = SERIES, *, refresh: bool = False) -> Kernel:
 
 def check(spec: str, option: str = "--kernel") -> None:
     """Raises InputError for what can be no kernel, without a look at any archive."""
-    if not own_kernels.is_path(spec):
-        _name(spec, option)
-    elif not Path(spec).exists():
-        raise InputError(f"{option} {spec}: no such kernel; expected {EXPECTED}")
+    wanted, _ = _split(spec, option)
+    if not own_kernels.is_path(wanted):
+        _name(wanted, option)
+    elif not Path(wanted).exists():
+        raise InputError(f"{option} {wanted}: no such kernel; expected {EXPECTED}")
 
 
 def is_kept(spec: str = SERIES) -> bool:
     """Whether the cache has this kernel, so that no network is needed."""
-    return own_kernels.is_path(spec) or _known(_name(spec)) is not None
+    wanted, _ = _split(spec)
+    return own_kernels.is_path(wanted) or _known(_name(wanted)) is not None
+
+
+def _split(spec: str, option: str = "--kernel") -> tuple[str, str]:
+    """The kernel and its parameters. A space in the path of a file belongs to the path."""
+    name, space, parameters = spec.partition(" ")
+    if not space or (own_kernels.is_path(spec) and Path(spec).exists()):
+        return spec, ""
+    if not _PARAMETERS.fullmatch(parameters):
+        raise InputError(f"{option} {spec}: expected parameters such as preempt=full behind the kernel")
+    return name, parameters
 
 
 def _name(spec: str, option: str = "--kernel") -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab import cache
-from schedlab.errors import LabError
+from schedlab.errors import InputError, LabError
 from schedlab.vm import tiers
 from schedlab.vm.disk import Disk
 from schedlab.vm.initramfs import Initramfs
@@ -100,8 +100,9 @@ class Guest:
     append: str = ""
 
     def kernel_arguments(self) -> str:
-        """The kernel's command line: the tier's, where its root is, then what the caller appends."""
-        return f"{tiers.kernel_arguments(self.tier)}{self.root.kernel_arguments()} {self.append}".rstrip()
+        """The kernel's command line: the tier's, where its root is, the user's, then what the caller appends."""
+        own = f"{tiers.kernel_arguments(self.tier)}{self.root.kernel_arguments()}"
+        return " ".join(filter(None, (own, self.kernel.parameters, self.append)))
 
     def command(self, chardevs: Sequence[str]) -> list[str]:
         """QEMU's command line; `chardevs` are the arguments for the console and the ports."""
@@ -141,6 +142,7 @@ def boot(
                 passed_s = time.monotonic() - started_at
                 if control and not boot_s:
                     boot_s = passed_s
+                    _refuse_unknown_parameters(guest.kernel, console)
                 if passed_s > limit_s:
                     raise _failure(f"the guest did not end within {limit_s:g} s", console)
                 if not boot_s and passed_s > _boot_limit_s(guest.shape.cpus):
@@ -167,6 +169,14 @@ def boot(
         console_path=console,
         boot_s=boot_s,
     )
+
+
+def _refuse_unknown_parameters(kernel: Kernel, console: Path) -> None:
+    """A misspelt parameter would change nothing, and its guest pass for one with it."""
+    told = re.search(r'Unknown kernel command line parameters "(.*?)"', console.read_text("utf-8", "replace"))
+    unknown = [word for word in kernel.parameters.split() if told and word in told[1].split()]
+    if unknown:
+        raise InputError(f"kernel {kernel.release} knows no parameter {unknown[0]}")
 
 
 def _start(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
