@@ -181,8 +181,9 @@ fn playback_shows_or_drops_every_frame() {
     );
     assert!((sum(&easy) - 25.0).abs() < f64::EPSILON, "{easy:?}");
     assert!(easy["dropped_frames"].abs() < f64::EPSILON, "{easy:?}");
-    // Twice as much to decode as there is time: every other frame at best.
-    let hard = run("playback", "1", &["frames=25", "decode_us=80000"]);
+    // Three times as much to decode as there is time: every third frame at best, or, where the host has become faster
+    // since it was calibrated, every other.
+    let hard = run("playback", "1", &["frames=25", "decode_us=120000"]);
     assert!((sum(&hard) - 25.0).abs() < f64::EPSILON, "{hard:?}");
     assert!(hard["frames_shown"] <= 14.0, "{hard:?}");
     // A busy machine may leave the player no time even to drop them.
