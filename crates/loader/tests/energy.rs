@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Joules of a cell, as its record has them, by counters in a folder of the test's own.
 
+mod naps;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use cell::{Cell, Digests, Record, Status};
+use cell::{Record, Status};
 use executor::tasks::Calibration;
 use loader::cells::{self, Counters, Job, Under};
 use loader::kernel::Kernel;
@@ -16,44 +18,9 @@ use workload::Workload;
 /// One run at a time: two would disturb each other.
 static ONE: Mutex<()> = Mutex::new(());
 
-const WORKLOAD: &str = r#"# SPDX-License-Identifier: GPL-2.0-or-later
-name = "naps"
-title = "naps"
-source = "a test"
-load = "tasks"
-loads = [1]
-
-[params]
-tasks = { default = 1, min = 1, max = 9, about = "tasks" }
-
-[[task]]
-name = "nap"
-count = "tasks"
-program = [{ sleep_ms = 200 }]
-
-[metrics]
-promises = ["elapsed_s"]
-"#;
-
 fn job() -> Job {
-    let workload = Workload::from_toml(WORKLOAD, "naps.toml").unwrap();
-    let cell = Cell {
-        api: None,
-        built_in: false,
-        digests: Digests::default(),
-        exact_costs: false,
-        kernel: None,
-        load: 1,
-        machine: "host".into(),
-        modelled: false,
-        params: BTreeMap::new(),
-        place: "host".into(),
-        repetition: 0,
-        scheduler: "default".into(),
-        seed: 1,
-        tunables: BTreeMap::new(),
-        workload: "naps".into(),
-    };
+    let workload = Workload::from_toml(&naps::workload(200), "naps.toml").unwrap();
+    let cell = naps::cell(1);
     Job {
         id: cell.id(),
         cell,

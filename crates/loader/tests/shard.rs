@@ -3,54 +3,19 @@
 
 #[path = "../../sim/tests/mount/mod.rs"]
 mod mount;
+mod naps;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use cell::{Cell, Digests};
 use mount::with_mount;
 
-const WORKLOAD: &str = r#"# SPDX-License-Identifier: GPL-2.0-or-later
-name = "naps"
-title = "naps"
-source = "a test"
-load = "tasks"
-loads = [1]
-
-[params]
-tasks = { default = 1, min = 1, max = 9, about = "tasks" }
-
-[[task]]
-name = "nap"
-count = "tasks"
-program = [{ sleep_ms = 100 }]
-
-[metrics]
-promises = ["elapsed_s"]
-"#;
-
 fn shard(dir: &Path, cells: u64) -> PathBuf {
-    std::fs::write(dir.join("naps.toml"), WORKLOAD).unwrap();
+    std::fs::write(dir.join("naps.toml"), naps::workload(100)).unwrap();
     let cells: Vec<serde_json::Value> = (1..=cells)
         .map(|seed| {
-            let cell = Cell {
-                api: None,
-                built_in: false,
-                digests: Digests::default(),
-                exact_costs: false,
-                kernel: None,
-                load: 1,
-                machine: "host".into(),
-                modelled: false,
-                params: std::collections::BTreeMap::new(),
-                place: "host".into(),
-                repetition: seed - 1,
-                scheduler: "default".into(),
-                seed,
-                tunables: std::collections::BTreeMap::new(),
-                workload: "naps".into(),
-            };
+            let cell = naps::cell(seed);
             let mut fields = serde_json::to_value(&cell).unwrap();
             fields["id"] = cell.id().into();
             fields
