@@ -142,7 +142,8 @@ def boot(
                 passed_s = time.monotonic() - started_at
                 if control and not boot_s:
                     boot_s = passed_s
-                    _refuse_unknown_parameters(guest.kernel, console)
+                    if guest.kernel.parameters:
+                        _refuse_unknown_parameters(guest.kernel, console)
                 if passed_s > limit_s:
                     raise _failure(f"the guest did not end within {limit_s:g} s", console)
                 if not boot_s and passed_s > _boot_limit_s(guest.shape.cpus):
