@@ -251,13 +251,36 @@ def test_a_scheduler_may_be_held_against_itself_at_another_load(study: Study):
     assert apart.pct is None
 
 
-def test_one_run_on_a_side_or_another_number_of_runs_has_no_interval(study: Study):
+def test_one_run_on_a_side_has_no_interval(study: Study):
     for bfs, cfs in (([0.9], [1.0]), ([0.8, 1.0], [1.0])):
         (found,) = score.reproduce(study, [claim()], runs(bfs, cfs))
         assert found.low == found.pct == found.high == pytest.approx(10)
-    # A run in which nothing happened has no ratio.
+
+
+def test_a_run_in_which_nothing_happened_widens_the_interval(study: Study):
+    """A run of value 0 has no logarithm: it was called by its mean alone."""
     (found,) = score.reproduce(study, [claim()], runs([0.0, 1.8], [1.0, 1.0]))
-    assert found.low == found.pct == found.high == pytest.approx(10)
+    half = 0.9 * stats.t.ppf(0.975, 1) * stats.sem([-1.0, 1.0]) * 100
+    assert (found.pct, found.low, found.high) == pytest.approx((10, 10 - half, 10 + half))
+    assert calls.outcome(found) == calls.NO_CALL
+    (steady,) = score.reproduce(study, [claim()], runs([0.0, 0.1, 0.0, 0.1], [9.0, 9.1, 9.0, 9.1]))
+    assert calls.outcome(steady) == calls.AGREES
+
+
+def test_other_numbers_of_runs_on_the_sides_have_an_interval(study: Study):
+    (found,) = score.reproduce(study, [claim()], runs([0.9, 0.9, 0.9], [1.0, 1.0]))
+    assert found.low == pytest.approx(10) == found.high
+    (found,) = score.reproduce(study, [claim()], runs([0.8, 0.9, 1.0], [1.0, 1.0]))
+    assert found.low < -30
+    assert found.high > 40
+
+
+def test_nothing_on_one_side_is_a_difference_unless_the_seeds_leave_it_open(study: Study):
+    (open_,) = score.reproduce(study, [claim()], runs([0.0, 0.0, 0.0], [0.0, 0.0, 3.0]))
+    assert (open_.pct, open_.low, open_.high) == (100, -100, 100)
+    assert calls.outcome(open_) == calls.NO_CALL
+    (clear,) = score.reproduce(study, [claim()], runs([0.0, 0.0, 0.0], [3.0, 3.1, 3.0]))
+    assert (clear.pct, clear.low, clear.high) == (100, 100, 100)
 
 
 def at_loads(bfs: dict[int, float], cfs: dict[int, float]) -> Measured:

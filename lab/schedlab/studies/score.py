@@ -109,14 +109,29 @@ def _reproduction(claim: Claim, a_runs: list[list[float]], b_runs: list[list[flo
         return Reproduction(claim, None, None, None, None, None)
     a, b = ([float(np.mean(runs)) for runs in side] for side in (a_runs, b_runs))
     if not all(b) or not all(a):
-        # Zero on both sides is no difference; zero on one side is a difference without a ratio.
-        better = sum(a) < sum(b) if claim.lower_is_better else sum(a) > sum(b)
-        pct = (100.0 if better else -100.0) if sum(a) != sum(b) else 0.0
-        return Reproduction(claim, float(np.mean(a)), float(np.mean(b)), pct, pct, pct)
+        return _without_ratio(claim, a_runs, b_runs)
     # Over several loads: the geometric mean of the ratios.
     log_ratio = float(np.mean(np.log(np.array(a) / np.array(b))))
-    ends = sorted(_pct(claim, log_ratio + sign * _half_width(a_runs, b_runs)) for sign in (-1, 1))
-    return Reproduction(claim, float(np.mean(a)), float(np.mean(b)), _pct(claim, log_ratio), *ends)
+    pct = _pct(claim, log_ratio)
+    if all(np.min(runs) > 0 for runs in [*a_runs, *b_runs]):
+        a_logs, b_logs = ([np.log(runs) for runs in side] for side in (a_runs, b_runs))
+        half = _half_width(a_logs, b_logs)
+        ends = sorted(_pct(claim, log_ratio + sign * half) for sign in (-1, 1))
+    else:
+        # A run without a dropped frame has no logarithm. To the first order it is how far the run lies from the mean.
+        a_parts, b_parts = ([np.divide(runs, np.mean(runs)) for runs in side] for side in (a_runs, b_runs))
+        half_pct = 100 * np.exp(log_ratio) * _half_width(a_parts, b_parts)
+        ends = [float(pct - half_pct), float(pct + half_pct)]
+    return Reproduction(claim, float(np.mean(a)), float(np.mean(b)), pct, *ends)
+
+
+def _without_ratio(claim: Claim, a_runs: list[list[float]], b_runs: list[list[float]]) -> Reproduction:
+    """Zero on both sides is no difference. Zero on one side is one without a ratio, unless the seeds leave it open."""
+    a, b = (float(np.mean([np.mean(runs) for runs in side])) for side in (a_runs, b_runs))
+    sign = float(np.sign(b - a if claim.lower_is_better else a - b))
+    is_open = abs(a - b) <= _half_width(a_runs, b_runs)
+    ends = (-100.0, 100.0) if sign and is_open else (100 * sign, 100 * sign)
+    return Reproduction(claim, a, b, 100 * sign, *ends)
 
 
 def _pct(claim: Claim, log_ratio: float) -> float:
@@ -125,13 +140,20 @@ def _pct(claim: Claim, log_ratio: float) -> float:
 
 
 def _half_width(a: list[list[float]], b: list[list[float]]) -> float:
-    """Of the 95 % interval of the log ratio: Student's t over the seeds, which are the same on both sides."""
+    """Of the 95 % interval of the mean difference: Student's t over the seeds; none of single runs.
+
+    Where there are as many runs on both sides, they are of the same seeds.
+    """
     counts = {len(runs) for runs in [*a, *b]}
-    if counts == {1} or len(counts) > 1 or not np.all(np.array(a + b) > 0):
+    if min(counts) == 1:
         return 0.0
-    (count,) = counts
-    ratios = np.mean(np.log(np.array(a) / np.array(b)), axis=0)
-    return float(special.stdtrit(count - 1, 0.975) * np.std(ratios, ddof=1) / np.sqrt(count))
+    if len(counts) == 1:
+        differences = np.mean(np.array(a) - np.array(b), axis=0)
+        error = np.std(differences, ddof=1) / np.sqrt(len(differences))
+    else:
+        squares = [sum(np.var(runs, ddof=1) / len(runs) for runs in side) / len(side) ** 2 for side in (a, b)]
+        error = np.sqrt(sum(squares))
+    return float(special.stdtrit(min(counts) - 1, 0.975) * error)
 
 
 def _unit(study: Study, claim: Claim) -> str:
