@@ -35,6 +35,12 @@ struct place {
 	u32 known;
 };
 
+/* A task, and up to when its group was charged for it. A slice is no measure: it ends at a tick, which may be late. */
+struct member {
+	u64 charged_ns;
+	u32 place;
+};
+
 struct group groups[MOST_GROUPS];
 /* How far the clock of whoever was last served has come: who returns begins here. */
 u64 now_clock;
@@ -50,8 +56,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, u32);
-} place_of SEC(".maps");
+	__type(value, struct member);
+} members SEC(".maps");
 
 static u32 place_of_group(struct cgroup *cgrp)
 {
@@ -63,20 +69,24 @@ static u32 place_of_group(struct cgroup *cgrp)
 
 static u32 place_of_task(struct task_struct *p)
 {
-	u32 *place = bpf_task_storage_get(&place_of, p, 0, 0);
+	struct member *m = bpf_task_storage_get(&members, p, 0, 0);
 
-	return place && *place < MOST_GROUPS ? *place : 0;
+	return m && m->place < MOST_GROUPS ? m->place : 0;
 }
 
-/* Where a group's clock will be when a task has used this slice so far. */
-static u64 clock_after(u32 place, u64 left)
+/* The group's clock goes on by what the task ran. */
+static void charge(struct task_struct *p)
 {
-	u64 used = left < SLICE ? SLICE - left : 0;
+	struct member *m = bpf_task_storage_get(&members, p, 0, 0);
+	u64 ran = p->se.sum_exec_runtime;
+	struct group *g;
 
-	if (place >= MOST_GROUPS)
-		return 0;
-	return groups[place].clock +
-	       used * DEFAULT_WEIGHT / (groups[place].weight ?: DEFAULT_WEIGHT);
+	if (!m || m->place >= MOST_GROUPS)
+		return;
+	g = &groups[m->place];
+	__sync_fetch_and_add(&g->clock, (ran - m->charged_ns) * DEFAULT_WEIGHT /
+						(g->weight ?: DEFAULT_WEIGHT));
+	m->charged_ns = ran;
 }
 
 s32 BPF_STRUCT_OPS(shares_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
@@ -135,16 +145,17 @@ void BPF_STRUCT_OPS(shares_dispatch, s32 cpu, struct task_struct *prev)
 {
 	bool goes_on = prev && prev->scx.flags & SCX_TASK_QUEUED;
 	u32 tries, best, own = goes_on ? place_of_task(prev) : 0;
-	u64 passed = 0, mine = goes_on ? clock_after(own, prev->scx.slice) : 0;
+	u64 passed = 0;
 
+	if (goes_on)
+		charge(prev);
 	for (tries = 0; tries < MOST_TRIES; tries++) {
 		best = furthest_behind(passed);
 		if (best >= MOST_GROUPS)
 			return;
 		/* Whoever runs here is in no queue. */
-		if (goes_on && best != own && (s64)(mine - groups[best].clock) < 0) {
-			if (own < MOST_GROUPS)
-				groups[own].clock = mine;
+		if (goes_on && best != own && own < MOST_GROUPS &&
+		    (s64)(groups[own].clock - groups[best].clock) < 0) {
 			prev->scx.slice = SLICE;
 			return;
 		}
@@ -160,18 +171,17 @@ void BPF_STRUCT_OPS(shares_dispatch, s32 cpu, struct task_struct *prev)
 
 void BPF_STRUCT_OPS(shares_stopping, struct task_struct *p, bool runnable)
 {
-	u32 place = place_of_task(p);
-
-	if (place < MOST_GROUPS)
-		groups[place].clock = clock_after(place, p->scx.slice);
+	charge(p);
 }
 
 static void remember(struct task_struct *p, struct cgroup *cgrp)
 {
-	u32 *place = bpf_task_storage_get(&place_of, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct member *m = bpf_task_storage_get(&members, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	if (place)
-		*place = place_of_group(cgrp);
+	if (!m)
+		return;
+	m->place = place_of_group(cgrp);
+	m->charged_ns = p->se.sum_exec_runtime;
 }
 
 s32 BPF_STRUCT_OPS(shares_init_task, struct task_struct *p, struct scx_init_task_args *args)
