@@ -13,6 +13,8 @@
  */
 #pragma once
 
+#include "../lib/limits.bpf.h"
+
 STAT(put_aside, "tasks put aside because their control group has used up its cpu.max");
 STAT(groups_left_out, "control groups whose own limit is not kept, because there are too many");
 
@@ -128,20 +130,6 @@ __noinline u32 charge_groups(struct bfs_task *t, u64 ran_ns, u64 now)
 	if (nearest)
 		t->limit = 0;
 	return blocker;
-}
-
-/*
- * Threads of the kernel's own and tasks that exit are not kept waiting; nor is who
- * was interrupted where others wait for it: migration disabled, or a reader of RCU.
- * Running a policy counts as either for the current task.
- */
-static __always_inline bool may_wait(const struct task_struct *p)
-{
-	int here = p == bpf_get_current_task_btf();
-
-	if (p->flags & (PF_KTHREAD | PF_EXITING) || p->migration_disabled > here)
-		return false;
-	return !bpf_core_field_exists(p->rcu_read_lock_nesting) || p->rcu_read_lock_nesting <= here;
 }
 
 /* Charges it, too. */
@@ -288,7 +276,7 @@ static s32 period_begins(void *map, u32 *key, struct bpf_timer *timer)
 static __always_inline void set_limit(u32 group, u64 period_us, u64 quota_us, u64 burst_us)
 {
 	struct bfs_group *g = bfs_group(group);
-	bool had = g->quota_ns, has = bfs_is_limit(quota_us, period_us, nr_cpus);
+	bool had = g->quota_ns, has = is_limit(quota_us, period_us, nr_cpus);
 
 	if (has) {
 		if (!had)

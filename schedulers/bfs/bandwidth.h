@@ -20,7 +20,7 @@
  */
 #pragma once
 
-#include "types.h"
+#include "../lib/limits.h"
 
 /* Groups at once that have an account; 0 is nobody's. A power of two, so that a mask bounds an index. */
 #define BFS_GROUPS 4096
@@ -37,12 +37,6 @@ struct bfs_group {
 	u32 blocked; /* its tasks wait until its timer fires */
 	bool there;
 } __attribute__((aligned(64)));
-
-/* What the CPUs cannot use up limits nobody. The kernel's "max" is more than that, too. */
-static __always_inline bool bfs_is_limit(u64 quota_us, u64 period_us, u32 cpus)
-{
-	return quota_us < period_us * cpus;
-}
 
 /* As the kernel does it: a change begins a period, with a quota beside what is left. */
 static __always_inline void bfs_set_limit(struct bfs_group *g, u64 quota_ns, u64 period_ns,

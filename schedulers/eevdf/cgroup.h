@@ -32,6 +32,7 @@
 #pragma once
 
 #include "average.h"
+#include "bandwidth.h"
 #include "eevdf.h"
 
 #define EEVDF_CPU_WEIGHT 100 /* cpu.weight of a group that is given none */
@@ -50,12 +51,14 @@ struct eevdf_cgroup {
 	u32 parent; /* 0: the root */
 	u32 weight;
 	struct eevdf_demand all; /* of its parts */
+	struct eevdf_pool pool;
 };
 
 /* A group on one CPU. */
 struct eevdf_part {
 	struct eevdf_demand here; /* of its tasks, and of the parts of the groups below it */
 	s64 weight; /* beside its siblings; 0: nobody is runnable */
+	struct eevdf_allowance allowance;
 };
 
 static inline u32 eevdf_cgroup_weight(u32 cpu_weight)

@@ -125,6 +125,8 @@ static __noinline s32 move_from(u64 dsq, u32 this, u32 from, u32 level, u32 idle
 			w->some_pinned = true;
 			continue;
 		}
+		if (t->cgroup && limited_groups && is_throttled(t->cgroup, this))
+			continue;
 		w->movable = true;
 		if (!may_leave(p, t, this, there, level, now))
 			continue;

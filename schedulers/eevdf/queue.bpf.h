@@ -5,20 +5,28 @@
  * deadline. A pick first brings over the tasks that have become eligible, then takes the
  * first of the second; as V can fall, it looks again whether that one still is
  * eligible, and puts it back if not. So the pick is exact, and costs a few
- * moves however many wait.
+ * moves however many wait. In a third DSQ are those that wait with their group and
+ * do not compete (compete.bpf.h).
  */
 #pragma once
 
 #include "rq.bpf.h"
 
+enum dsq_kind { DSQ_WAITING, DSQ_ELIGIBLE, DSQ_ASIDE, DSQ_KINDS };
+
+static __always_inline u64 dsq_of(u32 cpu, u32 kind)
+{
+	return kind * MAX_CPUS + cpu;
+}
+
 static __always_inline u64 waiting_dsq(u32 cpu)
 {
-	return cpu;
+	return dsq_of(cpu, DSQ_WAITING);
 }
 
 static __always_inline u64 eligible_dsq(u32 cpu)
 {
-	return MAX_CPUS + cpu;
+	return dsq_of(cpu, DSQ_ELIGIBLE);
 }
 
 static __always_inline void queue_insert(u32 cpu, struct rq *rq, struct task_struct *p,

@@ -32,6 +32,8 @@ CHOICE(hrtick, 0, "rules,off,on", "whether a slice ends at its end, or at the ne
 CHOICE(affine_wakeups, 0, "rules,off", "whether a waking task may move to its waker");
 CHOICE(newidle, 0, "rules,off", "whether a CPU that goes idle pulls");
 CHOICE(periodic, 0, "rules,off", "whether CPUs balance at intervals");
+CHOICE(first_period, 0, "rules,whole",
+       "whether the first period of cpu.max is cut at random, or whole");
 TUNABLE(u64, starvation_limit_ms, 8000, 100, 20000, "ms",
 	"a task that waited longer goes first once, whatever its weight; the kernel ejects a "
 	"scheduler after 30 s");
@@ -76,6 +78,7 @@ struct rq {
 	struct eevdf_avg avg;
 	u64 idle_since_ns, avg_idle_ns;
 
+	bool limits_due; /* a limit keeps tasks waiting here, or no longer */
 	s32 starved_pid;
 	u64 next_look; /* ticks */
 	bool balance_due;
@@ -99,6 +102,7 @@ struct task_ctx {
 	u32 cgroup; /* the place of its control group (cgroup.bpf.h); 0: the root */
 	u32 nice_weight; /* within its group; e has what it weighs among all */
 	u32 delayed_index; /* while delayed */
+	bool aside; /* waits with its group, and does not compete */
 	bool delayed; /* asleep, and in the sums as long as its entry is its own */
 	bool woken;
 	bool sync;
@@ -109,7 +113,7 @@ struct task_ctx {
 };
 
 #include "../lib/rq.bpf.h"
-#include "cgroup.bpf.h"
+#include "bandwidth.bpf.h"
 
 /* A millisecond for each CPU of the domain. */
 static __always_inline u32 first_interval_ms(u32 cpu, u32 level)
@@ -175,18 +179,23 @@ static __always_inline void track_task(struct task_ctx *t, u64 now, bool runnabl
 }
 
 /* rule 3.10.1: bring the queue up to now; true: it has to pick again. */
-static __always_inline bool update_curr(struct rq *rq, u64 now)
+static __always_inline bool update_curr(u32 cpu, struct rq *rq, u64 now)
 {
 	bool ended = false;
 
 	drain(rq);
 	if (rq->curr_pid && before64(rq->curr_since_ns, now)) {
 		ended = eevdf_charge(&prm, &rq->sums, &rq->curr, now - rq->curr_since_ns);
+		if (rq->curr_cgroup && limited_groups &&
+		    use_up(rq->curr_cgroup, cpu, now - rq->curr_since_ns))
+			rq->limits_due = true;
 		rq->curr_since_ns = now;
 	}
 	rq->sums.v0 = eevdf_average(&rq->sums);
-	if (!rq->curr_pid || !eevdf_due(&prm, &rq->sums, &rq->curr, ended))
+	if (!rq->curr_pid)
 		return false;
+	if (!eevdf_due(&prm, &rq->sums, &rq->curr, ended))
+		return rq->limits_due;
 	if (rq->next_pid == rq->curr_pid)
 		rq->next_pid = 0;
 	return true;
@@ -206,8 +215,11 @@ static __always_inline void count_out(struct rq *rq, const struct task_ctx *t)
 	__sync_fetch_and_add(&rq->weight, -(s64)t->e.weight);
 	if (t->e.custom)
 		__sync_fetch_and_add(&rq->nr_custom, -1);
-	if (t->cgroup)
+	if (t->cgroup) {
 		weigh_out(t);
+		if (limited_groups)
+			give_back(t->cgroup, t->cpu);
+	}
 }
 
 static __always_inline void enter(struct rq *rq, struct task_ctx *t, u32 cpu)
@@ -217,6 +229,14 @@ static __always_inline void enter(struct rq *rq, struct task_ctx *t, u32 cpu)
 	t->cpu = cpu;
 	t->queued = true;
 	count_in(rq, t);
+}
+
+/* t neither sleeps nor runs from now on, or does not compete for this CPU. */
+static __always_inline void leave(struct rq *rq, struct task_ctx *t, bool sleep)
+{
+	eevdf_unplace(&prm, &rq->sums, &t->e, sleep);
+	eevdf_leave(&rq->sums, t->e.v, t->e.weight);
+	rq->sums.v0 = eevdf_average(&rq->sums);
 }
 
 /*

@@ -7,7 +7,7 @@
  * picks.
  */
 #include <scx.h>
-#include "pull.bpf.h"
+#include "compete.bpf.h"
 #include "tree.bpf.h"
 
 #define NOHZ_LOOKS 4 /* tasks of a busy CPU that an idle one is looked for */
@@ -123,7 +123,7 @@ void BPF_STRUCT_OPS(eevdf_runnable, struct task_struct *p, u64 enq_flags)
 
 	if (!t || t->queued)
 		return;
-	due = update_curr(rq, now);
+	due = update_curr(cpu, rq, now);
 	track(rq, now);
 	track_task(t, now, false, false);
 	t->woken = t->is_new || (enq_flags & SCX_ENQ_WAKEUP);
@@ -132,13 +132,9 @@ void BPF_STRUCT_OPS(eevdf_runnable, struct task_struct *p, u64 enq_flags)
 		rq->avg_idle_ns += (s64)(idle - rq->avg_idle_ns) >> 3;
 		rq->idle_since_ns = 0;
 	}
-	if (t->cgroup)
-		weigh_in(rq, t, cpu);
-	if (!t->delayed || !undelay(rq, p, t, cpu)) {
-		eevdf_request(&prm, &t->e, p->se.custom_slice ? p->se.slice : 0);
-		eevdf_place(&prm, &rq->sums, &t->e, t->is_new);
-		enter(rq, t, cpu);
-	}
+	if (t->cgroup && waits_at_once(rq, p, t, cpu))
+		return;
+	compete(rq, p, t, cpu);
 	if (!rq->hrtick_active)
 		start_hrtick(cpu, rq, now);
 	if (due)
@@ -153,12 +149,17 @@ void BPF_STRUCT_OPS(eevdf_enqueue, struct task_struct *p, u64 enq_flags)
 	u64 now = scx_bpf_now();
 	bool arrives;
 
-	if (!t || !t->queued) {
+	if (!t || !(t->queued || t->aside)) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
 		return;
 	}
 	t->waits_since_ns = now;
-	update_curr(rq, now);
+	if (t->aside) {
+		scx_bpf_dsq_insert_vtime(p, dsq_of(cpu, DSQ_ASIDE), SLICE_BACKSTOP_NS, now,
+					 enq_flags);
+		return;
+	}
+	update_curr(cpu, rq, now);
 	if (t->cpu != cpu)
 		change_queue(t, cpu);
 	if (push_to_other(p, t, rq))
@@ -217,16 +218,42 @@ static __noinline s32 pick(u32 cpu, bool curr_runs)
 	return curr_runs ? PICK_CURR : PICK_NONE;
 }
 
+/* The running task no longer does. */
+static __always_inline void stop_current(struct rq *rq, struct task_ctx *t, u64 now)
+{
+	track(rq, now);
+	track_task(t, now, true, true);
+	t->e = rq->curr;
+	t->last_ran_ns = now;
+	rq->curr_pid = 0;
+}
+
+/* rule 3.13.4: prev, which would run on, waits with its group. The kernel puts it back into a queue. */
+static __always_inline bool stops_for_limit(u32 cpu, struct rq *rq, struct task_struct *prev,
+					    u64 now)
+{
+	struct task_ctx *t = ctx_of(prev);
+
+	if (!t || !t->queued || !rq->curr_cgroup || !is_throttled(rq->curr_cgroup, cpu) ||
+	    !may_wait(prev))
+		return false;
+	stop_current(rq, t, now);
+	count_out(rq, t);
+	leave(rq, t, false);
+	put_aside(rq, prev, t);
+	return true;
+}
+
 /* Tasks that have waited since before then go to the local DSQ of the CPU that the kernel counts them on. */
 static __noinline s32 send_away(u32 cpu, u64 before_ns)
 {
 	struct task_struct *p;
 	struct task_ctx *t;
-	s32 half;
+	s32 kind;
 
-	for_range(half, 0, 2)
+	for_range(kind, 0, DSQ_KINDS)
 	{
-		for_each_queued(it, p, half ? waiting_dsq(cpu) : eligible_dsq(cpu))
+		for_each_queued(it, p, dsq_of(cpu, kind))
 		{
 			t = ctx_of(p);
 			if (!t || !before64(t->waits_since_ns, before_ns))
@@ -298,8 +325,13 @@ void BPF_STRUCT_OPS(eevdf_dispatch, s32 cpu, struct task_struct *prev)
 	bool curr_runs = prev && rq->curr_pid == prev->pid;
 	s32 picked;
 
-	update_curr(rq, now);
+	update_curr(cpu, rq, now);
 	track(rq, now);
+	if (rq->limits_due) {
+		if (curr_runs && stops_for_limit(cpu, rq, prev, now))
+			curr_runs = false;
+		settle_limits(cpu);
+	}
 	if (rq->balance_due)
 		balance_now(cpu);
 	/* Another CPU wants it, so it is put back, whichever task is next. */
@@ -320,9 +352,14 @@ void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
 	struct task_ctx *t = ctx_of(p);
 	u64 now = scx_bpf_now();
 
-	if (!t || !t->queued)
+	if (!t || !(t->queued || t->aside))
 		return;
-	update_curr(rq, now);
+	update_curr(cpu, rq, now);
+	/* Its group was changed while it runs, or it may not leave its CPU: a tick stops it, or asks again. */
+	if (t->aside) {
+		t->aside = false;
+		compete(rq, p, t, cpu);
+	}
 	if (t->cpu != cpu)
 		change_queue(t, cpu);
 	set_current(cpu, rq, p, t, now);
@@ -396,7 +433,7 @@ void BPF_STRUCT_OPS(eevdf_tick, struct task_struct *p)
 
 	if (rq->curr_pid != p->pid)
 		return;
-	repick = update_curr(rq, now);
+	repick = update_curr(cpu, rq, now);
 	track(rq, now);
 	if (rq->curr_cgroup) {
 		/* rule 3.13.2 */
@@ -421,18 +458,15 @@ void BPF_STRUCT_OPS(eevdf_tick, struct task_struct *p)
 
 void BPF_STRUCT_OPS(eevdf_stopping, struct task_struct *p, bool runnable)
 {
-	struct rq *rq = rq_of(scx_bpf_task_cpu(p));
+	u32 cpu = scx_bpf_task_cpu(p);
+	struct rq *rq = rq_of(cpu);
 	struct task_ctx *t = ctx_of(p);
 	u64 now = scx_bpf_now();
 
 	if (!t || rq->curr_pid != p->pid)
 		return;
-	update_curr(rq, now);
-	track(rq, now);
-	track_task(t, now, true, true);
-	t->e = rq->curr;
-	t->last_ran_ns = now;
-	rq->curr_pid = 0;
+	update_curr(cpu, rq, now);
+	stop_current(rq, t, now);
 }
 
 void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
@@ -443,6 +477,8 @@ void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
 	struct rq *rq;
 	u64 now = scx_bpf_now();
 
+	if (t)
+		t->aside = false;
 	if (!t || !t->queued)
 		return;
 	rq = rq_of(t->cpu);
@@ -459,23 +495,21 @@ void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
 		leave_note(rq, t->e.v, t->e.weight);
 		return;
 	}
-	update_curr(rq, now);
+	update_curr(cpu, rq, now);
 	track(rq, now);
 	count_out(rq, t);
-	if (sleep && delay(rq, p, t))
-		return;
-	eevdf_unplace(&prm, &rq->sums, &t->e, sleep);
-	eevdf_leave(&rq->sums, t->e.v, t->e.weight);
-	rq->sums.v0 = eevdf_average(&rq->sums);
+	if (!sleep || !delay(rq, p, t))
+		leave(rq, t, sleep);
 }
 
 /* rule 3.10.2 */
 bool BPF_STRUCT_OPS(eevdf_yield, struct task_struct *from, struct task_struct *to)
 {
-	struct rq *rq = rq_of(scx_bpf_task_cpu(from));
+	u32 cpu = scx_bpf_task_cpu(from);
+	struct rq *rq = rq_of(cpu);
 
 	if (rq->curr_pid == from->pid && rq->sums.nr > 1) {
-		update_curr(rq, scx_bpf_now());
+		update_curr(cpu, rq, scx_bpf_now());
 		if (rq->next_pid == from->pid)
 			rq->next_pid = 0;
 		eevdf_forfeit(&prm, &rq->sums, &rq->curr);
@@ -501,7 +535,7 @@ void BPF_STRUCT_OPS(eevdf_set_weight, struct task_struct *p, u32 weight)
 s32 BPF_STRUCT_OPS_SLEEPABLE(eevdf_cgroup_init, struct cgroup *cgrp,
 			     struct scx_cgroup_init_args *args)
 {
-	return add_cgroup(cgrp, args->weight);
+	return add_cgroup(cgrp, args);
 }
 
 void BPF_STRUCT_OPS_SLEEPABLE(eevdf_cgroup_exit, struct cgroup *cgrp)
@@ -521,6 +555,12 @@ void BPF_STRUCT_OPS(eevdf_cgroup_move, struct task_struct *p, struct cgroup *fro
 	t->cgroup = place_of(to);
 	if (!t->cgroup)
 		eevdf_reweight(&t->e, t->nice_weight);
+}
+
+void BPF_STRUCT_OPS(eevdf_cgroup_set_bandwidth, struct cgroup *cgrp, u64 period_us, u64 quota_us,
+		    u64 burst_us)
+{
+	set_cgroup_limit(cgrp, period_us, quota_us, burst_us);
 }
 
 void BPF_STRUCT_OPS(eevdf_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
@@ -583,7 +623,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(eevdf_init)
 	const struct cpumask *online = scx_bpf_get_online_cpumask();
 	u64 now = scx_bpf_now();
 	struct rq *rq;
-	s32 cpu, err = 0;
+	s32 cpu, kind, err = 0;
 
 	map_machine();
 	for_range(cpu, 0, nr_cpus)
@@ -593,10 +633,11 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(eevdf_init)
 		rq->next_look = rq->next_balance;
 		rq->avg.at_ns = now;
 		scan_limit[cpu_index(first_of(cpu, SD_MC))] = len_of(cpu, SD_MC);
-		err = scx_bpf_create_dsq(waiting_dsq(cpu), -1);
-		if (err)
-			break;
-		err = scx_bpf_create_dsq(eligible_dsq(cpu), -1);
+		for_range(kind, 0, DSQ_KINDS)
+		{
+			if (!err)
+				err = scx_bpf_create_dsq(dsq_of(cpu, kind), -1);
+		}
 		if (err)
 			break;
 		err = init_hrtick(cpu);
@@ -620,5 +661,6 @@ SCX_OPS_DEFINE(eevdf_ops, .select_cpu = (void *)eevdf_select_cpu, .enqueue = (vo
 	       .cpu_online = (void *)eevdf_cpu_online, .cpu_offline = (void *)eevdf_cpu_offline,
 	       .cpu_release = (void *)eevdf_cpu_release, .cgroup_init = (void *)eevdf_cgroup_init,
 	       .cgroup_exit = (void *)eevdf_cgroup_exit, .cgroup_move = (void *)eevdf_cgroup_move,
+	       .cgroup_set_bandwidth = (void *)eevdf_cgroup_set_bandwidth,
 	       .cgroup_set_weight = (void *)eevdf_cgroup_set_weight, .init = (void *)eevdf_init,
 	       .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING, .name = "eevdf");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Control groups as they come, go and change: each has a place in the arrays of cgroup.bpf.h. */
+/* Control groups as they come, go and change: each has a place in the arrays of cgroup.bpf.h and bandwidth.bpf.h. */
 #pragma once
 
-#include "cgroup.bpf.h"
+#include "bandwidth.bpf.h"
 
 STAT(groups_left_out, "control groups that count as the one above them, because there are too "
 		      "many");
@@ -40,7 +40,8 @@ static __always_inline u32 find_place(u64 id)
 	return 0;
 }
 
-static __always_inline s32 add_cgroup(const struct cgroup *cgrp, u32 cpu_weight)
+static __always_inline s32 add_cgroup(const struct cgroup *cgrp,
+				      const struct scx_cgroup_init_args *args)
 {
 	const struct cgroup_subsys_state *above = cgrp->self.parent;
 	u64 id = cgrp->kn->id;
@@ -53,7 +54,10 @@ static __always_inline s32 add_cgroup(const struct cgroup *cgrp, u32 cpu_weight)
 	place = find_place(id);
 	if (place) {
 		cgroup_at(place)->parent = parent;
-		cgroup_at(place)->weight = eevdf_cgroup_weight(cpu_weight);
+		cgroup_at(place)->weight = eevdf_cgroup_weight(args->weight);
+		init_limit(place);
+		if (bpf_core_field_exists(args->bw_quota_us))
+			set_limit(place, args->bw_period_us, args->bw_quota_us, args->bw_burst_us);
 	} else {
 		STAT_INC(groups_left_out);
 		place = parent;
@@ -75,6 +79,7 @@ static __always_inline void remove_cgroup(const struct cgroup *cgrp)
 	bpf_map_delete_elem(&cgroup_places, &id);
 	if (g->id != id)
 		return;
+	set_limit(place, 1, ~0ULL, 0);
 	for_range(cpu, 0, nr_cpus)
 	{
 		weigh(place, cpu, -part_at(place, cpu)->here.runnable);
@@ -90,4 +95,13 @@ static __always_inline void set_cgroup_weight(const struct cgroup *cgrp, u32 cpu
 
 	if (g->id == cgrp->kn->id)
 		g->weight = eevdf_cgroup_weight(cpu_weight);
+}
+
+static __always_inline void set_cgroup_limit(const struct cgroup *cgrp, u64 period_us, u64 quota_us,
+					     u64 burst_us)
+{
+	u32 place = place_of(cgrp);
+
+	if (cgroup_at(place)->id == cgrp->kn->id)
+		set_limit(place, period_us, quota_us, burst_us);
 }

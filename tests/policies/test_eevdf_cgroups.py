@@ -4,13 +4,11 @@
 A machine on which nothing costs anything. What weights say holds to a few slices.
 """
 
-import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.policies.schedules import ROOT, Schedule, free_machine, hog, simulate, simulator, task
+from tests.policies.schedules import Schedule, free_machine, hog, simulate, simulator, task
 
 pytestmark = pytest.mark.skipif(not simulator(), reason="schedlab-sim is not built")
 
@@ -163,12 +161,3 @@ def test_groups_with_equal_tasks_do_what_tasks_alone_do(tmp_path: Path) -> None:
     within = run(tmp_path, groups + "".join(grouped), 500)
     for index in range(4):
         assert within.ran_ms(f"hog{index}") == pytest.approx(alone.ran_ms(f"hog{index}"), abs=2)
-
-
-def test_limits_are_refused_under_default(tmp_path: Path) -> None:
-    limited = cgroup("a") + "max_us = 20_000\n" + hog("ina", cgroup="a")
-    run(tmp_path, limited, 100)
-    command = [simulator(), "cell", "--scheduler", "default", "--workload", str(tmp_path / "workload.toml")]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 2
-    assert re.fullmatch(r"schedlab-sim: workload: under default its control groups have limits .*\n", done.stderr)

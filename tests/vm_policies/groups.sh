@@ -34,6 +34,8 @@ run slices /test/objects/shares.bpf.o slices --load 4 --param duration_s=3
 run shrink default shrink --load 2
 run shrink_bfs bfs shrink --load 2
 run limits bfs limits --load 2
+run limits_kernel default limits --load 2
+run limits_eevdf eevdf limits --load 2
 # All on one CPU: what each of them gets is a matter of weights alone.
 sed 's/^cgroup = /cpus = [0]\n&/' /test/shares.toml >/test/pinned.toml
 run pinned default pinned --load 2 --param seconds=1

@@ -297,7 +297,7 @@ SCX_OPS_DEFINE(wild_ops, .enqueue = (void *)wild_enqueue, .name = "wild");
 "#;
 
 #[test]
-fn the_kernels_own_scheduler_shares_by_groups_and_keeps_no_limits() {
+fn the_kernels_own_scheduler_takes_groups_with_weights_limits_and_cpus() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("turns.toml");
     let run = |group: &str, words: &[&str]| {
@@ -313,18 +313,11 @@ fn the_kernels_own_scheduler_shares_by_groups_and_keeps_no_limits() {
         let said = String::from_utf8(output.stderr).unwrap();
         (output.status.code(), said)
     };
-    let refusal = "schedlab-sim: turns: under default its control groups have limits (max_us), which the rules that \
-                   stand for the kernel's own scheduler here do not keep; a real kernel does, and bfs\n";
-    for words in [&["default"][..], &["eevdf", "--built-in"]] {
-        assert_eq!(run("max_us = 50_000", words), (Some(2), refusal.to_owned()));
-        for group in ["weight = 200", ""] {
+    for words in [&["default"][..], &["eevdf", "--built-in"], &["eevdf"]] {
+        for group in ["weight = 200", "max_us = 50_000", "cpus = [1]", ""] {
             assert_eq!(run(group, words), (Some(0), String::new()), "{group}");
         }
     }
-    for group in ["weight = 200", "max_us = 50_000", ""] {
-        assert_eq!(run(group, &["eevdf"]), (Some(0), String::new()));
-    }
-    assert_eq!(run("cpus = [1]", &["default"]), (Some(0), String::new()));
     let mut hotplug = vec!["eevdf", "--hotplug", "10ms:-1"];
     let (status, said) = run("cpus = [1]", &hotplug);
     let line = "the CPUs of the workload's control groups are not modelled together with CPUs that go or come";

@@ -63,8 +63,8 @@ static void changes(void)
 
 static void limits(void)
 {
-	CHECK(bfs_is_limit(99, 50, 2) && !bfs_is_limit(100, 50, 2));
-	CHECK(!bfs_is_limit(~0ULL, 1000000, 1024) && bfs_is_limit(1, 1, 2));
+	CHECK(is_limit(99, 50, 2) && !is_limit(100, 50, 2));
+	CHECK(!is_limit(~0ULL, 1000000, 1024) && is_limit(1, 1, 2));
 }
 
 int main(void)
