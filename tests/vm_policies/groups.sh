@@ -36,6 +36,8 @@ run shrink_bfs bfs shrink --load 2
 run limits bfs limits --load 2
 run limits_kernel default limits --load 2
 run limits_eevdf eevdf limits --load 2
+run quota default quota --load 2
+run quota_eevdf eevdf quota --load 2
 # All on one CPU: what each of them gets is a matter of weights alone.
 sed 's/^cgroup = /cpus = [0]\n&/' /test/shares.toml >/test/pinned.toml
 run pinned default pinned --load 2 --param seconds=1

@@ -22,7 +22,8 @@ def said(can_boot: None, loader: Path, tmp_path_factory: pytest.TempPathFactory)
     for name in ("shares", "tells"):
         made = [sim, "object", POLICIES / f"{name}.bpf.c", folder / f"{name}.bpf.o"]
         subprocess.run(made, check=True, capture_output=True)
-    workloads = {f"/test/{name}.toml": HERE / f"{name}.toml" for name in ("limits", "shares", "shrink", "told")}
+    names = ("limits", "quota", "shares", "shrink", "told")
+    workloads = {f"/test/{name}.toml": HERE / f"{name}.toml" for name in names}
     return run_script("groups.sh", loader, {"/test/objects": folder, **workloads}, [], limit_s=900, tier="exact")
 
 
@@ -103,6 +104,18 @@ def test_limits_are_kept(said: Said, run: str) -> None:
     # The periods of EEVDF's two limits begin at random times: where the inner one is full when the outer one is empty,
     # it gets less than it may.
     assert (0.3 if run == "limits" else 0.05) < share < (0.4 if run == "limits" else 0.7)
+
+
+@pytest.mark.parametrize("run", ["quota", "quota_eevdf"])
+def test_eevdf_keeps_a_limit_as_the_kernels_own_scheduler_does(said: Said, run: str) -> None:
+    """The service has 30 ms of 100, of which its requests take what they need; the programs beside it have the rest."""
+    event = said.event("ran", run=run)
+    assert event["exit"] == 0, event
+    metrics, wakeup = event["record"]["metrics"], event["record"]["histograms"]["wakeup_latency_us"]
+    ran_s = metrics["frames_shown"] * 500e-6
+    requests_s = wakeup["count"] * 300e-6
+    assert (ran_s + requests_s) / metrics["elapsed_s"] == pytest.approx(0.3, abs=0.01)
+    assert metrics["cpu_s"] / metrics["elapsed_s"] == pytest.approx(1, abs=0.02)
 
 
 @pytest.mark.parametrize("run", ["shrink", "shrink_bfs"])
