@@ -174,16 +174,6 @@ def test_a_task_that_wakes_in_a_group_without_time_takes_no_cpu(tmp_path: Path) 
     assert [span for span in schedule.on_cpu_of("sleeper") if span[0] > 22] == []
 
 
-def test_who_exits_does_not_wait(tmp_path: Path) -> None:
-    """Its exit takes 30 ms, of which its group has 2."""
-    machine = free_machine(tmp_path)
-    machine.write_text(machine.read_text("utf-8").replace("exit_ns = 0", "exit_ns = 30_000_000"), "utf-8")
-    tasks = limited("g", 10) + task("in", "{ run_ms = 8 }", cgroup="g") + hog("out", nice=19)
-    schedule = simulate(tmp_path, "bfs", tasks, 0.2, machine, strict=False)
-    assert schedule.ran_ms("in") == pytest.approx(38, abs=0.1)
-    assert spans(schedule, "in")[-1][1] < 90
-
-
 def test_who_may_not_leave_its_cpu_does_not_wait(tmp_path: Path) -> None:
     """What disabled its migration may hold what others wait for. It waits once it has enabled it again."""
     holder = task("in", "{ migrate_disable = [{ run_ms = 40 }] }", FOR_EVER, cgroup="g")

@@ -66,6 +66,11 @@ static inline void bpf_rcu_read_unlock(void)
 {
 }
 
+static inline u32 bpf_get_prandom_u32(void)
+{
+	return 0;
+}
+
 static inline u32 bpf_get_smp_processor_id(void)
 {
 	return 0;
