@@ -50,7 +50,10 @@ static __always_inline void put_aside(struct rq *rq, const struct task_struct *p
 static __always_inline bool waits_at_once(struct rq *rq, struct task_struct *p, struct task_ctx *t,
 					  u32 cpu)
 {
-	if (!limited_groups || !use_up(t->cgroup, cpu, 0) || !may_wait(p))
+	if (!limited_groups)
+		return false;
+	charge_limits(cpu);
+	if (!use_up(t->cgroup, cpu, 0) || !may_wait(p))
 		return false;
 	forget_delayed(p, t);
 	put_aside(rq, p, t);

@@ -70,6 +70,7 @@ struct rq {
 	struct eevdf_entity curr;
 	u32 curr_policy, curr_cgroup, curr_nice_weight;
 	u64 curr_since_ns;
+	u64 charged_ns; /* up to then limits were charged for it */
 	bool hrtick_active; /* the timer that ends slices is set */
 	s32 next_pid; /* the next buddy, queued here; 0: none */
 	u64 next_v, next_d;
@@ -179,26 +180,35 @@ static __always_inline void track_task(struct task_ctx *t, u64 now, bool runnabl
 }
 
 /* rule 3.10.1: bring the queue up to now; true: it has to pick again. */
-static __always_inline bool update_curr(u32 cpu, struct rq *rq, u64 now)
+static __always_inline bool update_curr(struct rq *rq, u64 now)
 {
 	bool ended = false;
 
 	drain(rq);
 	if (rq->curr_pid && before64(rq->curr_since_ns, now)) {
 		ended = eevdf_charge(&prm, &rq->sums, &rq->curr, now - rq->curr_since_ns);
-		if (rq->curr_cgroup && limited_groups &&
-		    use_up(rq->curr_cgroup, cpu, now - rq->curr_since_ns))
-			rq->limits_due = true;
 		rq->curr_since_ns = now;
 	}
 	rq->sums.v0 = eevdf_average(&rq->sums);
-	if (!rq->curr_pid)
+	if (!rq->curr_pid || !eevdf_due(&prm, &rq->sums, &rq->curr, ended))
 		return false;
-	if (!eevdf_due(&prm, &rq->sums, &rq->curr, ended))
-		return rq->limits_due;
 	if (rq->next_pid == rq->curr_pid)
 		rq->next_pid = 0;
 	return true;
+}
+
+/* What the running task ran since this was last asked counts for the limits above it. */
+static __noinline s32 charge_limits(u32 cpu)
+{
+	struct rq *rq = rq_of(cpu);
+	u64 now = scx_bpf_now(), ran_ns = before64(rq->charged_ns, now) ? now - rq->charged_ns : 0;
+
+	if (!rq->curr_pid || !rq->curr_cgroup)
+		return 0;
+	rq->charged_ns = now;
+	if (use_up(rq->curr_cgroup, cpu, ran_ns))
+		rq->limits_due = true;
+	return 0;
 }
 
 static __always_inline void count_in(struct rq *rq, const struct task_ctx *t)

@@ -18,8 +18,10 @@ static __always_inline void set_current(u32 cpu, struct rq *rq, struct task_stru
 {
 	track(rq, now);
 	track_task(t, now, true, false);
-	if (t->cgroup)
+	if (t->cgroup) {
 		reweigh(rq, &t->e, cpu, t->cgroup, t->nice_weight);
+		rq->charged_ns = now;
+	}
 	rq->curr = t->e;
 	rq->curr_pid = p->pid;
 	rq->curr_policy = p->policy;
@@ -123,7 +125,7 @@ void BPF_STRUCT_OPS(eevdf_runnable, struct task_struct *p, u64 enq_flags)
 
 	if (!t || t->queued)
 		return;
-	due = update_curr(cpu, rq, now);
+	due = update_curr(rq, now);
 	track(rq, now);
 	track_task(t, now, false, false);
 	t->woken = t->is_new || (enq_flags & SCX_ENQ_WAKEUP);
@@ -141,6 +143,19 @@ void BPF_STRUCT_OPS(eevdf_runnable, struct task_struct *p, u64 enq_flags)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
+/* It waits with its group, or nothing is known of it. */
+static __always_inline void enqueue_who_does_not_compete(struct task_struct *p, struct task_ctx *t,
+							 u32 cpu, u64 enq_flags)
+{
+	if (!t || !t->aside) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
+		return;
+	}
+	t->waits_since_ns = scx_bpf_now();
+	scx_bpf_dsq_insert_vtime(p, dsq_of(cpu, DSQ_ASIDE), SLICE_BACKSTOP_NS, t->waits_since_ns,
+				 enq_flags);
+}
+
 void BPF_STRUCT_OPS(eevdf_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
@@ -149,17 +164,12 @@ void BPF_STRUCT_OPS(eevdf_enqueue, struct task_struct *p, u64 enq_flags)
 	u64 now = scx_bpf_now();
 	bool arrives;
 
-	if (!t || !(t->queued || t->aside)) {
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
+	if (!t || !t->queued) {
+		enqueue_who_does_not_compete(p, t, cpu, enq_flags);
 		return;
 	}
 	t->waits_since_ns = now;
-	if (t->aside) {
-		scx_bpf_dsq_insert_vtime(p, dsq_of(cpu, DSQ_ASIDE), SLICE_BACKSTOP_NS, now,
-					 enq_flags);
-		return;
-	}
-	update_curr(cpu, rq, now);
+	update_curr(rq, now);
 	if (t->cpu != cpu)
 		change_queue(t, cpu);
 	if (push_to_other(p, t, rq))
@@ -219,8 +229,10 @@ static __noinline s32 pick(u32 cpu, bool curr_runs)
 }
 
 /* The running task no longer does. */
-static __always_inline void stop_current(struct rq *rq, struct task_ctx *t, u64 now)
+static __always_inline void stop_current(u32 cpu, struct rq *rq, struct task_ctx *t, u64 now)
 {
+	if (t->cgroup && limited_groups)
+		charge_limits(cpu);
 	track(rq, now);
 	track_task(t, now, true, true);
 	t->e = rq->curr;
@@ -237,7 +249,7 @@ static __always_inline bool stops_for_limit(u32 cpu, struct rq *rq, struct task_
 	if (!t || !t->queued || !rq->curr_cgroup || !is_throttled(rq->curr_cgroup, cpu) ||
 	    !may_wait(prev))
 		return false;
-	stop_current(rq, t, now);
+	stop_current(cpu, rq, t, now);
 	count_out(rq, t);
 	leave(rq, t, false);
 	put_aside(rq, prev, t);
@@ -325,8 +337,10 @@ void BPF_STRUCT_OPS(eevdf_dispatch, s32 cpu, struct task_struct *prev)
 	bool curr_runs = prev && rq->curr_pid == prev->pid;
 	s32 picked;
 
-	update_curr(cpu, rq, now);
+	update_curr(rq, now);
 	track(rq, now);
+	if (limited_groups)
+		charge_limits(cpu);
 	if (rq->limits_due) {
 		if (curr_runs && stops_for_limit(cpu, rq, prev, now))
 			curr_runs = false;
@@ -345,6 +359,26 @@ void BPF_STRUCT_OPS(eevdf_dispatch, s32 cpu, struct task_struct *prev)
 		scx_bpf_task_set_slice(prev, SLICE_BACKSTOP_NS);
 }
 
+/*
+ * The kernel goes on with a task that was put aside. If its group was changed while
+ * it runs, it stops at once: no tick finds whoever is moved in and out often enough.
+ * One that may not leave its CPU has to go on; ticks ask again.
+ */
+static __noinline s32 goes_on(struct task_struct *p, u32 cpu)
+{
+	struct rq *rq = rq_of(cpu);
+	struct task_ctx *t = ctx_of(p);
+
+	if (!t)
+		return 0;
+	t->aside = false;
+	compete(rq, p, t, cpu);
+	rq->limits_due = true;
+	if (!p->migration_disabled)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	return 0;
+}
+
 void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
@@ -354,12 +388,9 @@ void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
 
 	if (!t || !(t->queued || t->aside))
 		return;
-	update_curr(cpu, rq, now);
-	/* Its group was changed while it runs, or it may not leave its CPU: a tick stops it, or asks again. */
-	if (t->aside) {
-		t->aside = false;
-		compete(rq, p, t, cpu);
-	}
+	update_curr(rq, now);
+	if (t->aside)
+		goes_on(p, cpu);
 	if (t->cpu != cpu)
 		change_queue(t, cpu);
 	set_current(cpu, rq, p, t, now);
@@ -433,12 +464,16 @@ void BPF_STRUCT_OPS(eevdf_tick, struct task_struct *p)
 
 	if (rq->curr_pid != p->pid)
 		return;
-	repick = update_curr(cpu, rq, now);
+	repick = update_curr(rq, now);
 	track(rq, now);
 	if (rq->curr_cgroup) {
 		/* rule 3.13.2 */
 		weigh(rq->curr_cgroup, cpu, 0);
 		reweigh_current(rq, cpu);
+		/* rule 3.13.4 */
+		if (limited_groups)
+			charge_limits(cpu);
+		repick |= rq->limits_due;
 	}
 	if (repick)
 		STAT_INC(tick_preemptions);
@@ -465,8 +500,8 @@ void BPF_STRUCT_OPS(eevdf_stopping, struct task_struct *p, bool runnable)
 
 	if (!t || rq->curr_pid != p->pid)
 		return;
-	update_curr(cpu, rq, now);
-	stop_current(rq, t, now);
+	update_curr(rq, now);
+	stop_current(cpu, rq, t, now);
 }
 
 void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
@@ -477,10 +512,12 @@ void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
 	struct rq *rq;
 	u64 now = scx_bpf_now();
 
-	if (t)
-		t->aside = false;
-	if (!t || !t->queued)
+	if (!t)
 		return;
+	if (!t->queued) {
+		t->aside = false;
+		return;
+	}
 	rq = rq_of(t->cpu);
 	track_task(t, now, true, false);
 	t->queued = false;
@@ -495,7 +532,7 @@ void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
 		leave_note(rq, t->e.v, t->e.weight);
 		return;
 	}
-	update_curr(cpu, rq, now);
+	update_curr(rq, now);
 	track(rq, now);
 	count_out(rq, t);
 	if (!sleep || !delay(rq, p, t))
@@ -505,11 +542,10 @@ void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
 /* rule 3.10.2 */
 bool BPF_STRUCT_OPS(eevdf_yield, struct task_struct *from, struct task_struct *to)
 {
-	u32 cpu = scx_bpf_task_cpu(from);
-	struct rq *rq = rq_of(cpu);
+	struct rq *rq = rq_of(scx_bpf_task_cpu(from));
 
 	if (rq->curr_pid == from->pid && rq->sums.nr > 1) {
-		update_curr(cpu, rq, scx_bpf_now());
+		update_curr(rq, scx_bpf_now());
 		if (rq->next_pid == from->pid)
 			rq->next_pid = 0;
 		eevdf_forfeit(&prm, &rq->sums, &rq->curr);

@@ -136,6 +136,18 @@ def test_who_is_moved_into_a_group_without_time_waits(tmp_path: Path) -> None:
     assert second[0] == 100
 
 
+def test_who_is_moved_in_and_out_again_and_again_gets_no_more(tmp_path: Path) -> None:
+    """No tick finds it in the group."""
+    moves = (
+        '{ until_us = 400 }, { loop = [{ cgroup = "g", of = "in" }, { sleep_us = 400 }, { cgroup = "free", of = "in" },'
+    )
+    boss = task("boss", moves + " { sleep_us = 600 }] }", cpus=[0])
+    groups = limited("g", 20) + cgroup("free")
+    schedule = run(tmp_path, groups + hog("in", cgroup="free", cpus=[1]) + boss, 1000, cores=2)
+    # 600 ms outside, and 20 in each period inside.
+    assert schedule.ran_ms("in") == pytest.approx(800, abs=10)
+
+
 def test_a_limit_that_is_lifted_or_raised_lets_in_who_waits(tmp_path: Path) -> None:
     """A new quota is there at once; periods go on as they were."""
     boss = task(
