@@ -16,7 +16,7 @@ from schedlab import atomic, vm
 from schedlab.campaign.arms import parse
 from schedlab.campaign.matrix import Campaign
 from schedlab.catalogue import toml
-from schedlab.choice import entrants, gains, keep, mixes, own_command
+from schedlab.choice import gains, keep, mixes, own_command
 from schedlab.cli import choose_options
 from schedlab.cli.program import main
 from schedlab.collect.store import Store
@@ -331,17 +331,6 @@ def test_a_broken_mix_names_file_and_key(tmp_path: Path, text: str, said: str) -
         mixes.find("x", file)
     assert str(file) in str(error.value)
     assert said in str(error.value)
-
-
-def test_programs_are_written_as_compare_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "scx_mine"
-    program.write_text("")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    spelled = entrants.spelled("default,exec:\"scx_mine -m '0,1' --fast\",bfs:rules=424")
-    assert spelled == f'default,{program}:options=-m "0,1" --fast,bfs:rules=424'
-    assert entrants.spelled("exec:scx_mine,bfs") == f"{program},bfs"
-    assert entrants.spelled("default,bfs") == "default,bfs"
 
 
 def test_how_a_winner_is_kept(checkout: Path, tmp_path: Path) -> None:

@@ -10,15 +10,17 @@ scheduler's name:
     default@6.12,default@./linux/arch/x86/boot/bzImage,bfs@7.2:rules=424
 
 A program that loads its scheduler itself has one tunable, the options it is started with. Quotation marks keep a comma
-in them, and words together, as in a shell:
+in them, and words together, as in a shell. exec: looks for the program where a shell does:
 
     default,/usr/bin/scx_mine:options=-m "0,1"
+    default,bfs,exec:"scx_mine --fast"
 """
 
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from schedlab.campaign import installed
 from schedlab.campaign.where import named
 from schedlab.catalogue import described, schedulers
 from schedlab.catalogue.schedulers import DEFAULT, OPTIONS, Scheduler
@@ -53,7 +55,7 @@ def parse(text: str, place: str, built_in: bool = False, kernel: str = "") -> li
     of those that name none.
     """
     arms: list[Arm] = []
-    parts = [part.strip() for part in _COMMA.split(text)]
+    parts = [part.strip() for part in _COMMA.split(installed.spelled(text))]
     if not all(parts):
         raise InputError(f"schedulers '{text}': expected NAME[@KERNEL][:KEY=VALUE[+KEY=VALUE…]], separated by commas")
     split = [_split_kernel(part) for part in parts]

@@ -5,7 +5,6 @@ Imports: campaign, catalogue, collect, export, format, places, statistics.
 
 mixes        what runs where the user names no command of his own (mixes.toml)
 own_command  a command of the user as a workload file
-entrants     the schedulers of a race, as the user writes them
 gains        by how much one scheduler is better than another within a block
 race         block after block, until it is decided, the time is over, or nobody is left
 answer       what the race came to, in sentences

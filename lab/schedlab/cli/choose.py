@@ -18,7 +18,7 @@ from schedlab.campaign.arms import Arm
 from schedlab.campaign.matrix import Campaign, PlannedCell
 from schedlab.campaign.request import Request, request
 from schedlab.catalogue import schedulers
-from schedlab.choice import answer, entrants, gains, keep, mixes, own_command, race
+from schedlab.choice import answer, gains, keep, mixes, own_command, race
 from schedlab.choice.answer import Answer
 from schedlab.choice.gains import Measure
 from schedlab.choice.race import Race, State
@@ -133,7 +133,7 @@ def _of_command(options: argparse.Namespace) -> _Asked:
 
 def _request(options: argparse.Namespace, workloads: str, params: Sequence[str], modelled: bool) -> Request:
     found = request(
-        entrants.spelled(options.among),
+        options.among,
         workload_names=workloads,
         machine_names=options.machine,
         place=options.on,
@@ -152,7 +152,7 @@ def _request(options: argparse.Namespace, workloads: str, params: Sequence[str],
 
 
 def _arms(options: argparse.Namespace) -> list[Arm]:
-    found = arms.parse(entrants.spelled(options.among), options.on, kernel=options.kernel or "")
+    found = arms.parse(options.among, options.on, kernel=options.kernel or "")
     if len(found) == 1 and (wheres.named(options.on).simulated or found[0].scheduler.name != schedulers.DEFAULT):
         raise InputError(
             f"--among {options.among}: expected two schedulers or more; default alone, which races against itself, "

@@ -48,7 +48,7 @@ def add_all(commands: argparse._SubParsersAction) -> None:
         "--among",
         metavar="LIST",
         default=AMONG,
-        help=f'schedulers as for compare, and exec:"PROGRAM OPTION…"; the first is the incumbent (default: {AMONG})',
+        help=f"schedulers as for compare; the first is the incumbent (default: {AMONG})",
     )
     what.add_argument(
         "--mix",

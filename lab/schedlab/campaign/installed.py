@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The schedulers of a race, as the user writes them: those of `compare`, and exec:"PROGRAM OPTION…"."""
+"""Installed programs among schedulers: exec:"PROGRAM OPTION…"."""
 
 import re
 import shlex
@@ -12,10 +12,10 @@ _EXEC = re.compile(r"""(?:^|(?<=,))\s*exec:("[^"]*"|'[^']*'|[^,"']*)\s*(?=,|$)""
 
 
 def spelled(text: str) -> str:
-    """With every exec:"scx_mine -m x" as PATH:options=-m x, which is how `compare` has it."""
+    """With every exec:"scx_mine -m x" as PATH:options=-m x."""
     made = _EXEC.sub(lambda found: _program(found[1]), text)
     if "exec:" in made:
-        raise InputError(f"--among '{text}': expected exec:\"PROGRAM OPTION…\"")
+        raise InputError(f"schedulers '{text}': expected exec:\"PROGRAM OPTION…\"")
     return made
 
 
@@ -24,12 +24,12 @@ def _program(quoted: str) -> str:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise InputError(f"--among: exec:{quoted}: {error}") from error
+        raise InputError(f"scheduler exec:{quoted}: {error}") from error
     if not words:
-        raise InputError(f"--among: exec:{quoted}: expected a program")
+        raise InputError(f"scheduler exec:{quoted}: expected a program")
     path = shutil.which(words[0])
     if path is None:
-        raise InputError(f"--among: exec:{quoted}: {words[0]} is not installed here")
+        raise InputError(f"scheduler exec:{quoted}: {words[0]} is not installed here")
     path = path if "/" in path else f"./{path}"
     return f"{path}:{OPTIONS}={' '.join(map(_word, words[1:]))}" if words[1:] else path
 
