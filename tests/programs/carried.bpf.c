@@ -80,6 +80,12 @@ void BPF_STRUCT_OPS(carried_tick, struct task_struct *p)
 	scx_bpf_error("a tick, which was taken out");
 }
 
+/* The text is in a section of the compiler's, which has no types. */
+static __noinline char letter(const char *text, u32 at)
+{
+	return text[at & 3];
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(carried_init)
 {
 	u32 two = 2, one = 1;
@@ -96,6 +102,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(carried_init)
 		scx_bpf_error("maps were not filled");
 	else if (primary != 1)
 		scx_bpf_error("the syscall program did not run once before");
+	else if (letter("text", inits) != 't')
+		scx_bpf_error("a text was not there");
 	else if (inits++)
 		scx_bpf_error("init ran before");
 	return scx_bpf_create_dsq(SHARED, -1);

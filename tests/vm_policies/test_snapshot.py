@@ -65,6 +65,9 @@ def test_the_simulator_begins_with_what_the_program_set_up(said: Said, taken: li
     assert known["members"]["timeout_ms"] == "88130000"
     assert known["maps"]["per_cpu"]["entries"] == [{"key": "01000000", "values": [MAGIC] * CPUS}]
     assert known["maps"]["a_hash_with_a_long_name"]["entries"] == [{"key": "02000000", "values": [MAGIC]}]
+    # The compiler's section of texts is data, though it has no types.
+    assert known["data"][".rodata.str1.1"] == b"text\0".hex()
+    assert not [name for name in known["maps"] if name.startswith(".")]
     assert plain["absent"] == []
 
 

@@ -120,6 +120,13 @@ impl Declared {
             if info.ty == MapType::StructOps {
                 continue;
             }
+            // Data without types, as a compiler's section of strings.
+            if declared.name.starts_with('.') {
+                if let Some(bytes) = contents(info.id)? {
+                    set_up.data.insert(declared.name.clone(), Bytes(bytes));
+                }
+                continue;
+            }
             let entries = match entries(declared.kind, &info)? {
                 Ok(entries) => entries,
                 Err(why) => {
