@@ -59,6 +59,13 @@ static __always_inline void throttle(struct eevdf_pool *pool, struct eevdf_allow
 		__sync_fetch_and_add(&pool->throttled, 1);
 }
 
+/* The CPU looks at once who waits there, and who no longer (settle_limits()). */
+static __always_inline void have_settled(u32 cpu)
+{
+	rq_of(cpu)->limits_due = true;
+	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+}
+
 static __always_inline void unthrottle(struct eevdf_pool *pool, struct eevdf_allowance *here,
 				       u32 cpu)
 {
@@ -67,8 +74,7 @@ static __always_inline void unthrottle(struct eevdf_pool *pool, struct eevdf_all
 	if (!since || __sync_val_compare_and_swap(&here->throttled_ns, since, 0) != since)
 		return;
 	__sync_fetch_and_add(&pool->throttled, -1);
-	rq_of(cpu)->limits_due = true;
-	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	have_settled(cpu);
 }
 
 /*
@@ -182,8 +188,7 @@ static __noinline s32 look_at_who_waits(u32 place, u64 now)
 		since = part_at(place, cpu)->allowance.throttled_ns;
 		if (!since || !before64(since + WAITS_AT_MOST_NS, now))
 			continue;
-		rq_of(cpu)->limits_due = true;
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		have_settled(cpu);
 	}
 	return 0;
 }

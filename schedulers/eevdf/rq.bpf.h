@@ -241,7 +241,7 @@ static __always_inline void enter(struct rq *rq, struct task_ctx *t, u32 cpu)
 	count_in(rq, t);
 }
 
-/* t neither sleeps nor runs from now on, or does not compete for this CPU. */
+/* t competes no longer: it sleeps, it waits with its group, or the kernel takes it off its queue. */
 static __always_inline void leave(struct rq *rq, struct task_ctx *t, bool sleep)
 {
 	eevdf_unplace(&prm, &rq->sums, &t->e, sleep);
