@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Scenes of control groups with limits: what is written into a workload, and who ran when."""
 
-from tests.policies.schedules import Schedule
+from pathlib import Path
+
+from tests.policies.schedules import Schedule, free_machine, simulate
 
 FOR_EVER = "{ run_ms = 100_000 }"
+# The first period begins when the tasks do.
+EEVDF = "eevdf:first_period=whole"
 
 
 def cgroup(name: str, *keys: str) -> str:
@@ -12,6 +16,14 @@ def cgroup(name: str, *keys: str) -> str:
 
 def limited(name: str, quota_ms: int, period_ms: int = 100, *keys: str) -> str:
     return cgroup(name, f"max_us = {quota_ms}_000", f"period_us = {period_ms}_000", *keys)
+
+
+def run(
+    folder: Path, scheduler: str, tasks: str, duration_ms: int, *arguments: str, hz: int = 1000, **machine: int
+) -> Schedule:
+    """On a machine on which nothing costs anything."""
+    machine_file = free_machine(folder, hz=hz, **machine)
+    return simulate(folder, scheduler, tasks, duration_ms / 1000, machine_file, *arguments, strict=False)
 
 
 def spans(schedule: Schedule, name: str) -> list[tuple[float, float]]:

@@ -8,18 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.policies import limits
 from tests.policies.limits import FOR_EVER, cgroup, limited, near, spans
-from tests.policies.schedules import Schedule, child, free_machine, hog, simulate, simulator, task
+from tests.policies.schedules import Schedule, child, hog, simulator, task
 
 pytestmark = pytest.mark.skipif(not simulator(), reason="schedlab-sim is not built")
 
 
-def run(
-    folder: Path, tasks: str, duration_ms: int, *arguments: str, rules: str = "modern", hz: int = 1000, **machine: int
-) -> Schedule:
-    machine_file = free_machine(folder, hz=hz, **machine)
-    seconds = duration_ms / 1000
-    return simulate(folder, f"bfs:rules={rules}", tasks, seconds, machine_file, *arguments, strict=False)
+def run(folder: Path, tasks: str, duration_ms: int, *arguments: str, rules: str = "modern", **machine: int) -> Schedule:
+    return limits.run(folder, f"bfs:rules={rules}", tasks, duration_ms, *arguments, **machine)
 
 
 @pytest.mark.parametrize("cores", [1, 2, 4])
@@ -109,16 +106,6 @@ def test_who_waits_and_is_moved_out_runs_at_once(tmp_path: Path) -> None:
     assert spans(schedule, "in") == [(0, 20), (50, 150), (200, 220)]
 
 
-def test_who_is_moved_into_a_group_without_time_waits(tmp_path: Path) -> None:
-    groups = limited("g", 20) + cgroup("free")
-    boss = task("boss", "{ until_ms = 50 }", '{ cgroup = "g", of = "late" }')
-    tasks = groups + hog("in", cgroup="g", cpus=[0]) + hog("late", cgroup="free", cpus=[1]) + boss
-    schedule = run(tmp_path, tasks, 150, cores=2)
-    (first, second) = spans(schedule, "late")
-    assert first == pytest.approx((0, 50), abs=1.1)
-    assert second[0] == 100
-
-
 def test_a_limit_that_is_lifted_or_raised_lets_in_who_waits(tmp_path: Path) -> None:
     boss = task(
         "boss",
@@ -132,39 +119,10 @@ def test_a_limit_that_is_lifted_or_raised_lets_in_who_waits(tmp_path: Path) -> N
     assert near(spans(schedule, "in"), [(0, 20), (40, 101), (140, 200), (240, 300), (340, 500)])
 
 
-def test_a_limit_that_comes_later_counts_from_then_on(tmp_path: Path) -> None:
-    boss = task("boss", "{ until_ms = 150 }", '{ max_us = 20_000, of = "g" }')
-    schedule = run(tmp_path, cgroup("g") + hog("in", cgroup="g") + boss, 400)
-    assert near(spans(schedule, "in"), [(0, 170), (250, 270), (350, 370)])
-
-
-def test_a_group_that_is_made_anew_has_its_limit_again(tmp_path: Path) -> None:
-    groups = limited("g", 20) + cgroup("free")
-    boss = task(
-        "boss",
-        "{ until_ms = 50 }",
-        '{ cgroup = "free", of = "in" }',
-        '{ remove_cgroup = "g" }',
-        "{ until_ms = 150 }",
-        '{ make_cgroup = "g" }',
-        '{ cgroup = "g", of = "in" }',
-    )
-    schedule = run(tmp_path, groups + hog("in", cgroup="g") + boss, 400)
-    assert near(spans(schedule, "in"), [(0, 20), (50, 170), (250, 270), (350, 370)])
-
-
 def test_children_count(tmp_path: Path) -> None:
     parent = task("in", '{ fork = "child" }', FOR_EVER, cgroup="g")
     schedule = run(tmp_path, limited("g", 20) + parent + child("child", FOR_EVER), 500, cores=2)
     assert schedule.ran_ms("in") + schedule.ran_ms("child") == pytest.approx(100, abs=2.1)
-
-
-def test_who_runs_less_than_a_tick_is_charged_for_it(tmp_path: Path) -> None:
-    """No tick finds it running: it sleeps from 200 µs before each to 200 µs after it."""
-    tasks = limited("g", 20)
-    tasks += task("in", "{ loop = [{ run_us = 200 }, { sleep_us = 50 }] }", cgroup="g", count=3)
-    schedule = run(tmp_path, tasks, 1000)
-    assert schedule.ran_ms("in") == pytest.approx(200, abs=1.5)
 
 
 def test_a_task_that_wakes_in_a_group_without_time_takes_no_cpu(tmp_path: Path) -> None:
@@ -182,12 +140,6 @@ def test_who_may_not_leave_its_cpu_does_not_wait(tmp_path: Path) -> None:
         (first, second) = spans(schedule, "in")[:2]
         assert first == pytest.approx((0, 41), abs=1.1)
         assert second[0] == pytest.approx(500 if second[0] > 450 else 400, abs=0.1)
-
-
-def test_who_waits_may_change_its_cpus(tmp_path: Path) -> None:
-    boss = task("boss", "{ until_ms = 50 }", '{ confine = "in", cpus = [1] }')
-    schedule = run(tmp_path, limited("g", 20) + hog("in", cgroup="g", cpus=[0]) + boss, 200, cores=2)
-    assert [turn for turn in schedule.turns_of("in") if turn.end > 20.1] == [("in", 100, 120)]
 
 
 def test_who_waits_on_a_cpu_that_goes_runs_on_another(tmp_path: Path) -> None:
@@ -211,14 +163,3 @@ def test_nobody_waits_as_long_as_the_kernel_lets_a_task_wait(tmp_path: Path) -> 
 def test_the_published_versions_know_no_groups(rules: str, tmp_path: Path) -> None:
     schedule = run(tmp_path, limited("g", 20) + hog("in", cgroup="g"), 300, rules=rules)
     assert schedule.ran_ms("in") == pytest.approx(300)
-
-
-@pytest.mark.parametrize("api", ["6.12", "6.16"])
-def test_before_6_17_the_kernel_tells_of_no_limit(api: str, tmp_path: Path) -> None:
-    schedule = run(tmp_path, limited("g", 20) + hog("in", cgroup="g"), 300, "--api", api)
-    assert schedule.ran_ms("in") == pytest.approx(300)
-
-
-def test_a_quota_of_all_cpus_is_no_limit(tmp_path: Path) -> None:
-    schedule = run(tmp_path, limited("g", 200) + hog("in", cgroup="g", count=2), 300, cores=2)
-    assert schedule.ran_ms("in") == pytest.approx(600)

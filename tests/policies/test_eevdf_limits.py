@@ -9,27 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.policies.limits import FOR_EVER, cgroup, limited, near, spans
-from tests.policies.schedules import Schedule, child, free_machine, hog, simulate, simulator, task
+from tests.policies import limits
+from tests.policies.limits import EEVDF, FOR_EVER, cgroup, limited, near, spans
+from tests.policies.schedules import Schedule, child, hog, simulator, task
 
 pytestmark = pytest.mark.skipif(not simulator(), reason="schedlab-sim is not built")
 
-# Periods begin when the tasks do.
-WHOLE = "eevdf:first_period=whole"
-SCHEDULERS = [f"{WHOLE}+rules=6.6", f"{WHOLE}+rules=6.12", WHOLE]
+SCHEDULERS = [f"{EEVDF}+rules=6.6", f"{EEVDF}+rules=6.12", EEVDF]
 
 
 def run(
-    folder: Path,
-    tasks: str,
-    duration_ms: int,
-    *arguments: str,
-    scheduler: str = WHOLE,
-    hz: int = 1000,
-    **machine: int,
+    folder: Path, tasks: str, duration_ms: int, *arguments: str, scheduler: str = EEVDF, **machine: int
 ) -> Schedule:
-    seconds = duration_ms / 1000
-    return simulate(folder, scheduler, tasks, seconds, free_machine(folder, hz=hz, **machine), *arguments, strict=False)
+    return limits.run(folder, scheduler, tasks, duration_ms, *arguments, **machine)
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
@@ -126,16 +118,6 @@ def test_who_waits_and_is_moved_out_runs_at_once(tmp_path: Path) -> None:
     assert near(spans(schedule, "in"), [(0, 20), (50, 150), (200, 220)])
 
 
-def test_who_is_moved_into_a_group_without_time_waits(tmp_path: Path) -> None:
-    groups = limited("g", 20) + cgroup("free")
-    boss = task("boss", "{ until_ms = 50 }", '{ cgroup = "g", of = "late" }')
-    tasks = groups + hog("in", cgroup="g", cpus=[0]) + hog("late", cgroup="free", cpus=[1]) + boss
-    schedule = run(tmp_path, tasks, 150, cores=2)
-    (first, second) = spans(schedule, "late")
-    assert first == pytest.approx((0, 50), abs=1.1)
-    assert second[0] == 100
-
-
 def test_who_is_moved_in_and_out_again_and_again_gets_no_more(tmp_path: Path) -> None:
     """No tick finds it in the group."""
     moves = (
@@ -161,27 +143,6 @@ def test_a_limit_that_is_lifted_or_raised_lets_in_who_waits(tmp_path: Path) -> N
     assert near(spans(schedule, "in"), [(0, 20), (40, 70), (100, 130), (200, 230), (250, 400)])
 
 
-def test_a_limit_that_comes_later_counts_from_then_on(tmp_path: Path) -> None:
-    boss = task("boss", "{ until_ms = 150 }", '{ max_us = 20_000, of = "g" }')
-    schedule = run(tmp_path, cgroup("g") + hog("in", cgroup="g") + boss, 400)
-    assert near(spans(schedule, "in"), [(0, 170), (250, 270), (350, 370)])
-
-
-def test_a_group_that_is_made_anew_has_its_limit_again(tmp_path: Path) -> None:
-    groups = limited("g", 20) + cgroup("free")
-    boss = task(
-        "boss",
-        "{ until_ms = 50 }",
-        '{ cgroup = "free", of = "in" }',
-        '{ remove_cgroup = "g" }',
-        "{ until_ms = 150 }",
-        '{ make_cgroup = "g" }',
-        '{ cgroup = "g", of = "in" }',
-    )
-    schedule = run(tmp_path, groups + hog("in", cgroup="g") + boss, 400)
-    assert near(spans(schedule, "in"), [(0, 20), (50, 170), (250, 270), (350, 370)])
-
-
 def test_cpus_that_owe_are_paid_in_turn(tmp_path: Path) -> None:
     """Each run lasts a tick of 4 ms, and the group has 1 ms in 10: a CPU that were always paid first had all of it."""
     hogs = hog("one", cgroup="g", cpus=[0]) + hog("other", cgroup="g", cpus=[1])
@@ -205,14 +166,6 @@ def test_children_count(tmp_path: Path) -> None:
     parent = task("in", '{ fork = "child" }', FOR_EVER, cgroup="g")
     schedule = run(tmp_path, limited("g", 20) + parent + child("child", FOR_EVER), 500, cores=2)
     assert schedule.ran_ms("in") + schedule.ran_ms("child") == pytest.approx(100, abs=5.1)
-
-
-def test_who_runs_less_than_a_tick_is_charged_for_it(tmp_path: Path) -> None:
-    """No tick finds it running: it sleeps from 200 µs before each to 200 µs after it."""
-    tasks = limited("g", 20)
-    tasks += task("in", "{ loop = [{ run_us = 200 }, { sleep_us = 50 }] }", cgroup="g", count=3)
-    schedule = run(tmp_path, tasks, 1000)
-    assert schedule.ran_ms("in") == pytest.approx(200, abs=1.5)
 
 
 def test_a_task_that_wakes_in_a_group_without_time_takes_no_cpu(tmp_path: Path) -> None:
@@ -244,13 +197,6 @@ def test_what_is_given_back_is_given_out_again_after_5_ms(
     assert near(spans(run(tmp_path, tasks, 22, cores=4), "in"), [(0, 5), goes_on])
 
 
-def test_who_waits_may_change_its_cpus(tmp_path: Path) -> None:
-    """The CPU where it goes has used up nothing, and draws what is left; there is none."""
-    boss = task("boss", "{ until_ms = 50 }", '{ confine = "in", cpus = [1] }')
-    schedule = run(tmp_path, limited("g", 20) + hog("in", cgroup="g", cpus=[0]) + boss, 200, cores=2)
-    assert [turn for turn in schedule.turns_of("in") if turn.end > 20.1] == [("in", 100, 120)]
-
-
 def test_who_waits_on_a_cpu_that_goes_runs_on_another(tmp_path: Path) -> None:
     tasks = limited("g", 20) + hog("in", cgroup="g", count=2)
     schedule = run(tmp_path, tasks, 300, "--hotplug", "50ms:-1,250ms:+1", cores=2)
@@ -266,14 +212,3 @@ def test_nobody_waits_as_long_as_the_kernel_lets_a_task_wait(tmp_path: Path) -> 
     for name in schedule.tasks("in"):
         begins = [0, *(start for start, _ in schedule.on_cpu[name]), 65_000]
         assert max(later - one for one, later in pairwise(begins)) < 25_000
-
-
-@pytest.mark.parametrize("api", ["6.12", "6.16"])
-def test_before_6_17_the_kernel_tells_of_no_limit(api: str, tmp_path: Path) -> None:
-    schedule = run(tmp_path, limited("g", 20) + hog("in", cgroup="g"), 300, "--api", api)
-    assert schedule.ran_ms("in") == pytest.approx(300)
-
-
-def test_a_quota_of_all_cpus_is_no_limit(tmp_path: Path) -> None:
-    schedule = run(tmp_path, limited("g", 200) + hog("in", cgroup="g", count=2), 300, cores=2)
-    assert schedule.ran_ms("in") == pytest.approx(600)
