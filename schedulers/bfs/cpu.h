@@ -15,6 +15,8 @@ struct bfs_hint {
 	u64 bound;
 	u64 inserts;  /* begun */
 	u64 underway; /* of them, those of which it is not known that they are done */
+	u64 due_key; /* of the last task there that waits for its first turn (modern); 0: none */
+	s32 due_pid; /* that task, as others may have its key */
 };
 
 /* What a CPU publishes, read by others without a lock (rule 1.1.4). */
@@ -31,6 +33,8 @@ struct bfs_cpu {
 	bool crowded; /* a task that stuck here before it is still in the own queue */
 	bool offline;
 	bool dither;
+	bool due; /* its task is in its first turn (modern) */
+	bool looking; /* between ticks (modern) */
 } __attribute__((aligned(128)));
 
 /* Queue numbers. */

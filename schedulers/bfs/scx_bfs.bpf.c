@@ -26,6 +26,9 @@ TUNABLE(u32, iso_cpu_pct, 70, 0, 100, "pct",
 TUNABLE(u32, preempt_after_us, 20, 0, 10000, "us",
 	"modern: a task just switched in is not preempted by a wake-up before this; bounds the "
 	"time lost to switching");
+TUNABLE(u32, first_turn_us, 500, 0, 100000, "us",
+	"modern: how long a task that wakes with its deadline passed runs before the next such "
+	"one begins, and how often a CPU looks between ticks; 0: no first turns, and ticks alone");
 TUNABLE(u32, sync_grace_us, 500, 0, 100000, "us",
 	"modern: a waker that announces to sleep (sync) is believed for this long after it was "
 	"switched in; EEVDF takes the same time");
@@ -36,6 +39,7 @@ STAT(preemptions, "wake-ups that preempted");
 STAT(handed_over, "wake-ups handed to one CPU, to run there next");
 STAT(refills, "slices and deadlines renewed while runnable");
 STAT(kept, "picks that the running task won");
+STAT(first_turns, "first turns that ended so that another task could have its own");
 STAT(far_picks, "picks from the queue of another cache");
 STAT(stuck, "tasks that stuck to their CPU");
 STAT(stolen, "tasks taken that stuck to another CPU");
@@ -103,6 +107,8 @@ static __always_inline void set_key(const struct task_struct *p, struct bfs_task
 {
 	read_policy(p, t);
 	t->key = bfs_key(&cfg, t->level, t->deadline, bfs_clock(&cfg, now_ns));
+	if (t->behind && before64(t->key, t->behind))
+		t->key = t->behind;
 }
 
 /* What the kernel counts down. The published versions end slices at ticks (rule 0.7), in bfs_tick(): this only has to be longer. */
@@ -118,6 +124,8 @@ static __always_inline void kick_cpu(s32 cpu, u64 flags)
 	STAT_INC(kicks);
 	scx_bpf_kick_cpu(cpu, flags);
 }
+
+#include "turn.bpf.h"
 
 /*
  * A queued task must not wait beside a CPU that went idle after the wake-up
@@ -148,6 +156,7 @@ static __always_inline void kick_idle(struct task_struct *p)
 static __always_inline void insert_own(struct task_struct *p, struct bfs_task *t, u32 cpu,
 				       u64 enq_flags)
 {
+	note_waiting(&bfs_cpu(cpu)->own, p, t, cpu);
 	begin_insert(BFS_OWN(cpu), t->key);
 	scx_bpf_dsq_insert_vtime(p, BFS_OWN(cpu), kernel_slice(t), t->key, enq_flags);
 }
@@ -157,6 +166,7 @@ static __always_inline void insert_plain(struct task_struct *p, struct bfs_task 
 {
 	u32 llc = MODERN ? cpu_llc[cpu_index(cpu)] : 0;
 
+	note_waiting(&plain[cpu_index(llc)], p, t, cpu);
 	begin_insert(BFS_PLAIN(llc), t->key);
 	scx_bpf_dsq_insert_vtime(p, BFS_PLAIN(llc), kernel_slice(t), t->key, enq_flags);
 }
@@ -215,7 +225,11 @@ static __always_inline void arrive(struct task_struct *p, struct bfs_task *t, u6
 	if (!MODERN && t->cpus == BFS_MOVES && !woken)
 		return;
 	t->seq = next_arrival(now_ns);
+	if (MODERN && t->descheduled)
+		end_turn(t, bfs_cpu(t->ran_on), t->ran_on, now_ns);
 	set_key(p, t, now_ns);
+	if (MODERN && ran)
+		t->due = (woken || t->due) && t->level == BFS_NORMAL && before64(t->key, now_ns);
 }
 
 #include "bandwidth.bpf.h"
@@ -422,6 +436,7 @@ static __always_inline void keep_prev(struct task_struct *prev, struct bfs_task 
 {
 	STAT_INC(kept);
 	set_dither(c, now);
+	return_to_deadline(prev, t, now);
 	publish(c, t);
 	scx_bpf_task_set_slice(prev, kernel_slice(t));
 	if (c->sticky)
@@ -460,6 +475,7 @@ void BPF_STRUCT_OPS(bfs_dispatch, s32 cpu, struct task_struct *prev)
 		/* rule 1.3.3 */
 		if (bfs_deschedule(&cfg, t, now))
 			STAT_INC(refills);
+		end_turn(t, c, cpu, now);
 		set_key(prev, t, now);
 	}
 	for_range(attempt, 0, 4)
@@ -530,6 +546,8 @@ void BPF_STRUCT_OPS(bfs_running, struct task_struct *p)
 	/* It may have been interrupted by a higher class. */
 	settle(p, t, false);
 	bfs_start(t, now, p->se.sum_exec_runtime);
+	if (MODERN)
+		begin_turn(p, t, c, cpu, now);
 	publish(c, t);
 	set_dither(c, now);
 }
@@ -538,7 +556,8 @@ void BPF_STRUCT_OPS(bfs_tick, struct task_struct *p)
 {
 	struct bfs_task *t = task_of(p);
 	u64 now = scx_bpf_now();
-	struct bfs_cpu *c = bfs_cpu(scx_bpf_task_cpu(p));
+	u32 cpu = scx_bpf_task_cpu(p);
+	struct bfs_cpu *c = bfs_cpu(cpu);
 
 	finish_insert();
 	if (!t || (!MODERN && !bfs_tick_counts(&cfg, tick_hz, c->last_tick_ns, now)))
@@ -551,8 +570,8 @@ void BPF_STRUCT_OPS(bfs_tick, struct task_struct *p)
 	}
 	if (MODERN) {
 		/* A tick looks again at tasks that could not preempt at their wake-up, and at one that sticks here in vain. */
-		if (t->slice_ns <= 0 || c->sticky || tick_finds_better(c, scx_bpf_task_cpu(p)) ||
-		    (has_limits() && who_blocks(p, t, now)))
+		if (t->slice_ns <= 0 || c->sticky || finds_better(c, cpu) ||
+		    turn_is_over(c, cpu, now) || (has_limits() && who_blocks(p, t, now)))
 			scx_bpf_task_set_slice(p, 0);
 		return;
 	}
@@ -749,6 +768,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(bfs_init)
 		plain[cpu_index(i)].bound = BFS_EMPTY;
 		if (!err)
 			err = scx_bpf_create_dsq(BFS_OWN(i), -1);
+		if (!err && MODERN)
+			err = init_looking(i);
 	}
 	scx_bpf_put_cpumask(online);
 	if (err)

@@ -32,6 +32,7 @@ struct bfs_task {
 	u32 policy; /* as of when it was last read */
 	u64 counted_ns; /* of what it ran, what its control groups were charged for (modern) */
 	u64 waits_ns; /* runnable since then, as far as it was looked at for its control groups (modern) */
+	u64 behind; /* the least key that it may have until it runs again (modern); 0: any */
 	u32 group; /* its account in bandwidth.h; 0: none */
 	u32 limit; /* the number of the limit that it was last charged under; 0: none */
 	u8 u; /* nice + 20 */
@@ -47,6 +48,7 @@ struct bfs_task {
 	bool renewed; /* since it was last switched in */
 	u8 next_start; /* enum bfs_next_start */
 	u8 cpus; /* enum bfs_change */
+	bool due; /* its deadline had passed when it woke, and it has not had its first turn since (modern) */
 	bool worsened; /* its nice level fell since its last enqueue */
 };
 

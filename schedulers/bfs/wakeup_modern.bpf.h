@@ -174,7 +174,12 @@ static __always_inline void enqueue_pinned(struct task_struct *p, struct bfs_tas
 	struct bfs_cpu *c = bfs_cpu(cpu);
 
 	if (c->key == BFS_EMPTY) {
-		/* Idle, or about to be: it is woken by this. */
+		/* Idle, or about to be: it is woken by this. The others of a burst wait in order. */
+		if (c->waiting_key != BFS_EMPTY) {
+			insert_own(p, t, cpu, enq_flags);
+			return;
+		}
+		c->waiting_key = t->key;
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, kernel_slice(t), enq_flags);
 		return;
 	}
@@ -183,6 +188,8 @@ static __always_inline void enqueue_pinned(struct task_struct *p, struct bfs_tas
 		return;
 	}
 	if (is_next(t, c, cpu_llc[cpu_index(cpu)])) {
+		/* Unlike above, its waker said nothing. */
+		note_waiting(&c->own, p, t, cpu);
 		hand_over(p, t, c, enq_flags);
 		return;
 	}
@@ -216,16 +223,6 @@ static __always_inline void enqueue_modern(struct task_struct *p, struct bfs_tas
 	else
 		insert_plain(p, t, cpu, enq_flags);
 	kick_idle(p);
-}
-
-/* At a tick: does a task wait that should have preempted? The bounds may say so wrongly; the pick is exact. */
-static __always_inline bool tick_finds_better(const struct bfs_cpu *c, u32 cpu)
-{
-	u64 own = c->own.bound, all = plain[cpu_index(cpu_llc[cpu_index(cpu)])].bound;
-
-	return (c->waiting_key != BFS_EMPTY && before64(c->waiting_key, c->key)) ||
-	       (own != BFS_EMPTY && (own == BFS_LOOK || before64(own, c->key))) ||
-	       (all != BFS_EMPTY && (all == BFS_LOOK || before64(all, c->key)));
 }
 
 /*

@@ -504,10 +504,111 @@ def test_modern_counts_a_cpu_as_taken_at_once(
     posts = ["{ until_ms = 20 }", "{ run_us = 300 }", '{ post = "first" }', '{ post = "second" }']
     tasks += task("waker", *posts, FOR_EVER, cpus=[0], nice=-20) + hog("late", cpus=[1], nice=10)
     tasks += hog("later", cpus=[2], nice=5) if other else ""
-    scheduler = f"modern+preempt_after_us={after_us}"
+    scheduler = f"modern+preempt_after_us={after_us}+first_turn_us=0"
     schedule = run(tmp_path, scheduler, shared + tasks, cores=3 if other else 2)
     assert schedule.turns(40, 1, after_ms=20.3)[0][:2] == ("first", 20.3)
     assert schedule.turns(40, 2 if other else 1, after_ms=begins)[0] == ("second", begins, begins + 1)
+
+
+def wakes(name: str, at_ms: float, runs_ms: float = 3, **keys: object) -> str:
+    """Renewed at the start, so that the deadline passes at 41 (nice 0), 66 (nice 5) or 251 (nice 19)."""
+    wakes, runs = f"{{ until_us = {at_ms * 1000:.0f} }}", f"{{ run_us = {runs_ms * 1000:.0f} }}"
+    return task(name, "{ run_us = 10 }", wakes, runs, SLEEPS, **keys)
+
+
+@pytest.mark.parametrize(("turn_us", "begin"), [(500, [100, 100.5, 101, 101.5]), (0, [100, 103, 106, 109])])
+def test_modern_lets_all_begin_that_wake_at_once(turn_us: int, begin: list[float], tmp_path: Path) -> None:
+    """Change 8 of the README: equals that are due. The last goes on; the others go behind it, and run to their ends."""
+    tasks = "".join(wakes(name, 100) for name in "abcd")
+    schedule = run(tmp_path, f"modern+first_turn_us={turn_us}", tasks, 130, hz=100)
+    assert [schedule.turns_of(name, after_ms=99)[0].start for name in "abcd"] == begin
+    later = [("d", 101.5, 104.5), ("a", 104.5, 107), ("b", 107, 109.5), ("c", 109.5, 112)]
+    assert not turn_us or schedule.turns(112, after_ms=101.5) == later
+
+
+def test_modern_lets_all_begin_on_all_cpus(tmp_path: Path) -> None:
+    """Change 8 of the README: of six that are due, two find idle CPUs, and the queue has the others."""
+    names = "abcdef"
+    schedule = run(tmp_path, "modern", "".join(wakes(name, 100) for name in names), 130, cores=2, hz=100)
+    first = sorted((schedule.turns_of(name, after_ms=99)[0] for name in names), key=lambda turn: turn.start)
+    spans = [(turn.start, turn.end) for turn in first]
+    assert spans == [(100, 100.5), (100, 100.5), (100.5, 101), (100.5, 101), (101, 104), (101, 104)]
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "first", "second"),
+    [
+        ("modern", {}, {"nice": 19}),
+        ("modern", {"nice": 19}, {"nice": 19}),
+        ("modern+iso_policy=batch", {"policy": "batch"}, {"policy": "batch"}),
+    ],
+)
+def test_modern_gives_a_first_turn_to_nobody_else(
+    scheduler: str, first: dict[str, object], second: dict[str, object], tmp_path: Path
+) -> None:
+    """Change 8 of the README: at nice 19 the deadline is still to come, and ISO tasks are above all this."""
+    schedule = run(tmp_path, scheduler, wakes("a", 100, **first) + wakes("b", 100, **second), 130, hz=100)
+    assert schedule.turns(106, after_ms=100) == [("a", 100, 103), ("b", 103, 106)]
+
+
+def test_modern_lets_begin_who_was_handed_over(tmp_path: Path) -> None:
+    """Change 8 of the README: b, due with a later deadline, is the only one that waits, and in no queue."""
+    schedule = run(tmp_path, "modern", wakes("a", 100) + wakes("b", 100.1, 1, nice=5), 130, hz=100)
+    turns = [("a", 100, 100.6), ("b", 100.6, 101.6), ("a", 101.6, 104)]
+    assert schedule.turns(104, after_ms=100) == turns
+
+
+def test_modern_ends_first_turns_on_a_cpu_that_queued_nobody(tmp_path: Path) -> None:
+    """Change 8 of the README: all ran on CPU 0 before and are queued there. CPU 1 looks again since its own began."""
+    program = ["{ affinity = [0] }", "{ run_us = 10 }", "{ affinity = [] }", "{ until_ms = 100 }", "{ run_ms = 3 }"]
+    tasks = "".join(task(name, *program, SLEEPS) for name in "abcdef")
+    schedule = run(tmp_path, "modern", tasks, 130, cores=2, hz=100)
+    begin = [schedule.turns_of(name, after_ms=99)[0].start for name in "abcdef"]
+    assert sorted(begin) == [100, 100, 100.5, 100.5, 101, 101]
+
+
+def test_modern_goes_behind_for_once(tmp_path: Path) -> None:
+    """Change 8 of the README: a has waited behind b, and goes on by its own deadline.
+
+    That is before late's, which is due and does not preempt it, as it would do with b.
+    """
+    tasks = wakes("a", 100) + wakes("b", 100, 0.4, nice=5) + wakes("late", 101.8, nice=3)
+    schedule = run(tmp_path, "modern", tasks, 130, hz=100)
+    turns = [("a", 100, 100.5), ("b", 100.5, 100.9), ("a", 100.9, 103.4), ("late", 103.4, 106.4)]
+    assert schedule.turns(106.4, after_ms=100) == turns
+
+
+def test_modern_ends_a_first_turn_that_was_interrupted(tmp_path: Path) -> None:
+    """Change 8 of the README: a goes on at 100.3, has run for less than half a turn at 100.5, and ends at 101."""
+    tasks = wakes("a", 100, nice=-1) + wakes("b", 100) + wakes("above", 100.2, 0.1, nice=-20)
+    schedule = run(tmp_path, "modern", tasks, 130, hz=100)
+    turns = [("a", 100, 100.2), ("above", 100.2, 100.3), ("a", 100.3, 101), ("b", 101, 104)]
+    assert schedule.turns(104, after_ms=100) == turns
+
+
+@pytest.mark.parametrize(
+    ("turn_us", "hz", "begins"), [(500, 100, 101), (500, 1000, 101), (2000, 1000, 101), (0, 1000, 103)]
+)
+def test_modern_ends_a_first_turn_at_a_tick_as_well(turn_us: int, hz: int, begins: float, tmp_path: Path) -> None:
+    """Change 8 of the README: half a turn is enough then. Without first turns b waits for a's end."""
+    schedule = run(tmp_path, f"modern+first_turn_us={turn_us}", wakes("a", 100) + wakes("b", 100.5), 130, hz=hz)
+    assert schedule.turns_of("b", after_ms=100)[0].start == begins
+
+
+@pytest.mark.parametrize(
+    ("turn_us", "wakes_us", "start"), [(500, 20_500, 21), (1000, 20_500, 22), (0, 20_500, 30), (500, 20_390, 21)]
+)
+def test_modern_looks_again_between_ticks(turn_us: int, wakes_us: int, start: float, tmp_path: Path) -> None:
+    """Change 8 of the README: the hog has had to wait for first, or for zero, and there is a look a turn after that.
+
+    Second came too early to preempt it. When the hog has run for less than half a turn, the next look ends it.
+    """
+    tasks = "".join(
+        task(name, "{ run_us = 10 }", f"{{ until_us = {at_us} }}", f"{{ run_us = {runs_us} }}", SLEEPS)
+        for name, at_us, runs_us in [("zero", 20_000, 5), ("first", wakes_us, 5), ("second", wakes_us + 15, 1000)]
+    )
+    schedule = run(tmp_path, f"modern+first_turn_us={turn_us}", tasks + hog("hog"), hz=100)
+    assert schedule.turns_of("second", after_ms=20)[0] == ("second", start, start + 1)
 
 
 def test_modern_lets_idleprio_preempt_nobody(tmp_path: Path) -> None:
@@ -526,7 +627,8 @@ def test_modern_hands_over_one_at_a_time(tmp_path: Path) -> None:
     )
     sends = [f'{{ send = "{name}", bytes = 8 }}' for name in ("first", "second")]
     tasks += task("waker", "{ until_ms = 20 }", "{ run_us = 300 }", *sends, FOR_EVER, cpus=[0], nice=1)
-    schedule = run(tmp_path, "modern", shared + tasks + hog("hog", cpus=[1], nice=10), cores=2)
+    tasks += hog("hog", cpus=[1], nice=10)
+    schedule = run(tmp_path, "modern+first_turn_us=0", shared + tasks, cores=2)
     assert schedule.turns(40, 0, after_ms=21)[0] == ("first", 21, 22)
     assert schedule.turns(40, 1, after_ms=21)[0] == ("second", 21, 22)
 
@@ -555,7 +657,7 @@ def test_modern_sticks_until_a_tick(tmp_path: Path) -> None:
     tasks = (
         hog("a") + hog("b", nice=5) + task("c", "{ sleep_us = 2500 }", "{ run_ms = 20 }", SLEEPS, nice=-20, cpus=[0])
     )
-    schedule = run(tmp_path, "modern", tasks, cores=2)
+    schedule = run(tmp_path, "modern+first_turn_us=0", tasks, cores=2)
     assert schedule.turns(24)[-1] == ("c", 3.5, 23.5)
     assert schedule.turns(40, 1) == [("b", 0, 5), ("a", 5, 40)]
 

@@ -149,7 +149,7 @@ def test_modern_believes_a_waker_for_a_moment(
     reader = ["{ affinity = [1] }", "{ run_us = 10 }", "{ affinity = [] }", '{ recv = "it" }', "{ run_ms = 1 }"]
     tasks = '[[queue]]\nname = "it"\nkind = "pipe"\n' + task("reader", *reader, "{ sleep_s = 60 }")
     tasks += task("writer", "{ sleep_ms = 10 }", *write, cpus=[0], nice=1) + hog("a", cpus=[0]) + hog("b", cpus=[1])
-    schedule = simulate(tmp_path, "bfs:rules=modern", tasks, 0.04, machine, strict=False)
+    schedule = simulate(tmp_path, "bfs:rules=modern+first_turn_us=0", tasks, 0.04, machine, strict=False)
     (turn, *_) = schedule.turns_of("reader", after_ms=8)
     assert turn.start == start_ms
     assert turn in schedule.turns(40, cpu)
