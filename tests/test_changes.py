@@ -20,7 +20,7 @@ SOURCE = checkout.root() / "schedulers"
 
 
 def test_each_change_can_be_taken_out_of_the_policy_as_it_is(tmp_path):
-    assert len(CHANGES) == 7
+    assert len(CHANGES) == 8
     for number, change in enumerate(CHANGES, 1):
         arm = changes.without(change, number, SOURCE, tmp_path)
         assert (tmp_path / f"bfs_without_{number}" / f"scx_bfs_without_{number}.bpf.c").is_file()
