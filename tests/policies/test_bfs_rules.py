@@ -512,8 +512,8 @@ def test_modern_counts_a_cpu_as_taken_at_once(
 
 def wakes(name: str, at_ms: float, runs_ms: float = 3, **keys: object) -> str:
     """Renewed at the start, so that the deadline passes at 41 (nice 0), 66 (nice 5) or 251 (nice 19)."""
-    wakes, runs = f"{{ until_us = {at_ms * 1000:.0f} }}", f"{{ run_us = {runs_ms * 1000:.0f} }}"
-    return task(name, "{ run_us = 10 }", wakes, runs, SLEEPS, **keys)
+    until, runs = f"{{ until_us = {at_ms * 1000:.0f} }}", f"{{ run_us = {runs_ms * 1000:.0f} }}"
+    return task(name, "{ run_us = 10 }", until, runs, SLEEPS, **keys)
 
 
 @pytest.mark.parametrize(("turn_us", "begin"), [(500, [100, 100.5, 101, 101.5]), (0, [100, 103, 106, 109])])
