@@ -14,6 +14,7 @@
 #pragma once
 
 #include "../lib/limits.bpf.h"
+#include "../lib/oneshot.bpf.h"
 
 STAT(put_aside, "tasks put aside because their control group has used up its cpu.max");
 STAT(groups_left_out, "control groups whose own limit is not kept, because there are too many");
@@ -31,16 +32,7 @@ static __always_inline u32 group_index(u32 group)
 	return group & (BFS_GROUPS - 1);
 }
 
-struct group_timer {
-	struct bpf_timer timer;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, BFS_GROUPS);
-	__type(key, u32);
-	__type(value, struct group_timer);
-} group_timers SEC(".maps");
+ONESHOTS(group_timers, BFS_GROUPS);
 
 /* By the number of a control group: its account, or with BFS_SHARED that of a group above it. */
 #define BFS_SHARED (1u << 31)
@@ -70,10 +62,7 @@ static __always_inline u32 account_of(const struct cgroup *cgrp)
 
 static __always_inline void start_timer(u32 group, u64 ns)
 {
-	struct group_timer *t = bpf_map_lookup_elem(&group_timers, &group);
-
-	if (t)
-		bpf_timer_start(&t->timer, ns, 0);
+	start_oneshot(&group_timers, group, ns, 0);
 }
 
 /*
@@ -299,22 +288,17 @@ static __always_inline u32 open_account(void)
 
 	for_range(group, 1, BFS_GROUPS)
 	{
-		struct group_timer *t;
-		u32 key = group;
 		s32 error;
 
 		if (bfs_group(group)->there)
 			continue;
-		t = bpf_map_lookup_elem(&group_timers, &key);
-		if (!t)
-			break;
 		error = scx_bpf_create_dsq(BFS_ASIDE(group), -1);
 		if (error && error != -EEXIST)
 			break;
-		bpf_timer_init(&t->timer, &group_timers, CLOCK_MONOTONIC);
-		bpf_timer_set_callback(&t->timer, period_begins);
+		if (!init_oneshot(&group_timers, group, period_begins))
+			break;
 		bfs_group(group)->there = true;
-		return key;
+		return group;
 	}
 	return 0;
 }

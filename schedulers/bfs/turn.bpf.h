@@ -15,16 +15,9 @@
  */
 #pragma once
 
-struct look_timer {
-	struct bpf_timer timer;
-};
+#include "../lib/oneshot.bpf.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, MAX_CPUS);
-	__type(key, u32);
-	__type(value, struct look_timer);
-} look_timers SEC(".maps");
+ONESHOTS(look_timers, MAX_CPUS);
 
 static __always_inline struct bfs_hint *shared_hint(u32 cpu)
 {
@@ -70,13 +63,9 @@ static __always_inline bool turn_is_over(const struct bfs_cpu *c, u32 cpu, u64 n
 static __always_inline void start_looking(u32 cpu)
 {
 	struct bfs_cpu *c = bfs_cpu(cpu);
-	struct look_timer *t;
 
-	if (!first_turn_us || c->looking)
-		return;
-	t = bpf_map_lookup_elem(&look_timers, &cpu);
-	if (t)
-		c->looking = !bpf_timer_start(&t->timer, first_turn_us * NSEC_PER_USEC, 0);
+	if (first_turn_us && !c->looking)
+		c->looking = start_oneshot(&look_timers, cpu, first_turn_us * NSEC_PER_USEC, 0);
 }
 
 /* A task is queued, or handed over to this CPU. */
@@ -149,10 +138,5 @@ static s32 look_fires(void *map, u32 *key, struct bpf_timer *timer)
 
 static __always_inline s32 init_looking(u32 cpu)
 {
-	struct look_timer *t = bpf_map_lookup_elem(&look_timers, &cpu);
-
-	if (!t)
-		return -EINVAL;
-	bpf_timer_init(&t->timer, &look_timers, CLOCK_MONOTONIC);
-	return bpf_timer_set_callback(&t->timer, look_fires);
+	return init_oneshot(&look_timers, cpu, look_fires) ? 0 : -EINVAL;
 }

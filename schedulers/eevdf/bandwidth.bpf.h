@@ -8,6 +8,7 @@
 #pragma once
 
 #include "../lib/limits.h"
+#include "../lib/oneshot.bpf.h"
 #include "cgroup.bpf.h"
 
 /* Groups with a limit. Not static: the compiler would make a byte of a small number. */
@@ -16,29 +17,12 @@ u32 limited_groups;
 /* Where the time of a group comes more slowly than its tasks need to take turns. The kernel ejects after 30 s. */
 #define WAITS_AT_MOST_NS (15 * NSEC_PER_SEC)
 
-struct group_timer {
-	struct bpf_timer timer;
-};
-
 /* Of each group the one that begins periods, and behind those of all the one that gives out what was given back. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 2 * EEVDF_CGROUPS);
-	__type(key, u32);
-	__type(value, struct group_timer);
-} group_timers SEC(".maps");
+ONESHOTS(group_timers, 2 * EEVDF_CGROUPS);
 
 static __always_inline u32 slack_timer(u32 place)
 {
 	return EEVDF_CGROUPS + place;
-}
-
-/* False: not from a CPU that goes offline. */
-static __always_inline bool start_timer(u32 which, u64 ns)
-{
-	struct group_timer *t = bpf_map_lookup_elem(&group_timers, &which);
-
-	return t && !bpf_timer_start(&t->timer, ns, 0);
 }
 
 static __always_inline void count_periods(u32 place, u64 now)
@@ -48,7 +32,7 @@ static __always_inline void count_periods(u32 place, u64 now)
 	pool->unused = 0;
 	if (pool->counts || __sync_val_compare_and_swap(&pool->counts, 0, 1))
 		return;
-	if (!start_timer(place, eevdf_until_next(pool, now)))
+	if (!start_oneshot(&group_timers, place, eevdf_until_next(pool, now), 0))
 		pool->counts = 0;
 }
 
@@ -142,7 +126,8 @@ static __noinline s32 give_back(u32 place, u32 cpu)
 		    eevdf_give_back(pool, &part->allowance) && !pool->slack &&
 		    eevdf_until_next(pool, scx_bpf_now()) >=
 			    EEVDF_SLACK_AFTER_NS + EEVDF_SLACK_BEFORE_NS)
-			pool->slack = start_timer(slack_timer(place), EEVDF_SLACK_AFTER_NS);
+			pool->slack = start_oneshot(&group_timers, slack_timer(place),
+						    EEVDF_SLACK_AFTER_NS, 0);
 		place = cgroup_at(place)->parent;
 	}
 	return 0;
@@ -230,18 +215,8 @@ static s32 slack_is_due(void *map, u32 *key, struct bpf_timer *timer)
 /* The timers stay when the group goes, for the next one that has the place. */
 static __always_inline void init_limit(u32 place)
 {
-	u32 slack = slack_timer(place);
-	struct group_timer *t = bpf_map_lookup_elem(&group_timers, &place);
-
-	if (t) {
-		bpf_timer_init(&t->timer, &group_timers, CLOCK_MONOTONIC);
-		bpf_timer_set_callback(&t->timer, period_begins);
-	}
-	t = bpf_map_lookup_elem(&group_timers, &slack);
-	if (t) {
-		bpf_timer_init(&t->timer, &group_timers, CLOCK_MONOTONIC);
-		bpf_timer_set_callback(&t->timer, slack_is_due);
-	}
+	init_oneshot(&group_timers, place, period_begins);
+	init_oneshot(&group_timers, slack_timer(place), slack_is_due);
 }
 
 /* From now on, with a quota beside what is left. Nobody waits for the limit before. */

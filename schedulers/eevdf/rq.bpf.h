@@ -271,16 +271,7 @@ static __always_inline void change_queue(struct task_ctx *t, u32 cpu)
 }
 
 /* rule 3.10.4: a timer for each CPU that ends slices between ticks. */
-struct hrtick_timer {
-	struct bpf_timer timer;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, MAX_CPUS);
-	__type(key, u32);
-	__type(value, struct hrtick_timer);
-} hrtick_timers SEC(".maps");
+ONESHOTS(hrtick_timers, MAX_CPUS);
 
 bool use_hrtick;
 
@@ -297,20 +288,16 @@ static __always_inline u64 slice_left(const struct rq *rq, u64 now)
 static __always_inline void start_hrtick(u32 cpu, struct rq *rq, u64 now)
 {
 	u64 left = slice_left(rq, now);
-	struct hrtick_timer *timer;
 
 	if (!use_hrtick || !rq->curr_pid || rq->sums.nr <= 1)
 		return;
 	if (left < 10 * NSEC_PER_USEC)
 		left = 10 * NSEC_PER_USEC;
-	timer = bpf_map_lookup_elem(&hrtick_timers, &cpu);
-	if (!timer)
-		return;
-	rq->hrtick_active = !bpf_timer_start(&timer->timer, left, BPF_F_TIMER_CPU_PIN);
+	rq->hrtick_active = start_oneshot(&hrtick_timers, cpu, left, BPF_F_TIMER_CPU_PIN);
 }
 
 /* A timer that was set for another task is not looked at, as in the kernel. */
-static s32 hrtick_fire(void *map, s32 *key, struct bpf_timer *timer)
+static s32 hrtick_fire(void *map, u32 *key, struct bpf_timer *timer)
 {
 	struct rq *rq = rq_of(*key);
 
@@ -324,12 +311,7 @@ static s32 hrtick_fire(void *map, s32 *key, struct bpf_timer *timer)
 
 static __always_inline s32 init_hrtick(u32 cpu)
 {
-	struct hrtick_timer *timer = bpf_map_lookup_elem(&hrtick_timers, &cpu);
-
-	if (!timer)
-		return -EINVAL;
-	bpf_timer_init(&timer->timer, &hrtick_timers, CLOCK_MONOTONIC);
-	return bpf_timer_set_callback(&timer->timer, hrtick_fire);
+	return init_oneshot(&hrtick_timers, cpu, hrtick_fire) ? 0 : -EINVAL;
 }
 
 /* The table for the CPUs online now, and what the user changed of it. */

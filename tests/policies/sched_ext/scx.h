@@ -53,7 +53,7 @@ struct scx_init_task_args {
 struct bpf_timer {
 	u64 __opaque[2];
 };
-#define bpf_map_lookup_elem(map, key) ((void)(key), (typeof((map)->value))NULL)
+#define bpf_map_lookup_elem(map, key) ((void)(map), (void)(key), NULL)
 #define bpf_timer_init(timer, map, clock) ((void)(timer))
 #define bpf_timer_set_callback(timer, callback) ((void)(timer), (void)(callback), 0)
 #define bpf_timer_start(timer, ns, flags) ((void)(timer), -EINVAL)
