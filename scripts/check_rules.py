@@ -3,7 +3,8 @@
 
 Every number that is cited stands in docs/rules; every rule there is cited by code, or marked as docs/rules/README.md
 says. A citation has one form: "rule" with one number, "rules" with several. What a page's table of tests names exists,
-and every test of the file that the page names is in the table; what is named as file::test may be in any file of tests.
+and every test of the files that the table's section names is in the table; what is named as file::test may be in any
+file of tests.
 
 check_rules.py [ROOT]    the checkout; the current folder where none is named
 """
@@ -27,7 +28,7 @@ HEADING = re.compile(r"#{2,5} (\d+(?:\.\d+)*) \S")
 MARK = re.compile(r"\*(Not expressible|Not in force|For information|Invariant):\*")
 SOURCE = re.compile(r"Source:|\*\((?:memory|derived)\b")
 
-# A page's table of tests, the file that its tests are in, and where those are that the table names by a path.
+# A page's table of tests, the files that its tests are in, and where those are that the table names by a path.
 TABLE = "| rules | code | tests | the mistake that they find |"
 TESTED_BY = re.compile(r"`(tests/policies/test_\w+\.py)`")
 PROGRAMS = Path("tests/policies")
@@ -161,14 +162,12 @@ def untested(
     before, table, after = text.partition(TABLE)
     if not table:
         return
-    files = TESTED_BY.findall(before)
+    files = TESTED_BY.findall(before.rpartition("\n## ")[2])
     # A page without scenarios of its own names each test with its file.
-    tests: set[str] = set()
-    if files and (root / files[-1]).is_file():
-        tests = set(TEST.findall((root / files[-1]).read_text("utf-8")))
-    elif files or "::" not in after:
+    if not all((root / file).is_file() for file in files) or (not files and "::" not in after):
         yield f"{name}: nothing before the table of tests names a file of tests that exists"
         return
+    tests = {test: file for file in files for test in TEST.findall((root / file).read_text("utf-8"))}
     named: set[str] = set()
     first = line_of(text, len(before)) + 1
     for number, line in enumerate(after.splitlines()[1:], first):
@@ -194,7 +193,7 @@ def untested(
             is_there = (root / PROGRAMS / test).is_file() if "/" in test else test in tests
             if not (has_test(root, names, file, of_file) if of_file else is_there):
                 yield f"{where}: there is no test {test}"
-    yield from (f"{name}: its table has no row for {test} of {files[-1]}" for test in sorted(tests - named))
+    yield from (f"{name}: its table has no row for {test} of {tests[test]}" for test in sorted(tests.keys() - named))
 
 
 def main(folder: str = ".") -> int:

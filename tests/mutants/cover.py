@@ -41,7 +41,7 @@ def policies(item: pytest.Item) -> list[str]:
     parameters = getattr(item, "callspec", None)
     if named := _NAMED.findall(" ".join(str(value) for value in parameters.params.values()) if parameters else ""):
         return sorted(set(named))
-    of_file = re.sub(r".*/test_|_(rules|sim|limits|cgroups)\.py.*|\.py.*", "", item.nodeid)
+    of_file = re.sub(r".*/test_|_(rules|modern|sim|limits|cgroups)\.py.*|\.py.*", "", item.nodeid)
     if of_file in _POLICIES:
         return [of_file]
     named = re.findall(rf"[\"'f]({'|'.join(_POLICIES)})[\":]", inspect.getsource(item.function))

@@ -243,6 +243,18 @@ def test_every_scenario_is_in_the_table(tested: Path) -> None:
     ]
 
 
+def test_a_table_may_be_of_several_files(tested: Path) -> None:
+    files = "`tests/policies/test_a_rules.py` and `tests/policies/test_a_modern.py`"
+    replace(tested, "docs/rules/scheduler.md", "`tests/policies/test_a_rules.py`", files)
+    missing = "nothing before the table of tests names a file of tests that exists"
+    assert faults(tested) == [f"docs/rules/scheduler.md: {missing}"]
+    (tested / "tests/policies/test_a_modern.py").write_text("def test_more(): ...\n")
+    no_row = "its table has no row for more of tests/policies/test_a_modern.py"
+    assert faults(tested) == [f"docs/rules/scheduler.md: {no_row}"]
+    replace(tested, "docs/rules/scheduler.md", "`takes_the_first`, ", "`takes_the_first`, `more`, ")
+    assert faults(tested) == []
+
+
 def test_a_table_without_a_file_of_tests_is_found(tested: Path) -> None:
     (tested / "tests/policies/test_a_rules.py").unlink()
     fault = "nothing before the table of tests names a file of tests that exists"
