@@ -108,25 +108,22 @@ mod tests {
 
     #[test]
     fn work_takes_the_cpu_time_it_says() {
-        let calibration = Calibration::measure();
         let mut lines = vec![[0; 8]; 64];
-        // The fastest of several, as elsewhere others may share the core.
-        let best_ns = (0..20)
+        // A virtual CPU becomes faster and slower: one calibration has to hold for the work that follows it at once.
+        let fastest_ns: Vec<u64> = (0..5)
             .map(|_| {
-                let begin = thread_cpu_ns();
-                burn(calibration.iterations(5_000_000), &mut lines, &mut 0);
-                thread_cpu_ns() - begin
+                let calibration = Calibration::measure();
+                let burns = (0..10).map(|_| {
+                    let begin = thread_cpu_ns();
+                    burn(calibration.iterations(5_000_000), &mut lines, &mut 0);
+                    thread_cpu_ns() - begin
+                });
+                burns.min().unwrap()
             })
-            .min()
-            .unwrap();
-        // A host that has become faster since does it in less.
-        let now = Calibration::measure()
-            .iterations_per_ms
-            .max(calibration.iterations_per_ms);
-        let least_ns = 4_000_000 * calibration.iterations_per_ms / now;
+            .collect();
         assert!(
-            (least_ns..7_000_000).contains(&best_ns),
-            "{best_ns} ns for 5 ms of work"
+            (fastest_ns.iter()).any(|ns| (4_500_000..5_500_000).contains(ns)),
+            "{fastest_ns:?} ns for 5 ms of work"
         );
     }
 
