@@ -113,12 +113,12 @@ mod tests {
         let fastest_ns: Vec<u64> = (0..5)
             .map(|_| {
                 let calibration = Calibration::measure();
-                let burns = (0..10).map(|_| {
+                let works = (0..10).map(|_| {
                     let begin = thread_cpu_ns();
-                    burn(calibration.iterations(5_000_000), &mut lines, &mut 0);
+                    work(5_000_000, calibration, &mut lines, &mut 0);
                     thread_cpu_ns() - begin
                 });
-                burns.min().unwrap()
+                works.min().unwrap()
             })
             .collect();
         assert!(
