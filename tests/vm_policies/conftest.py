@@ -69,6 +69,7 @@ def run_script(
     cpus: int = 2,
     limit_s: float = 600,
     tier: str = "auto",
+    memory_mib: int = 1024,
 ) -> Said:
     """Run a script of this folder in a guest that has the loader, its helpers and the workloads."""
     lines: list[str] = []
@@ -85,6 +86,7 @@ def run_script(
         inside,
         tier=tier,
         cpus=cpus,
+        memory_mib=memory_mib,
         limit_s=limit_s,
         on_line=lines.append,
         on_error_line=lambda line: lines.append(f"stderr: {line}"),

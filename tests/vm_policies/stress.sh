@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# stress.sh SCHEDULER STORM_SECONDS HOTPLUG_SECONDS: one scheduler under storms of forks and of yields, then under
-# changing affinities, forks, pipes and CPU hotplug. One line of JSON for each of the three, and one for the end.
+# stress.sh SCHEDULER STORM_SECONDS HOTPLUG_SECONDS: a policy, or the program that loads one, under storms of forks and of
+# yields, then under changing affinities, forks, pipes and CPU hotplug. One line of JSON for each, and one for the end.
 . /test/common.sh
 name=$1
 storm_s=$2
 hotplug_s=$3
-log=/tmp/$name.log
+log=/tmp/log
+command="schedlab-host load $name"
+[ ! -x "$name" ] || command=$name
 
 # pause SECONDS, without a process of its own that would have to be scheduled several times.
 mkfifo /tmp/clock
@@ -53,7 +55,7 @@ phase() {
 		"\"ops\": \"$(ops)\", \"rejected\": $(($(rejected) - before)), \"log\": $(text $log)}"
 }
 
-schedlab-host load "$name" >"$log" 2>&1 &
+$command >$log 2>&1 &
 loader=$!
 if wait_state enabled 60 $loader; then
 	phase forks "$storm_s" --fork 4 --vfork 2
@@ -68,4 +70,4 @@ wait $loader
 ended=$?
 wait_state disabled 10
 echo "{\"event\": \"end\", \"loader\": $ended, \"left\": \"$(state)\", \"offlined\": $(cat /tmp/offlined)," \
-	"\"log\": $(text "$log")}"
+	"\"log\": $(text $log)}"

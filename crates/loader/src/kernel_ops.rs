@@ -7,10 +7,11 @@ use anyhow::{Context, Result};
 use bpf::btf::{Btf, Kind};
 use policy::set_up::Bytes;
 
+use crate::sysfs;
+
 const OPS: &str = "sched_ext_ops";
 /// The map's value: the structure behind a head of the kernel's own.
 const VALUE: &str = "bpf_struct_ops_sched_ext_ops";
-const VMLINUX: &str = "/sys/kernel/btf/vmlinux";
 /// Counts CPUs that came and went on that machine alone.
 const HOTPLUG_SEQ: &str = "hotplug_seq";
 
@@ -22,10 +23,10 @@ pub struct Ops {
 }
 
 pub fn read(value: &[u8], object: &[u8]) -> Result<Ops> {
-    let kernel = std::fs::read(VMLINUX).context(VMLINUX)?;
+    let kernel = std::fs::read(sysfs::BTF).context(sysfs::BTF)?;
     read_by(
         value,
-        &Btf::parse(&kernel).context(VMLINUX)?,
+        &Btf::parse(&kernel).context(sysfs::BTF)?,
         &bpf::types(object)?,
     )
 }

@@ -62,6 +62,16 @@ fn explain_lines(lines: &[String]) -> Option<Why> {
             "this kernel lacks {missing}, which the scheduler calls"
         )));
     }
+    if lines
+        .iter()
+        .any(|line| line.contains("cannot use helper bpf_probe_read"))
+    {
+        return Some(Why::Kernel(
+            "this kernel is locked down (confidentiality), so that no scheduler may read its memory; one can be loaded \
+             with lockdown=integrity, see kernel_lockdown(7)"
+                .into(),
+        ));
+    }
     if let Some(refusal) = verifier(lines) {
         return Some(Why::Policy(refusal));
     }
@@ -295,6 +305,21 @@ mod tests {
             };
             assert!(text.contains("broken: scx_bpf_create_dsq shows"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_lockdown_is_the_kernels_word_not_the_policys_fault() {
+        let log = lines(
+            "libbpf: prog 'bfs_exit': -- BEGIN PROG LOAD LOG --\n\
+             8: (85) call bpf_probe_read_str#45\n\
+             program of this type cannot use helper bpf_probe_read_str#45\n\
+             -- END PROG LOAD LOG --\n",
+        );
+        let Some(Why::Kernel(text)) = explain_lines(&log) else {
+            panic!("the lockdown was not seen")
+        };
+        assert!(text.contains("lockdown=integrity"), "{text}");
+        assert!(!text.contains('\n'), "{text}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::exit::{Exit, Place, RawDump, RawExitInfo};
 use crate::log::Why;
 use crate::schedulers::Scheduler;
 use crate::stats::{Counter, Counters, STRIDE, Stats};
-use crate::sysfs::{SCHED_EXT, State};
+use crate::sysfs::{BTF, SCHED_EXT, State};
 use crate::{constants, kernel, log, topology};
 
 #[derive(Clone, Debug, Default)]
@@ -153,6 +153,13 @@ pub fn ready(command: &str) -> Result<State> {
     // SAFETY: no pointers.
     if unsafe { libc::geteuid() } != 0 {
         return Err(NotHere(format!("loading a scheduler needs root: sudo {command}")).into());
+    }
+    if !Path::new(BTF).exists() {
+        return Err(NotHere(format!(
+            "this kernel does not tell its types, which loading a scheduler needs: {BTF} is missing \
+             (CONFIG_DEBUG_INFO_BTF); `schedlab doctor` names a kernel that has it"
+        ))
+        .into());
     }
     refuse_other(&state)?;
     Ok(state)

@@ -9,6 +9,8 @@ use anyhow::{Result, anyhow};
 use serde::Serialize;
 
 pub const SCHED_EXT: &str = "/sys/kernel/sched_ext";
+/// The types of the running kernel.
+pub const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 /// One reading of the kernel's state files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
