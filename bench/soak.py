@@ -25,6 +25,7 @@ SCRIPTS = checkout.root() / "tests/vm_policies"
 TROUBLES = checkout.root() / "bench/troubles"
 STRESS_S = 45
 STORM_S = 5
+SOAKED = ["survived", "rounds", "loads", "stalls", "rejected", "p50 / p99, µs", "available, MiB", "loader, MiB"]
 # Beyond what a guest does for itself: booting, loading, and rounds that are drawn out by real-time hogs.
 SPARE_S = 600
 MEMORY_MIB = 2048
@@ -87,12 +88,12 @@ def latency_us(event: dict[str, Any]) -> str:
 
 
 def soaked(one: Scheduler, minutes: int, seed: int) -> list[str]:
-    """Cells of the table's row."""
+    """What stands in the columns of SOAKED."""
     limit_s = minutes * 60 + SPARE_S
     events = said(one, TROUBLES / "soak.sh", [str(minutes), str(seed), *one.command], limit_s)
     (end,) = of(events, "end")
     if "rounds" not in end:
-        return [one.name, "not loaded", *["–"] * 6]
+        return ["not loaded", *["–"] * (len(SOAKED) - 1)]
     latencies = [latency_us(event) for event in of(events, "latency")]
     available = [event["available_kib"] / 1024 for event in of(events, "memory")]
     loaders = [event["loader_kib"] / 1024 for event in of(events, "memory")]
@@ -100,10 +101,10 @@ def soaked(one: Scheduler, minutes: int, seed: int) -> list[str]:
         print(f"{one.name}: {end['kernel']}, in {end['last']}; {end['loader'][-400:]}", file=sys.stderr)
     survived = "all" if end["survived"] else f"{end['minutes']} min: {end['kernel']}"
     return [
-        one.name,
         survived,
         str(end["rounds"]),
         str(end["loaded"]),
+        str(end["stalls"]),
         str(end["rejected"]),
         " → ".join(latencies),
         " → ".join(f"{value:,.0f}" for value in available),
@@ -127,21 +128,26 @@ def stressed(one: Scheduler, times: int) -> Iterator[str]:
             yield ""
 
 
-def rows(chosen: list[Scheduler], options: argparse.Namespace) -> Iterator[str]:
+def row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def tables(chosen: list[Scheduler], options: argparse.Namespace) -> Iterator[str]:
+    """Line by line, as each is known."""
     if options.minutes:
-        yield "| scheduler | survived | rounds | loaded | rejected | p50 / p99, µs | available, MiB | loader, MiB |"
-        yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
+        yield row("scheduler", *SOAKED)
+        yield row(*["---"] * (1 + len(SOAKED)))
         for one in chosen:
-            yield f"| {' | '.join(soaked(one, options.minutes, options.seed))} |"
+            yield row(one.name, *soaked(one, options.minutes, options.seed))
         yield ""
     if options.stress:
-        yield "| scheduler | survived |"
-        yield "| --- | --- |"
+        yield row("scheduler", "survived")
+        yield row("---", "---")
         for one in chosen:
             ends = list(stressed(one, options.stress))
             for end in filter(None, ends):
                 print(f"{one.name}: {end}", file=sys.stderr)
-            yield f"| {one.name} | {ends.count('')} of {len(ends)} |"
+            yield row(one.name, f"{ends.count('')} of {len(ends)}")
 
 
 def main() -> int:
@@ -152,7 +158,7 @@ def main() -> int:
     parser.add_argument("--stress", type=int, default=20, help="so many runs of the stress (default: 20)")
     options = parser.parse_args()
     try:
-        for line in rows([scheduler(text) for text in options.schedulers or ["bfs"]], options):
+        for line in tables([scheduler(text) for text in options.schedulers or ["bfs"]], options):
             print(line, flush=True)
     except LabError as error:
         print(f"bench/soak.py: {error}", file=sys.stderr)
