@@ -7,6 +7,8 @@ minutes=$1
 seed=$2
 shift 2
 ROUND_S=10
+# With real-time hogs in it a round of ten seconds takes a minute.
+HUNG_S=180
 sysctl -w kernel.threads-max=40000 >/dev/null
 
 # Sets `drawn` to a number below $1.
@@ -45,6 +47,16 @@ memory() {
 	echo "{\"event\": \"memory\", \"available_kib\": $available, \"loader_kib\": ${resident:-0}}"
 }
 
+# Who is left of a round that does not end, in the guest's log and in its console's.
+hung() {
+	sleep $HUNG_S
+	echo "round $rounds does not end: $mix" >&2
+	ps -o pid,ppid,stat,args >&2
+	echo t >/proc/sysrq-trigger
+	touch $T/hung
+	kill $running
+}
+
 "$@" >$T/loader 2>&1 &
 loader=$!
 if ! wait_state enabled 60 $loader; then
@@ -66,11 +78,14 @@ while [ "$(now_cs)" -lt "$ends" ]; do
 		("$trouble" $ROUND_S || echo "$rounds: $said" >&2) &
 		running="$running $!"
 	done
+	hung &
+	guard=$!
 	wait $running
+	kill $guard 2>/dev/null
 	running=
 	rounds=$((rounds + 1))
 	# Some programs load their scheduler again when a CPU goes.
-	if ! wait_state enabled 30 $loader; then
+	if [ -e $T/hung ] || ! wait_state enabled 30 $loader; then
 		survived=false
 		break
 	fi
