@@ -47,12 +47,12 @@ memory() {
 	echo "{\"event\": \"memory\", \"available_kib\": $available, \"loader_kib\": ${resident:-0}}"
 }
 
-# Who is left of a round that does not end, in the guest's log and in its console's.
+# Who is left of a round that does not end; those that block are in the console's log.
 hung() {
 	sleep $HUNG_S
 	echo "round $rounds does not end: $mix" >&2
 	ps -o pid,ppid,stat,args >&2
-	echo t >/proc/sysrq-trigger
+	echo w >/proc/sysrq-trigger
 	touch $T/hung
 	kill $running
 }
