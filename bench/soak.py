@@ -97,9 +97,11 @@ def soaked(one: Scheduler, minutes: int, seed: int) -> list[str]:
     latencies = [latency_us(event) for event in of(events, "latency")]
     available = [event["available_kib"] / 1024 for event in of(events, "memory")]
     loaders = [event["loader_kib"] / 1024 for event in of(events, "memory")]
+    survived = "all"
     if not end["survived"]:
-        print(f"{one.name}: {end['kernel']}, in {end['last']}; {end['loader'][-400:]}", file=sys.stderr)
-    survived = "all" if end["survived"] else f"{end['minutes']} min: {end['kernel']}"
+        why = end["kernel"] or "a round did not end"
+        survived = f"{end['minutes']} min: {why}"
+        print(f"{one.name}: {why}, in {end['last']}; {end['loader'][-400:]}", file=sys.stderr)
     return [
         survived,
         str(end["rounds"]),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# troubles.sh SECONDS: bfs through each of bench/troubles but the bomb by itself, then what keeps a scheduler from being loaded.
+# troubles.sh SECONDS: bfs through each of bench/troubles but the bomb by itself, then what keeps a scheduler from being
+# loaded.
 . /test/common.sh
 . /troubles/troubles.sh
 H=schedlab-host
