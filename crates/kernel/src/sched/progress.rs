@@ -36,6 +36,10 @@ impl Sim<'_> {
 
     /// Post a CPU's next event: the end of its task's work, the tick, or an interrupt, whichever is first.
     pub(crate) fn post(&mut self, cpu: CpuId) {
+        // It is switching, which another CPU's operation broke off, and does this itself at the end.
+        if self.cpus[cpu].switching_from.is_some() {
+            return;
+        }
         let work = match self.cpus[cpu].curr {
             IDLE => 0,
             curr => self.tasks[curr].work,
