@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What modern does between ticks. While a task waits for a CPU, that looks every
- * first_turn_us whether another task should run: one that was too late to
+ * What modern does between ticks. While a task waits that should run instead of
+ * the one that does, the CPU looks every first_turn_us: for one that could not
  * preempt at its wake-up, or one that has not begun.
  *
  * A task that wakes when its deadline has passed is due. It begins with a first
@@ -34,12 +34,6 @@ static __always_inline bool finds_better(const struct bfs_cpu *c, u32 cpu)
 	       (all != BFS_EMPTY && (all == BFS_LOOK || before64(all, c->key)));
 }
 
-static __always_inline bool someone_waits(const struct bfs_cpu *c, u32 cpu)
-{
-	return c->waiting_key != BFS_EMPTY || c->own.bound != BFS_EMPTY ||
-	       shared_hint(cpu)->bound != BFS_EMPTY;
-}
-
 /* The key of the last task that waits here for its first turn; 0: none. */
 static __always_inline u64 last_due(const struct bfs_cpu *c, u32 cpu)
 {
@@ -68,6 +62,12 @@ static __always_inline void start_looking(u32 cpu)
 		c->looking = start_oneshot(&look_timers, cpu, first_turn_us * NSEC_PER_USEC, 0);
 }
 
+/* Is there more to it than waiting for one's turn? */
+static __always_inline bool has_to_look(const struct bfs_cpu *c, u32 cpu)
+{
+	return finds_better(c, cpu) || (c->due && last_due(c, cpu));
+}
+
 /* A task is queued, or handed over to this CPU. */
 static __always_inline void note_waiting(struct bfs_hint *hint, const struct task_struct *p,
 					 const struct bfs_task *t, u32 cpu)
@@ -78,7 +78,8 @@ static __always_inline void note_waiting(struct bfs_hint *hint, const struct tas
 		hint->due_key = t->key;
 		hint->due_pid = p->pid;
 	}
-	start_looking(cpu);
+	if (t->due || before64(t->key, bfs_cpu(cpu)->key))
+		start_looking(cpu);
 }
 
 static __always_inline void forget_waiting(struct bfs_hint *hint, const struct task_struct *p)
@@ -106,7 +107,7 @@ static __always_inline void begin_turn(const struct task_struct *p, struct bfs_t
 		return;
 	forget_waiting(&c->own, p);
 	forget_waiting(shared_hint(cpu), p);
-	if (someone_waits(c, cpu))
+	if (last_due(c, cpu))
 		start_looking(cpu);
 }
 
@@ -127,7 +128,7 @@ static s32 look_fires(void *map, u32 *key, struct bpf_timer *timer)
 	u64 now;
 
 	c->looking = false;
-	if (c->key == BFS_EMPTY || !someone_waits(c, cpu))
+	if (c->key == BFS_EMPTY || !has_to_look(c, cpu))
 		return 0;
 	c->looking = !bpf_timer_start(timer, first_turn_us * NSEC_PER_USEC, 0);
 	now = scx_bpf_now();

@@ -199,16 +199,22 @@ def test_modern_ends_a_first_turn_at_a_tick_as_well(turn_us: int, hz: int, begin
 
 
 @pytest.mark.parametrize(
-    ("turn_us", "wakes_us", "start"), [(500, 20_500, 21), (1000, 20_500, 22), (0, 20_500, 30), (500, 20_390, 21)]
+    ("turn_us", "before_us", "wakes_us", "start"),
+    [(500, 0, 20_500, 21.015), (1000, 0, 20_500, 21.515), (0, 0, 20_500, 30), (500, 20_015, 20_390, 21.015)],
 )
-def test_modern_looks_again_between_ticks(turn_us: int, wakes_us: int, start: float, tmp_path: Path) -> None:
-    """Change 8 of the README: the hog has had to wait for first, or for zero, and there is a look a turn after that.
+def test_modern_looks_again_between_ticks(
+    turn_us: int, before_us: int, wakes_us: int, start: float, tmp_path: Path
+) -> None:
+    """Change 8 of the README: second comes too early to preempt the hog, and there is a look a turn after that.
 
-    Second came too early to preempt it. When the hog has run for less than half a turn, the next look ends it.
+    Where before came too early as well, the look is a turn after that one. The hog has then run for less than half a
+    turn, and the next look ends it.
     """
+    wake_ups = [("zero", 20_000, 5), ("first", wakes_us, 5), ("second", wakes_us + 15, 1000)]
+    wake_ups += [("before", before_us, 5)] if before_us else []
     tasks = "".join(
         task(name, "{ run_us = 10 }", f"{{ until_us = {at_us} }}", f"{{ run_us = {runs_us} }}", SLEEPS)
-        for name, at_us, runs_us in [("zero", 20_000, 5), ("first", wakes_us, 5), ("second", wakes_us + 15, 1000)]
+        for name, at_us, runs_us in wake_ups
     )
     schedule = run(tmp_path, f"modern+first_turn_us={turn_us}", tasks + hog("hog"), hz=100)
     assert schedule.turns_of("second", after_ms=20)[0] == ("second", start, start + 1)
