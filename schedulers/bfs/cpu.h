@@ -17,6 +17,7 @@ struct bfs_hint {
 	u64 underway; /* of them, those of which it is not known that they are done */
 	u64 due_key; /* of the last task there that waits for its first turn (modern); 0: none */
 	s32 due_pid; /* that task, as others may have its key */
+	u32 handed_over; /* one may wait that was handed over to a CPU of this cache (modern) */
 };
 
 /* What a CPU publishes, read by others without a lock (rule 1.1.4). */

@@ -22,6 +22,7 @@
  *	bfs_groups_present(set)		bit u: group set * BFS_NICES + u may hold a task
  *	bfs_domain_cpu(domain)		a CPU of the cache domain
  *	bfs_sticky_word(word)		64 CPUs: to which of them a task may stick
+ *	bfs_any_sticks()		is a bit set in any of these
  *	bfs_look_at_level(level, cpu, now_ns, prev, choice)	bfs_pick_level()
  */
 #pragma once
@@ -33,6 +34,7 @@ enum bfs_from {
 	BFS_PREV, /* the task that runs already */
 	BFS_QUEUE, /* the first of `queue` that may run here */
 	BFS_INSIDE, /* the task `seq` of `queue` */
+	BFS_LOST, /* one that another CPU took first */
 };
 
 struct bfs_choice {
@@ -194,7 +196,9 @@ static __always_inline void bfs_pick_plain(u32 cpu, u32 llcs, struct bfs_choice 
 	u32 llc = 0;
 
 	bfs_offer_first(BFS_OWN(cpu), cpu, best);
-	for_range(llc, 0, llcs) bfs_offer_first(BFS_PLAIN(llc), cpu, best);
+	bfs_offer_first(BFS_PLAIN(0), cpu, best);
+	if (llcs > 1)
+		for_range(llc, 1, llcs) bfs_offer_first(BFS_PLAIN(llc), cpu, best);
 }
 
 /*
@@ -208,12 +212,14 @@ static __always_inline void bfs_pick_remote(u32 cpu, u32 cpus, u32 top, struct b
 	struct bfs_choice remote = {};
 	u32 word = 0, step = 0, nearest = 0;
 
-	if (best->from != BFS_NOTHING && best->level <= top)
+	if ((best->from != BFS_NOTHING && best->level <= top) || !bfs_any_sticks())
 		return;
 	for_range(word, 0, (cpus + 63) / 64)
 	{
 		u64 bits = bfs_sticky_word(word);
 
+		if (!bits)
+			continue;
 		for_range(step, 0, 64)
 		{
 			u32 owner = word * 64 + step, distance;

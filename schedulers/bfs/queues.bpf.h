@@ -15,6 +15,17 @@ static u64 sticky_words[MAX_CPUS / 64];
 #define bfs_domain_cpu(domain) (cpu_by_llc[cpu_index(llc_first[cpu_index(domain)])])
 #define bfs_sticky_word(word) (sticky_words[(word) & (MAX_CPUS / 64 - 1)])
 
+/* The compiler makes this one expression, which costs less than a loop for any number of CPUs. */
+static __always_inline bool bfs_any_sticks(void)
+{
+	u64 bits = 0;
+	u32 word;
+
+	for (word = 0; word < MAX_CPUS / 64; word++)
+		bits |= sticky_words[word];
+	return bits;
+}
+
 /*
  * rule 0.2: may a queued task be moved to this CPU? A task that disabled its migration
  * may not, whatever its mask says.

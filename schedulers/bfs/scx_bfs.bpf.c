@@ -132,23 +132,32 @@ static __always_inline void kick_cpu(s32 cpu, u64 flags)
  * looked for one. BFS did not kick here, so the herding race is not wanted here
  * either: the CPU is marked busy at once.
  */
-static __always_inline void kick_idle(struct task_struct *p)
+static __always_inline void kick_one_of(const struct cpumask *idle, struct task_struct *p)
 {
-	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
 	u32 attempt = 0;
 
+	/* Most often none is, and a loop is dear. */
+	if (!bpf_cpumask_intersects(idle, p->cpus_ptr))
+		return;
 	for_range(attempt, 0, MAX_CPUS)
 	{
 		u32 cpu = bpf_cpumask_any_and_distribute(p->cpus_ptr, idle);
 
 		if (cpu >= nr_cpus)
-			break;
+			return;
 		/* An offline CPU went idle last of all, and is marked idle until this. */
 		if (!scx_bpf_test_and_clear_cpu_idle(cpu) || bfs_cpu(cpu)->offline)
 			continue;
 		kick_cpu(cpu, SCX_KICK_IDLE);
-		break;
+		return;
 	}
+}
+
+static __always_inline void kick_idle(struct task_struct *p)
+{
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+
+	kick_one_of(idle, p);
 	scx_bpf_put_idle_cpumask(idle);
 }
 
@@ -366,8 +375,9 @@ static __always_inline void let_go_of_abandoned(void)
  * The rare part of a dispatch. Returns the task that runs, if it is one of ours
  * and its control groups have time left.
  */
-static __always_inline struct task_struct *pay_attention(u32 cpu, struct task_struct *prev, u64 now)
+static __always_inline struct task_struct *pay_attention(u32 cpu, struct task_struct *prev)
 {
+	u64 now = scx_bpf_now();
 	struct bfs_task *t;
 
 	if (attention & BFS_ABANDONED)
@@ -390,20 +400,16 @@ static __always_inline void unstick(u32 cpu)
 
 /*
  * 424 and modern: the queues against the task that runs, if it may go on, which
- * is behind all that are queued at equal keys (rules 0.1 and 0.4). A function of
- * its own, so that the verifier follows it once and not from every attempt.
+ * is behind all that are queued at equal keys (rules 0.1 and 0.4).
  */
-__noinline int pick(u32 cpu, const struct bfs_task *prev, struct bfs_choice *best)
+static __always_inline void pick(u32 cpu, const struct bfs_task *prev, struct bfs_choice *best)
 {
-	if (!best)
-		return 0;
 	if (prev) {
 		bfs_offer(best, BFS_PREV, ~0u, false, prev->key, ~0ULL);
 		best->level = prev->level;
 	}
 	bfs_pick_plain(cpu, MODERN ? nr_llcs : 1, best);
 	bfs_pick_remote(cpu, nr_cpus, iso_policy ? BFS_ISO : BFS_NORMAL, best);
-	return 0;
 }
 
 /* The queues that this CPU is the first to look at, in no particular order. */
@@ -455,49 +461,61 @@ static __always_inline void count_pick(u32 cpu, const struct bfs_choice *best)
 	}
 }
 
-/* rules 1.1.2 and 1.3.9: the running task is in no queue, and goes on if nothing there is before it. */
+/*
+ * rules 1.1.2 and 1.3.9: the running task is in no queue, and goes on if nothing
+ * there is before it. Another that is chosen is brought here, unless it was lost to
+ * another CPU. A function of its own, which the verifier follows once and not for
+ * every attempt.
+ */
+__noinline int attempt_pick(u32 cpu, const struct bfs_task *prev)
+{
+	struct bfs_choice best = {};
+
+	if (bfs_in_jiffies(rules))
+		bfs_pick_fifo(cpu, scx_bpf_now(), prev, &best);
+	else
+		pick(cpu, prev, &best);
+	if (best.from == BFS_NOTHING || best.from == BFS_PREV)
+		return best.from;
+	if (!take(&best, cpu)) {
+		STAT_INC(lost_races);
+		return BFS_LOST;
+	}
+	count_pick(cpu, &best);
+	return best.from;
+}
+
 void BPF_STRUCT_OPS(bfs_dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct bfs_cpu *c = bfs_cpu(cpu);
-	u64 now = scx_bpf_now();
 	struct bfs_task *t = NULL;
-	u32 attempt = 0;
+	int from = BFS_NOTHING;
+	u32 attempt;
+	u64 now = 0;
 
 	finish_insert();
 	if (attention)
-		prev = pay_attention(cpu, prev, now);
+		prev = pay_attention(cpu, prev);
 	if (c->crowded)
 		let_go_of_crowd(cpu);
 	/* ops.dispatch is called with a prev that has blocked, too. */
 	if (prev && prev->scx.flags & SCX_TASK_QUEUED)
 		t = task_of(prev);
 	if (t) {
+		now = scx_bpf_now();
 		/* rule 1.3.3 */
 		if (bfs_deschedule(&cfg, t, now))
 			STAT_INC(refills);
 		end_turn(t, c, cpu, now);
 		set_key(prev, t, now);
 	}
-	for_range(attempt, 0, 4)
-	{
-		struct bfs_choice best = {};
-
-		if (bfs_in_jiffies(rules))
-			bfs_pick_fifo(cpu, now, t, &best);
-		else
-			pick(cpu, t, &best);
-		if (best.from == BFS_NOTHING)
+	for (attempt = 0; attempt < 4; attempt++) {
+		from = attempt_pick(cpu, t);
+		if (from != BFS_LOST)
 			break;
-		if (t && best.from == BFS_PREV) {
-			keep_prev(prev, t, c, cpu, now);
-			return;
-		}
+	}
+	if (from == BFS_QUEUE || from == BFS_INSIDE) {
 		/* The running task is about to stick; the one that does so until now was passed over by this pick. */
-		if (!take(&best, cpu)) {
-			STAT_INC(lost_races);
-			continue;
-		}
-		count_pick(cpu, &best);
 		if (t && c->sticky)
 			unstick(cpu);
 		return;

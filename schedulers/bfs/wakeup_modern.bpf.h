@@ -14,10 +14,15 @@
  */
 static __always_inline s32 claim_marked(struct task_struct *p, u32 last)
 {
-	const struct cpumask *idle = scx_bpf_get_idle_cpumask(), *cores;
+	const struct cpumask *idle, *cores;
 	u32 llc = cpu_llc[cpu_index(last)], i = 0;
 	s32 core = -1, thread = -1;
 
+	/* Without SMT the last CPU is a whole core. */
+	if (cpu_sibling[cpu_index(last)] == last && bfs_cpu(last)->key == BFS_EMPTY &&
+	    bpf_cpumask_test_cpu(last, p->cpus_ptr) && scx_bpf_test_and_clear_cpu_idle(last))
+		return last;
+	idle = scx_bpf_get_idle_cpumask();
 	if (!bpf_cpumask_intersects(idle, p->cpus_ptr)) {
 		scx_bpf_put_idle_cpumask(idle);
 		return -1;
@@ -56,12 +61,14 @@ static __always_inline s32 claim_marked(struct task_struct *p, u32 last)
 /* The same, online: an offline CPU may be marked idle, until it is claimed; so may many of them. */
 static __always_inline s32 claim_idle(struct task_struct *p, u32 last)
 {
+	s32 cpu = claim_marked(p, last);
 	u32 attempt = 0;
-	s32 cpu = -1;
 
+	if (cpu < 0 || !bfs_cpu(cpu)->offline)
+		return cpu;
 	for_range(attempt, 0, MAX_CPUS)
 	{
-		cpu = claim_marked(p, last);
+		cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 		if (cpu < 0 || !bfs_cpu(cpu)->offline)
 			return cpu;
 	}
@@ -96,10 +103,11 @@ static __always_inline bool is_next(const struct bfs_task *t, const struct bfs_c
 }
 
 static __always_inline void hand_over(struct task_struct *p, struct bfs_task *t, struct bfs_cpu *c,
-				      u64 enq_flags)
+				      u32 llc, u64 enq_flags)
 {
 	STAT_INC(handed_over);
 	c->waiting_key = t->key;
+	plain[cpu_index(llc)].handed_over = true;
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, kernel_slice(t), enq_flags);
 }
 
@@ -156,7 +164,7 @@ static __always_inline s32 place(struct task_struct *p, struct bfs_task *t, s32 
 			    cpu_llc[cpu_index(cpu)] != llc || !is_next(t, c, llc) ||
 			    !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 				return prev_cpu;
-			hand_over(p, t, c, 0);
+			hand_over(p, t, c, llc, 0);
 			return cpu;
 		}
 	}
@@ -172,6 +180,7 @@ static __always_inline void enqueue_pinned(struct task_struct *p, struct bfs_tas
 					   u64 now, u64 enq_flags)
 {
 	struct bfs_cpu *c = bfs_cpu(cpu);
+	u32 llc = cpu_llc[cpu_index(cpu)];
 
 	if (c->key == BFS_EMPTY) {
 		/* Idle, or about to be: it is woken by this. The others of a burst wait in order. */
@@ -187,10 +196,10 @@ static __always_inline void enqueue_pinned(struct task_struct *p, struct bfs_tas
 		preempt(p, t, c, now, enq_flags);
 		return;
 	}
-	if (is_next(t, c, cpu_llc[cpu_index(cpu)])) {
+	if (is_next(t, c, llc)) {
 		/* Unlike above, its waker said nothing. */
 		note_waiting(&c->own, p, t, cpu);
-		hand_over(p, t, c, enq_flags);
+		hand_over(p, t, c, llc, enq_flags);
 		return;
 	}
 	insert_own(p, t, cpu, enq_flags);
@@ -228,18 +237,23 @@ static __always_inline void enqueue_modern(struct task_struct *p, struct bfs_tas
 /*
  * A CPU with nothing to do looks for a task that was handed over and waits
  * behind a waker that went on. The waker is preempted; it sticks to its CPU,
- * where this CPU then finds it.
+ * where this CPU then finds it. The hint is cleared before the look: who hands
+ * over meanwhile sets it again.
  */
 static __always_inline void preempt_faithless_waker(u32 cpu)
 {
 	u32 llc = cpu_llc[cpu_index(cpu)], i = 0;
+	struct bfs_hint *hint = &plain[cpu_index(llc)];
 
+	if (!hint->handed_over || !__sync_lock_test_and_set(&hint->handed_over, false))
+		return;
 	for_range(i, llc_first[cpu_index(llc)], llc_first[cpu_index(llc) + 1])
 	{
 		u32 other = cpu_by_llc[cpu_index(i)];
 
 		if (other == cpu || bfs_cpu(other)->waiting_key == BFS_EMPTY)
 			continue;
+		hint->handed_over = true;
 		kick_cpu(other, SCX_KICK_PREEMPT);
 		return;
 	}

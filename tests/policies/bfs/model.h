@@ -182,4 +182,9 @@ static inline u64 bfs_sticky_word(u32 word)
 	return bits;
 }
 
+static inline bool bfs_any_sticks(void)
+{
+	return bfs_sticky_word(0);
+}
+
 #include "pick.h"
