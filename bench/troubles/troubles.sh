@@ -32,14 +32,17 @@ group() {
 	done
 }
 
-# Removes a group, and those in it, once their last task is gone.
+# Removes a group, and those in it, once their last task is gone. One kill is not always enough for tasks that fork.
 no_group() {
 	tries=300
-	until rmdir "$CGROUPS/$1"/*/ "$CGROUPS/$1" 2>/dev/null || [ ! -d "$CGROUPS/$1" ]; do
+	while [ -d "$CGROUPS/$1" ]; do
 		tries=$((tries - 1))
 		[ $tries -gt 0 ] || { said="$1: tasks are left in it"; return 1; }
+		echo 1 >"$CGROUPS/$1/cgroup.kill"
 		sleep 0.1
+		rmdir "$CGROUPS/$1"/*/ "$CGROUPS/$1" 2>/dev/null
 	done
+	return 0
 }
 
 # works NAME SECONDS: a workload of this folder, where something has to be done in every one of so many seconds.
@@ -164,7 +167,6 @@ bomb() {
 	sh -c "echo \$\$ >$one/cgroup.procs; exec sh /troubles/bomb.sh" >/dev/null 2>&1 &
 	sleep "$1"
 	refused=$(sed -n 's/^max //p' $one/pids.events)
-	echo 1 >$one/cgroup.kill
 	no_group bomb || return
 	[ "$refused" -gt 0 ] || { said="bomb: it never had its 300 tasks"; return 1; }
 }

@@ -4,7 +4,7 @@
 Beside these, test_stress.py has changing affinities, storms and hotplug at once, test_groups.py cpusets that shrink,
 test_unit.py a unit that starts who was killed again, and test_loader.py another scheduler that is active. The guests
 of here do not come back from a suspend: QEMU's piix4 wakes neither from S3 nor from s2idle. Its two halves, tasks that
-are frozen and CPUs that go, are `freeze` and `hotplug`. A fork bomb is not among them: the README of bfs says why.
+are frozen and CPUs that go, are `freeze` and `hotplug`.
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ def said(can_boot: None, loader: Path) -> Said:
 
 
 @pytest.mark.parametrize(
-    "name", ["kthreads", "masks", "realtime", "storm", "churn", "freeze", "herd", "many", "hotplug"]
+    "name", ["kthreads", "masks", "realtime", "storm", "churn", "freeze", "herd", "many", "bomb", "hotplug"]
 )
 def test_it_stays_and_keeps_its_promise_under(said: Said, name: str) -> None:
     event = said.event("trouble", trouble=name)

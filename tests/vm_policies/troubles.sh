@@ -13,7 +13,7 @@ load() {
 }
 
 load
-for trouble in kthreads masks realtime storm churn freeze herd many hotplug; do
+for trouble in kthreads masks realtime storm churn freeze herd many bomb hotplug; do
 	said=
 	before=$(rejected)
 	$trouble "$1"
