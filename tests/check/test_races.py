@@ -51,6 +51,12 @@ def test_not_found_without(race: Race) -> None:
     assert checked.status == 0, checked
 
 
+def test_nothing_is_found_in_a_policy_without_races() -> None:
+    """Among these, operations that come in between the first switch of a CPU, which has no speed before that."""
+    checked = check(ROOT / "schedulers" / "bfs", "--interleave", "--seed", "1", "--runs", "40")
+    assert checked.status == 0, checked
+
+
 def test_every_race_is_tried() -> None:
     assert [race.name for race in RACES] == sorted(
         path.name.removesuffix(".bpf.c") for path in (POLICIES / "races").glob("*.bpf.c")
