@@ -35,8 +35,8 @@
  * Good at: latency of tasks that use less than their share, by rules a person
  * can follow; few tasks a CPU; one shared cache. Bad at: many CPUs, since the
  * published versions share one locked queue; caches, which it hardly knows
- * (modern: a queue for each); CPU shares by nice, which come out coarse (nice
- * 1 beside nice 0 gets half); many small tasks woken at once.
+ * (modern: a queue for each); many small tasks woken at once (modern: first
+ * turns); shares by nice, which come out coarse (nice 1 beside nice 0: half).
  *
  * Rule numbers are those of docs/rules/bfs.md.
  */
