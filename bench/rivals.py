@@ -66,7 +66,7 @@ def planned(asked: Request, chosen: Sequence[Cell], repetitions: int) -> tuple[C
         *(arm for arm in arms if arm.scheduler.path),
         arms[-1],
     ]
-    engine = cells.file_digest(vm.engine())
+    engine = cells.engine_digest(vm.engine())
     (machine,) = asked.machines
     by_path = {workload.path.resolve(): workload for workload in asked.workloads}
     found: dict[tuple[Cell, str, int], PlannedCell] = {}

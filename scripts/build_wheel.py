@@ -34,7 +34,7 @@ DATA = ROOT / "build" / "wheel"
 FOLDERS = ("include", "machines", "profiles", "published", "schedulers", "studies", "workloads")
 # How far simulated numbers are off. What else lies in results is of runs on this machine.
 LEDGER = Path("results/agreement/ledger.csv")
-NOTE = ROOT / "target" / "share" / "schedlab" / "commit"
+NOTES = [ROOT / "target" / "share" / "schedlab" / name for name in ("commit", "engine")]
 LOADER = "schedlab-host"
 # Who installs the wheel puts the interpreter's path into the first line.
 COMMAND = """\
@@ -97,8 +97,9 @@ def _lay_out() -> None:
         shutil.copytree(ROOT / folder, shared / folder)
     (shared / LEDGER).parent.mkdir(parents=True)
     shutil.copy(ROOT / LEDGER, shared / LEDGER)
-    if NOTE.exists():
-        shutil.copy(NOTE, shared)
+    for note in NOTES:
+        if note.exists():
+            shutil.copy(note, shared)
     programs = DATA / "scripts"
     programs.mkdir()
     shutil.copy2(ROOT / "target" / "release" / LOADER, programs)

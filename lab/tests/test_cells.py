@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from schedlab.campaign.cells import canonical, cell_id, file_digest
+from schedlab.campaign.cells import canonical, cell_id, engine_digest, file_digest
 
 CELL = {
     "workload": "latt",
@@ -44,3 +44,19 @@ def test_a_file_digest_is_the_head_of_its_sha_256(tmp_path: Path) -> None:
     path = tmp_path / "w.toml"
     path.write_bytes(b"abc")
     assert file_digest(path) == "ba7816bf8f01cfea"
+
+
+def test_an_engine_is_known_by_the_note_that_speaks_of_this_very_file(tmp_path: Path) -> None:
+    runner = tmp_path / "bin" / "runner"
+    note = tmp_path / "share" / "schedlab" / "engine"
+    for path in (runner, note):
+        path.parent.mkdir(parents=True)
+    runner.write_bytes(b"abc")
+    abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert engine_digest(runner) == abc[:16]
+    note.write_text(f"{abc} 0123456789abcdef\n")
+    assert engine_digest(runner) == "0123456789abcdef"
+    # It was built again, and the note was not.
+    built_again = tmp_path / "bin" / "again"
+    built_again.write_bytes(b"abd")
+    assert engine_digest(built_again) == file_digest(built_again)

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from schedlab import version
+from schedlab.campaign.cells import engine_digest, file_digest
 from tests.install.environment import ROOT, Installed, pip
 
 SCHEDULERS = sorted(file.parent.name for file in ROOT.glob("schedulers/*/scx_*.bpf.c"))
@@ -33,6 +34,13 @@ def test_every_program_tells_one_number_and_the_commit(installed: Installed, tmp
     assert version.commit().removesuffix("-dirty") in (ROOT / "target/share/schedlab/commit").read_text()
     # The kernel is told which sources a scheduler was built from.
     assert re.fullmatch(rf"scx_bfs {re.escape(version.number())}-[0-9a-f]{{9}} \S+\n", tells("scx_bfs"))
+
+
+def test_an_installed_loader_makes_the_cells_of_the_checkouts(installed: Installed) -> None:
+    built = ROOT / "target" / "release" / "schedlab-host"
+    digest = engine_digest(built)
+    assert digest != file_digest(built), "the note is not of this program: make build"
+    assert engine_digest(installed.programs / "schedlab-host") == digest
 
 
 def test_the_programs_are_beside_the_command(installed: Installed) -> None:

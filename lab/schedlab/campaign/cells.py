@@ -18,6 +18,7 @@ FIRST = "first"  # the default at both ends of a block: how far the machine drif
 LAST = "last"
 BASELINE = "baseline"  # of results that were saved: measured then, and a column of this comparison
 
+_ENGINE = Path("share", "schedlab", "engine")  # from the folder of a runner's folder
 _STRIDE = 1000
 _ROLES = [MEASURED, CONTROL, WARM_UP, FIRST, LAST]
 MAX_REPETITIONS = _STRIDE
@@ -40,3 +41,16 @@ def cell_id(data: dict[str, Any]) -> str:
 @cache
 def file_digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def engine_digest(runner: Path) -> str:
+    """Of a runner. That of one with policies in it is what a note beside it (scripts/build) says of this very file: of
+    all that it was built from but the policies, of which a cell has a digest apart.
+    """
+    try:
+        note = (runner.parent.parent / _ENGINE).read_text(encoding="utf-8")
+    except OSError:
+        note = ""
+    file, _, rest = note.partition(" ")
+    own = file_digest(runner)
+    return rest.strip() if file.startswith(own) else own

@@ -83,8 +83,8 @@ class Campaign:
 
 
 def campaign(request: Request, engine: Path) -> Campaign:
-    """`engine` is the runner's binary: another build makes other cells."""
-    digest = cells.file_digest(engine)
+    """`engine` is the runner's binary: another one makes other cells."""
+    digest = cells.engine_digest(engine)
     if PLACES[request.place].simulated:
         return Campaign(request, request.arms, _simulated(request, digest))
     arms = with_control(request.arms) if request.controlled else request.arms

@@ -65,7 +65,7 @@ class Recorder:
             "digests": {
                 "scheduler": schedulers.digest(arm.scheduler),
                 "workload": workload.digest,
-                "engine": cells.file_digest(checkout.need_binary(traced.RUNNER)),
+                "engine": cells.engine_digest(checkout.need_binary(traced.RUNNER)),
             },
         }
         file = self.directory / f"{what.name}-{cells.cell_id(identity)}.trace.gz"

@@ -16,7 +16,7 @@ class Place(Protocol):
     """Each place is a module of this package with these functions."""
 
     def engine(self) -> Path:
-        """The runner's binary: another build makes other cells."""
+        """The runner's binary, whose digest a cell has (cells.engine_digest)."""
 
     def run(self, campaign: Campaign, store: Store, todo: set[str], jobs: int | None, done: Done, say: Say) -> int:
         """Runs the cells of these ids, puts their records into the store, and returns the worst exit status."""

@@ -61,7 +61,7 @@ class SimulatedRuns:
             exact_costs=True,
         )
         place = place_of(request)
-        engine = cells.file_digest(place.engine())
+        engine = cells.engine_digest(place.engine())
         planned = [
             [matrix.planned_cell(request, arm, found[name], LOAD, board, 0, engine) for arm in self.aim.arms]
             for name, board in zip(names, boards, strict=True)
