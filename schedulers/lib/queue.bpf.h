@@ -137,20 +137,23 @@ static __always_inline bool queue_select_cpu(struct task_struct *p, s32 *cpu, u6
 }
 
 /*
- * In ops.enqueue, first: what is not queued. A kernel thread that wakes preempts,
- * and goes before the queue. Once it has used a slice up it waits like any other.
+ * In ops.enqueue, first: what is not queued, and who has lost its place. A kernel
+ * thread that wakes preempts, and goes before the queue. Once it has used a slice
+ * up it waits like any other.
  */
-static __always_inline bool queue_bypass(struct task_struct *p, const struct task_ctx *t,
-					 u64 enq_flags)
+static __always_inline bool queue_bypass(struct task_struct *p, struct task_ctx *t, u64 enq_flags)
 {
 	if (p->flags & PF_KTHREAD && enq_flags & SCX_ENQ_WAKEUP) {
 		STAT_INC(kernel_first);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags | SCX_ENQ_PREEMPT);
 		return true;
 	}
-	if (!t)
+	if (!t) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
-	return !t;
+		return true;
+	}
+	queue_moved(&t->place, scx_bpf_task_cpu(p));
+	return false;
 }
 
 /* In ops.enqueue, then: queue the task by its key, and kick an idle CPU. True: there was one. */
@@ -218,10 +221,11 @@ static __always_inline u64 kernel_slice(const struct task_ctx *t)
 /* In ops.running. */
 static __always_inline void queue_runs_now(struct task_struct *p, struct task_ctx *t, s32 level)
 {
-	struct cpu_ctx *c = cpu_of(scx_bpf_task_cpu(p));
+	u32 cpu = scx_bpf_task_cpu(p);
+	struct cpu_ctx *c = cpu_of(cpu);
 
 	if (t)
-		queue_runs(&t->place);
+		queue_runs(&t->place, cpu);
 	c->since_ns = scx_bpf_now();
 	c->level = p->flags & PF_KTHREAD ? KTHREAD_LEVEL : level;
 }

@@ -28,6 +28,7 @@ struct queue_place {
 	u64 waits_since_ns; /* waits for a CPU since then; 0: it runs or sleeps */
 	u64 left_ns; /* of its time slice, where the policy has one */
 	bool ran; /* since it was queued; and it has kept its place */
+	u32 ran_on; /* the CPU that did */
 };
 
 /* The task with the least key runs first. */
@@ -59,10 +60,22 @@ static inline void queue_waits(struct queue_place *place, u64 now_ns)
 		place->waits_since_ns = now_ns ? now_ns : 1;
 }
 
-static inline void queue_runs(struct queue_place *place)
+static inline void queue_runs(struct queue_place *place, u32 cpu)
 {
 	place->waits_since_ns = 0;
 	place->ran = true;
+	place->ran_on = cpu;
+}
+
+/*
+ * rule 6.1.2: a task that ran, and is queued on another CPU because it may not
+ * stay, was not preempted: it comes there as any other. With its old place, tasks
+ * that change their CPUs in turns would always be before one that waits.
+ */
+static inline void queue_moved(struct queue_place *place, u32 cpu)
+{
+	if (place->ran && place->ran_on != cpu)
+		queue_leave(place);
 }
 
 /* The running time is taken off the slice, which lasts across sleeps. */

@@ -324,6 +324,25 @@ def test_who_makes_way_for_who_may_not_migrate_keeps_its_place(
 
 
 @pytest.mark.parametrize("scheduler", ["fifo", "rr", "mlfq:wake_boost=0"])
+def test_who_is_moved_while_it_runs_goes_to_the_tail(scheduler: str, tmp_path: Path) -> None:
+    """Rule 6.1.2: it may use CPU 1 alone from 12 on, where b has waited since 5, seven after it."""
+    moved = task("moved", "{ affinity = [0] }", "{ run_ms = 12 }", "{ affinity = [1] }", FOR_EVER)
+    a = task("a", "{ run_ms = 20 }", SLEEPS, cpus=[1])
+    b = task("b", "{ until_ms = 5 }", "{ run_ms = 5 }", SLEEPS, cpus=[1])
+    schedule = run(tmp_path, scheduler, moved + a + b, 30, cores=2)
+    assert schedule.turns(30, 1) == [("a", 0, 20), ("b", 20, 25), ("moved", 25, 30)]
+
+
+def test_nobody_starves_beside_tasks_that_change_their_cpu(tmp_path: Path) -> None:
+    """With six there is always one that began before it on its CPU, and none of them waits for a second."""
+    there_and_back = "{ loop = [{ run_ms = 60 }, { affinity = [0] }, { run_ms = 60 }, { affinity = [1] }] }"
+    tasks = task("hopper", "{ affinity = [1] }", there_and_back, count=6)
+    late = task("late", "{ until_ms = 100 }", "{ run_ms = 1 }", SLEEPS, cpus=[1])
+    schedule = run(tmp_path, "fifo", tasks + late, 6000, cores=2)
+    assert schedule.turns_of("late")[0].start < 1100
+
+
+@pytest.mark.parametrize("scheduler", ["fifo", "rr", "mlfq:wake_boost=0"])
 def test_who_yields_goes_on_on_a_cpu_that_came_back(scheduler: str, tmp_path: Path) -> None:
     """Rule 6.1.3: at 8 a goes to the tail, behind b, which is pinned. CPU 1, away from 1 to 3, is idle, and takes a."""
     yields = ["{ affinity = [0] }", "{ run_ms = 8 }", "{ affinity = [] }", "{ yield = true }", FOR_EVER]

@@ -124,7 +124,7 @@ static void pick(bool to_tail)
 		rest(prev);
 	if (got >= 0) {
 		queue[got].here = false;
-		queue_runs(&task[got].place);
+		queue_runs(&task[got].place, 0);
 	}
 	running = got;
 }
