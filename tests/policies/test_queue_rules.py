@@ -213,6 +213,15 @@ def test_who_runs_at_once_has_its_place_in_the_order(scheduler: str, tmp_path: P
     assert schedule.turns_of("a")[0] == ("a", 10, 20)
 
 
+@pytest.mark.parametrize("scheduler", ["fifo", "rr"])
+def test_who_ran_at_once_goes_on_before_who_came_later(scheduler: str, tmp_path: Path) -> None:
+    """Rule 6.1.2: woken beside an idle CPU at 10, a is before b, of 11, when a real-time task has taken its CPU."""
+    late = [task(name, f"{{ sleep_ms = {at} }}", "{ run_ms = 30 }", SLEEPS) for name, at in (("b", 11), ("a", 10))]
+    above = task("rt", "{ sleep_ms = 20 }", "{ run_ms = 1 }", SLEEPS, policy="fifo:1", cpus=[1])
+    schedule = run(tmp_path, scheduler, hog("hog", cpus=[0]) + "".join(late) + above, 80, cores=2)
+    assert schedule.turns(71, 1, after_ms=5) == [("a", 10, 20), ("rt", 20, 21), ("a", 21, 41), ("b", 41, 71)]
+
+
 @pytest.mark.parametrize("how", ["pipe", "semaphore"])
 @pytest.mark.parametrize("boosted", ["pipe", "semaphore"])
 def test_mlfq_boosts_by_what_was_waited_for(boosted: str, how: str, tmp_path: Path) -> None:
