@@ -45,6 +45,7 @@ BUGS = [
     _bug("lost_wakeup", "work conservation", 8, 10, 5),
     _bug("moved_uncounted", "work conservation, starvation", 4, 6, 3),
     _bug("pinned_unread", "work conservation, starvation", 4, 4, 2),
+    _bug("place_never_lost", "starvation", 4, 8, 3),
     _bug("slice_never_refilled", "slice", 4, 6, 2),
     _bug("stale_cpu", "starvation, work conservation", 4, 8, 3),
     _bug("starves_nice_19", "starvation", 4, 10, 2),

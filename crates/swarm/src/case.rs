@@ -18,7 +18,7 @@ pub struct Case {
     /// Beside those that the user fixed.
     pub tunables: BTreeMap<String, String>,
     pub duration_ms: u64,
-    /// What a task sleeps after it has changed its own nice, policy or affinity.
+    /// What a task sleeps after it has changed its own nice, policy or affinity, in groups that pause.
     pub pause_us: u64,
     /// Of the workload's draws.
     pub seed: u64,
@@ -73,6 +73,8 @@ pub struct Group {
     /// Only beside a control group.
     pub mover: Option<Mover>,
     pub footprint_kib: u32,
+    /// Its tasks sleep after they have changed themselves.
+    pub pauses: bool,
     /// How often the actions are done before the task exits; `None`: for ever.
     pub times: Option<u32>,
     pub actions: Vec<Action>,

@@ -100,7 +100,8 @@ pub fn workload(case: &Case) -> String {
     }
     cgroup_text::tables(&mut text, &case.cgroups);
     for (index, group) in case.groups.iter().enumerate() {
-        tasks(&mut text, &name(index), group, case.pause_us);
+        let pause_us = if group.pauses { case.pause_us } else { 0 };
+        tasks(&mut text, &name(index), group, pause_us);
     }
     for (index, group) in case.groups.iter().enumerate() {
         if let Some(warden) = &group.warden {

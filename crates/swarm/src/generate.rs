@@ -117,6 +117,10 @@ pub fn case(
     } else {
         Vec::new()
     };
+    let mut beside = Dice(Stream::new(!seed, !((run >> 32) as u32), run as u32));
+    if cpus > 1 && beside.chance(8) {
+        groups.push(hoppers(&mut beside, cpus, pace));
+    }
     Case {
         interleaving: Interleaving::Off,
         machine,
@@ -186,6 +190,7 @@ fn group(dice: &mut Dice, cpus: u32, left: u32, pace: Pace) -> Group {
         cgroup: None,
         mover: None,
         footprint_kib: *dice.pick(&[0, 0, 64, 512]),
+        pauses: true,
         times: dice.chance(20).then(|| 1 + dice.up_to(30)),
         actions,
     }
@@ -203,6 +208,7 @@ fn plain(kind: Kind, actions: Vec<Action>) -> Group {
         cgroup: None,
         mover: None,
         footprint_kib: 0,
+        pauses: true,
         times: None,
         actions,
     }
@@ -319,6 +325,25 @@ fn storm(dice: &mut Dice, cpus: u32, pace: Pace) -> Group {
         nice: nice(dice),
         cpus: perhaps_some_cpus(dice, cpus, 20),
         ..plain(Kind::Storm, vec![Action::Run(shortest, 8 * shortest)])
+    }
+}
+
+/// Tasks that go from CPU to CPU by themselves, and never sleep.
+fn hoppers(dice: &mut Dice, cpus: u32, pace: Pace) -> Group {
+    let shortest = if pace == Pace::Long { 5_000 } else { 200 };
+    let us = dice.scale(shortest, 20 * shortest);
+    let first = dice.up_to(cpus - 1);
+    let stops = 1 + dice.up_to(cpus.min(4) - 1).max(1);
+    let mut actions = Vec::new();
+    for stop in 0..stops {
+        let cpu = (first + stop) % cpus;
+        actions.extend([Action::Affinity(vec![cpu]), Action::Run(us, 2 * us)]);
+    }
+    Group {
+        count: stops + 1 + dice.up_to(2 * stops),
+        nice: nice(dice),
+        pauses: false,
+        ..plain(Kind::Plain, actions)
     }
 }
 
@@ -539,6 +564,7 @@ mod tests {
             some(&|case| case.groups.iter().any(|group| group.policy == policy));
         }
         some(&|case| case.machine.rt_guard == RtGuard::Share);
+        some(&|case| case.groups.iter().any(|group| !group.pauses));
         some(&|case| case.groups.iter().any(|group| group.nice == 19));
         some(&|case| case.groups.iter().any(|group| group.cpus.len() == 1));
     }

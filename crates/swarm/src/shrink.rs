@@ -361,8 +361,9 @@ fn fit(case: &mut Case) {
 
 fn attributes(case: &Case) -> Vec<Case> {
     let mut cases = Vec::new();
-    let changes: [fn(&mut crate::case::Group); 7] = [
+    let changes: [fn(&mut crate::case::Group); 8] = [
         |group| group.kind = Kind::Plain,
+        |group| group.pauses = true,
         |group| group.warden = None,
         |group| group.times = None,
         |group| group.policy = "other",

@@ -53,7 +53,11 @@ void BPF_STRUCT_OPS(theirs_enqueue, struct task_struct *p, u64 enq_flags)
 	u64 slice = slice_us * NSEC_PER_USEC, vtime = p->scx.dsq_vtime;
 	s32 cpu;
 
-	if (enq_flags & SCX_ENQ_WAKEUP && !__COMPAT_is_enq_cpu_selected(enq_flags))
+	/*
+	 * A wake-up may have been handed to its CPU before the policy came and
+	 * arrive after. Who has run under it was woken under it.
+	 */
+	if (vtime && enq_flags & SCX_ENQ_WAKEUP && !__COMPAT_is_enq_cpu_selected(enq_flags))
 		EXPECT(p->nr_cpus_allowed == 1 || is_migration_disabled(p));
 	switch (__sync_fetch_and_add(&calls, 1) % 4) {
 	case 0:
@@ -132,6 +136,11 @@ void BPF_STRUCT_OPS(theirs_stopping, struct task_struct *p, bool runnable)
 	scx_bpf_task_set_dsq_vtime(p, p->scx.dsq_vtime + scale_by_task_weight_inverse(p, used));
 }
 
+void BPF_STRUCT_OPS(theirs_enable, struct task_struct *p)
+{
+	scx_bpf_task_set_dsq_vtime(p, 0);
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(theirs_init)
 {
 	u64 before = scx_bpf_now();
@@ -159,5 +168,6 @@ void BPF_STRUCT_OPS(theirs_exit, struct scx_exit_info *ei)
 SCX_OPS_DEFINE(theirs_ops, .select_cpu = (void *)theirs_select_cpu,
 	       .enqueue = (void *)theirs_enqueue, .dispatch = (void *)theirs_dispatch,
 	       .running = (void *)theirs_running, .stopping = (void *)theirs_stopping,
-	       .init = (void *)theirs_init, .exit = (void *)theirs_exit,
-	       .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 20000, .name = "theirs");
+	       .enable = (void *)theirs_enable, .init = (void *)theirs_init,
+	       .exit = (void *)theirs_exit, .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 20000,
+	       .name = "theirs");
