@@ -195,6 +195,7 @@ impl Sim<'_> {
         let clock = self.clock.rq_ns;
         self.cpus[cpu].exec_start_ns = clock;
         if self.tasks[id].class == Class::Rt {
+            self.raise_class(cpu, Class::Rt);
             self.update_frequency(cpu, None);
         } else {
             self.boundary.view.task_mut(id).scx.flags |= TASK_QUEUED;
