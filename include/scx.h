@@ -142,6 +142,7 @@ enum scx_enq_flags {
 	SCX_ENQ_HEAD = 16ULL,
 	SCX_ENQ_CPU_SELECTED = 1024ULL,
 	SCX_ENQ_PREEMPT = 1ULL << 32,
+	SCX_ENQ_IMMED = 1ULL << 33,
 	SCX_ENQ_REENQ = 1ULL << 40,
 	SCX_ENQ_LAST = 1ULL << 41,
 };
@@ -167,6 +168,15 @@ enum scx_wake_flags {
 #define SCX_WAKE_FORK bpf_core_enum_value(enum scx_wake_flags, SCX_WAKE_FORK)
 #define SCX_WAKE_TTWU bpf_core_enum_value(enum scx_wake_flags, SCX_WAKE_TTWU)
 #define SCX_WAKE_SYNC bpf_core_enum_value(enum scx_wake_flags, SCX_WAKE_SYNC)
+
+/*
+ * Since 7.1, for local DSQs: a task that its CPU cannot run at once, because a
+ * higher class has taken it, comes back to ops.enqueue(). Before, it waits there.
+ */
+#define SCX_ENQ_IMMED                                                     \
+	(bpf_core_enum_value_exists(enum scx_enq_flags, SCX_ENQ_IMMED)    \
+		 ? bpf_core_enum_value(enum scx_enq_flags, SCX_ENQ_IMMED) \
+		 : 0)
 
 /* Before 6.15 select_cpu was never skipped, so a CPU had always been selected. */
 #define enq_cpu_selected(enq_flags)                                               \

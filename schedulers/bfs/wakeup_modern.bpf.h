@@ -153,7 +153,8 @@ static __always_inline s32 place(struct task_struct *p, struct bfs_task *t, s32 
 	arrive(p, t, now, true);
 	if (cpu >= 0) {
 		STAT_INC(idle_claims);
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, kernel_slice(t), 0);
+		/* A real-time task may come for that CPU at the same moment. */
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, kernel_slice(t), SCX_ENQ_IMMED);
 		return cpu;
 	}
 	if (sync) {

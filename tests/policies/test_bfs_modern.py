@@ -51,6 +51,15 @@ def test_modern_passes_over_cpus_that_went_idle(tmp_path: Path) -> None:
     assert ("sleeper", 50, 60) in schedule.turns(80, 10)
 
 
+def test_modern_goes_elsewhere_if_a_real_time_task_takes_its_idle_cpu(tmp_path: Path) -> None:
+    """Both wake at 10, the real-time task after it and on the CPU that it was placed on: it does not wait there."""
+    above = task("rt", "{ sleep_ms = 10 }", "{ run_ms = 50 }", SLEEPS, policy="fifo:1", cpus=[0])
+    tasks = task("sleeper", "{ sleep_ms = 10 }", "{ run_ms = 5 }", SLEEPS) + above
+    schedule = run(tmp_path, "modern", tasks, 70, cores=2)
+    assert schedule.turns(70, 0, after_ms=5)[:1] == [("rt", 10, 60)]
+    assert schedule.turns_of("sleeper", after_ms=5) == [("sleeper", 10, 15)]
+
+
 @pytest.mark.parametrize(
     ("last", "allowed", "nices", "cpu"),
     [

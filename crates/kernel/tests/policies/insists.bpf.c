@@ -3,7 +3,6 @@
 #include <scx.h>
 
 #define QUEUE 0
-#define SCX_ENQ_IMMED (1ULL << 33)
 #define SCX_OPS_ALWAYS_ENQ_IMMED (1 << 7)
 
 CHOICE(rules, 0, "cpu,queue", "where tasks are to run at once");

@@ -6,7 +6,6 @@
 #include "expect.h"
 
 #define SHARED 0
-#define SCX_ENQ_IMMED (1ULL << 33)
 #define SCX_TASK_IMMED (1 << 5)
 #define SCX_TASK_REENQ_REASON_MASK 0x3000
 #define SCX_TASK_REENQ_IMMED 0x2000
