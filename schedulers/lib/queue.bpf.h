@@ -132,27 +132,68 @@ static __always_inline bool queue_select_cpu(struct task_struct *p, s32 *cpu, u6
 	if (!idle)
 		return false;
 	STAT_INC(idle_wakeups);
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice, 0);
+	/* A real-time task may come for that CPU at the same moment. */
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice, SCX_ENQ_IMMED);
 	return true;
+}
+
+/* A CPU that the task may use and that is idle, or whose task is one of this policy's but no kernel thread; -1: none. */
+static __always_inline s32 cpu_to_take(const struct task_struct *p)
+{
+	s32 found = claim_idle(p);
+	u32 cpu = 0;
+
+	if (found >= 0)
+		return found;
+	for_range(cpu, 0, nr_cpus)
+	{
+		s32 level = cpu_of(cpu)->level;
+
+		if (level == NO_LEVEL || level == KTHREAD_LEVEL ||
+		    !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			continue;
+		found = cpu;
+		break;
+	}
+	return found;
 }
 
 /*
  * In ops.enqueue, first: what is not queued, and who has lost its place. A kernel
- * thread that wakes preempts, and goes before the queue. Once it has used a slice
- * up it waits like any other.
+ * thread that wakes preempts, and goes before the queue; if a real-time task has
+ * its CPU, on another one. Once it has used a slice up it waits like any other.
  */
 static __always_inline bool queue_bypass(struct task_struct *p, struct task_ctx *t, u64 enq_flags)
 {
 	if (p->flags & PF_KTHREAD && enq_flags & SCX_ENQ_WAKEUP) {
 		STAT_INC(kernel_first);
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags | SCX_ENQ_PREEMPT);
+		enq_flags |= SCX_ENQ_PREEMPT;
+		if (p->nr_cpus_allowed > 1 && !p->migration_disabled)
+			enq_flags |= SCX_ENQ_IMMED;
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
 		return true;
 	}
 	if (!t) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
 		return true;
 	}
-	queue_moved(&t->place, scx_bpf_task_cpu(p));
+	/*
+	 * rule 6.1.2: who ran, and may not stay on its CPU, was not preempted: it comes
+	 * to another as any other task. With their old places tasks that change their
+	 * CPUs in turns would always be before one that waits. A CPU that goes offline
+	 * is still allowed, and who ran on it keeps its place.
+	 */
+	if (t->place.ran && !bpf_cpumask_test_cpu(t->place.ran_on, p->cpus_ptr))
+		queue_leave(&t->place);
+	if (p->flags & PF_KTHREAD && enq_flags & SCX_ENQ_REENQ && !t->place.ran) {
+		s32 cpu = cpu_to_take(p);
+
+		if (cpu >= 0) {
+			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, SCX_SLICE_DFL,
+					   enq_flags | SCX_ENQ_PREEMPT);
+			return true;
+		}
+	}
 	return false;
 }
 
@@ -165,9 +206,6 @@ static __always_inline bool queue_insert(struct task_struct *p, struct task_ctx 
 	s32 idle;
 
 	queue_waits(&t->place, scx_bpf_now());
-	/* rules 6.1.2 and 6.2.6: who comes back because it is preempted goes before who came at the same time. */
-	if (t->place.ran || enq_flags & SCX_ENQ_REENQ)
-		key--;
 	t->place.ran = false;
 	scx_bpf_dsq_insert_vtime(p, own ? CPU_DSQ(cpu) : SHARED_DSQ, slice, key, enq_flags);
 	idle = claim_idle(p);

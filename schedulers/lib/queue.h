@@ -39,11 +39,21 @@ static inline u64 queue_key(u32 level, u64 joined_ns)
 	return above << QUEUE_TIME_BITS | (joined_ns & ((1ULL << QUEUE_TIME_BITS) - 1));
 }
 
-/* The task goes to the tail, unless it has a place. */
+/* When a task joined last. */
+static u64 queue_last_joined_ns;
+
+/*
+ * The task goes to the tail, unless it has a place. No two have the same one:
+ * preempted in turns, they would alternate before all that came later.
+ */
 static inline void queue_join(struct queue_place *place, u64 now_ns)
 {
-	if (!place->joined_ns)
-		place->joined_ns = now_ns ? now_ns : 1;
+	if (place->joined_ns)
+		return;
+	if (!before64(queue_last_joined_ns, now_ns))
+		now_ns = queue_last_joined_ns + 1;
+	queue_last_joined_ns = now_ns;
+	place->joined_ns = now_ns ? now_ns : 1;
 }
 
 /* The task sleeps, yields, or has used its slice: it joins at the tail next time. */
@@ -65,17 +75,6 @@ static inline void queue_runs(struct queue_place *place, u32 cpu)
 	place->waits_since_ns = 0;
 	place->ran = true;
 	place->ran_on = cpu;
-}
-
-/*
- * rule 6.1.2: a task that ran, and is queued on another CPU because it may not
- * stay, was not preempted: it comes there as any other. With its old place, tasks
- * that change their CPUs in turns would always be before one that waits.
- */
-static inline void queue_moved(struct queue_place *place, u32 cpu)
-{
-	if (place->ran && place->ran_on != cpu)
-		queue_leave(place);
 }
 
 /* The running time is taken off the slice, which lasts across sleeps. */

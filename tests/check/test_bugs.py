@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Twenty-one mistakes, five of them of the field: each is found with every seed, shrunk, and found again by its line."""
+"""Twenty-one mistakes, five of the field: each is found with every seed, shrunk, and found again by its line."""
 
 import shlex
 import subprocess

@@ -351,6 +351,32 @@ def test_nobody_starves_beside_tasks_that_change_their_cpu(tmp_path: Path) -> No
     assert schedule.turns_of("late")[0].start < 1100
 
 
+@pytest.mark.parametrize("scheduler", ["fifo", "rr", "mlfq"])
+def test_whose_idle_cpu_goes_to_a_real_time_task_runs_elsewhere(scheduler: str, tmp_path: Path) -> None:
+    """Rules 6.1.3 and 6.2.2: both wake at 10, the real-time task after it and on the CPU that it was placed on."""
+    above = task("rt", "{ sleep_ms = 10 }", "{ run_ms = 50 }", SLEEPS, policy="fifo:1", cpus=[0])
+    schedule = run(tmp_path, scheduler, task("a", "{ sleep_ms = 10 }", "{ run_ms = 5 }", SLEEPS) + above, 70, cores=2)
+    assert schedule.turns(70, 0, after_ms=5)[:1] == [("rt", 10, 60)]
+    assert schedule.turns_of("a", after_ms=5) == [("a", 10, 15)]
+
+
+@pytest.mark.parametrize("scheduler", ["fifo", "rr", "mlfq"])
+def test_a_kernel_thread_whose_cpu_a_real_time_task_has_preempts_elsewhere(scheduler: str, tmp_path: Path) -> None:
+    """It woke on CPU 0 last, whose task has become a real-time task meanwhile."""
+    above = task("above", "{ run_ms = 5 }", '{ policy = "fifo:1" }', "{ run_ms = 50 }", SLEEPS, cpus=[0])
+    thread = task("thread", "{ sleep_ms = 10 }", "{ run_ms = 1 }", SLEEPS, kernel=True)
+    schedule = run(tmp_path, scheduler, thread + above + hog("b", cpus=[1]), 30, cores=2)
+    assert schedule.turns_of("thread", after_ms=5) == [("thread", 10, 11)]
+
+
+def test_nobody_starves_beside_two_who_came_together(tmp_path: Path) -> None:
+    """Preempted in turns by a kernel thread, they would go on in turns, and the third is first after a second."""
+    tasks = "".join(task(name, f"{{ until_ms = {at} }}", FOR_EVER) for name, at in (("a", 10), ("b", 10), ("c", 20)))
+    tasks += task("thread", "{ loop = [{ sleep_us = 1_300 }] }", kernel=True)
+    schedule = run(tmp_path, "fifo", tasks, 4000)
+    assert schedule.turns_of("c", after_ms=1)[0].start < 3000
+
+
 @pytest.mark.parametrize("scheduler", ["fifo", "rr", "mlfq:wake_boost=0"])
 def test_who_yields_goes_on_on_a_cpu_that_came_back(scheduler: str, tmp_path: Path) -> None:
     """Rule 6.1.3: at 8 a goes to the tail, behind b, which is pinned. CPU 1, away from 1 to 3, is idle, and takes a."""
