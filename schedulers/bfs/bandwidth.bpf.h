@@ -86,38 +86,32 @@ static __always_inline bool block(u32 group, u64 now)
 
 /*
  * Charge the task's groups for what it ran since it was last charged; returns one
- * that has no time left, or 0. What it ran before it came under the limit is
- * nobody's.
+ * that has no time left, or 0. A limit that is newer than that, or that the task
+ * was not under, counts from now on.
  */
 __noinline u32 charge_groups(struct bfs_task *t, u64 ran_ns, u64 now)
 {
-	u32 group, blocker = 0, level = 0;
-	bool nearest = true;
-	u64 new_ns = 0;
+	u32 group, known, blocker = 0, level = 0;
+	u64 new_ns;
 
 	if (!t)
 		return 0;
 	group = t->group;
+	known = t->limits_known;
+	new_ns = ran_ns - t->counted_ns;
+	t->limits_known = limits_made;
+	t->counted_ns = ran_ns;
 	for_range(level, 0, BFS_GROUPS)
 	{
 		struct bfs_group *g = bfs_group(group);
 
 		if (!group)
 			break;
-		if (g->quota_ns) {
-			if (nearest) {
-				new_ns = t->limit == g->limit ? ran_ns - t->counted_ns : 0;
-				t->limit = g->limit;
-				t->counted_ns = ran_ns;
-				nearest = false;
-			}
-			if (bfs_use(g, new_ns, now) && block(group, now) && !blocker)
-				blocker = group;
-		}
+		if (g->quota_ns && bfs_use(g, g->limit <= known ? new_ns : 0, now) &&
+		    block(group, now) && !blocker)
+			blocker = group;
 		group = g->parent;
 	}
-	if (nearest)
-		t->limit = 0;
 	return blocker;
 }
 
@@ -357,7 +351,7 @@ static __always_inline void enter_group(const struct task_struct *p, struct bfs_
 
 	if (has_limits())
 		charge_groups(t, ran_ns, now);
-	t->limit = 0;
+	t->limits_known = 0;
 	t->group = group_index(account_of(to));
 	if (has_limits() && charge_groups(t, ran_ns, now) && may_wait(p) && scx_bpf_task_running(p))
 		kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);

@@ -34,7 +34,7 @@ struct bfs_task {
 	u64 waits_ns; /* runnable since then, as far as it was looked at for its control groups (modern) */
 	u64 behind; /* the least key that it may have until it runs again (modern); 0: any */
 	u32 group; /* its account in bandwidth.h; 0: none */
-	u32 limit; /* the number of the limit that it was last charged under; 0: none */
+	u32 limits_known; /* limits made until it was last charged; 0: none counts yet (modern) */
 	u8 u; /* nice + 20 */
 	u8 level; /* enum bfs_level, as of its last enqueue */
 	bool batch;

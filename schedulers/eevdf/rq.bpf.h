@@ -70,7 +70,8 @@ struct rq {
 	struct eevdf_entity curr;
 	u32 curr_policy, curr_cgroup, curr_nice_weight;
 	u64 curr_since_ns;
-	u64 charged_ns; /* up to then limits were charged for it */
+	u64 charged_ns; /* up to then limits were charged for it … */
+	u64 charged_ran_ns; /* … and for so much of all that it ever ran */
 	bool hrtick_active; /* the timer that ends slices is set */
 	s32 next_pid; /* the next buddy, queued here; 0: none */
 	u64 next_v, next_d;
@@ -206,7 +207,18 @@ static __noinline s32 charge_limits(u32 cpu)
 	if (!rq->curr_pid || !rq->curr_cgroup)
 		return 0;
 	rq->charged_ns = now;
+	rq->charged_ran_ns += ran_ns;
 	if (use_up(rq->curr_cgroup, cpu, ran_ns))
+		rq->limits_due = true;
+	return 0;
+}
+
+/* The same of one that stops, by the kernel's account, which begins before ops.running() and ends before this. */
+static __noinline s32 charge_limits_finally(u32 cpu, u64 all_ran_ns)
+{
+	struct rq *rq = rq_of(cpu);
+
+	if (use_up(rq->curr_cgroup, cpu, all_ran_ns - rq->charged_ran_ns))
 		rq->limits_due = true;
 	return 0;
 }

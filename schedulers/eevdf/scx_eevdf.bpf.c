@@ -21,6 +21,7 @@ static __always_inline void set_current(u32 cpu, struct rq *rq, struct task_stru
 	if (t->cgroup) {
 		reweigh(rq, &t->e, cpu, t->cgroup, t->nice_weight);
 		rq->charged_ns = now;
+		rq->charged_ran_ns = p->se.sum_exec_runtime;
 	}
 	rq->curr = t->e;
 	rq->curr_pid = p->pid;
@@ -229,10 +230,11 @@ static __noinline s32 pick(u32 cpu, bool curr_runs)
 }
 
 /* The running task no longer does. */
-static __always_inline void stop_current(u32 cpu, struct rq *rq, struct task_ctx *t, u64 now)
+static __always_inline void stop_current(u32 cpu, struct rq *rq, const struct task_struct *p,
+					 struct task_ctx *t, u64 now)
 {
 	if (t->cgroup && limited_groups)
-		charge_limits(cpu);
+		charge_limits_finally(cpu, p->se.sum_exec_runtime);
 	track(rq, now);
 	track_task(t, now, true, true);
 	t->e = rq->curr;
@@ -249,7 +251,7 @@ static __always_inline bool stops_for_limit(u32 cpu, struct rq *rq, struct task_
 	if (!t || !t->queued || !rq->curr_cgroup || !is_throttled(rq->curr_cgroup, cpu) ||
 	    !may_wait(prev))
 		return false;
-	stop_current(cpu, rq, t, now);
+	stop_current(cpu, rq, prev, t, now);
 	count_out(rq, t);
 	leave(rq, t, false);
 	put_aside(rq, prev, t);
@@ -501,7 +503,7 @@ void BPF_STRUCT_OPS(eevdf_stopping, struct task_struct *p, bool runnable)
 	if (!t || rq->curr_pid != p->pid)
 		return;
 	update_curr(rq, now);
-	stop_current(cpu, rq, t, now);
+	stop_current(cpu, rq, p, t, now);
 }
 
 void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)

@@ -30,7 +30,7 @@ RACES = [
     Race("idle_mask", 4, 100, 3),
     Race("offline_queue", 18, 300, 2),
     Race("timer_swaps", 3, 100, 2),
-    Race("two_steps", 3, 100, 2),
+    Race("two_steps", 2, 100, 2),
     Race("unlocked_queue", 3, 100, 2),
 ]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.policies.limits import EEVDF, cgroup, limited, near, run, spans
-from tests.policies.schedules import hog, simulator, task
+from tests.policies.schedules import ROOT, hog, simulate, simulator, task
 
 pytestmark = pytest.mark.skipif(not simulator(), reason="schedlab-sim is not built")
 
@@ -51,12 +51,30 @@ def test_a_group_that_is_made_anew_has_its_limit_again(scheduler: str, tmp_path:
 
 
 @pytest.mark.parametrize("scheduler", POLICIES)
+def test_a_limit_that_comes_and_goes_below_takes_nothing_from_the_one_above(scheduler: str, tmp_path: Path) -> None:
+    groups = limited("g", 20) + cgroup("below", 'parent = "g"')
+    comes, goes = '{ max_us = 90_000, of = "below" }', '{ max_us = "max", of = "below" }'
+    pause = "{ sleep_us = 1_800 }"
+    boss = task("boss", f"{{ loop = [{pause}, {comes}, {pause}, {goes}] }}", cpus=[1])
+    schedule = run(tmp_path, scheduler, groups + hog("in", cgroup="below", cpus=[0]) + boss, 1000, cores=2)
+    assert schedule.ran_ms("in") == pytest.approx(200, abs=1.5)
+
+
+@pytest.mark.parametrize("scheduler", POLICIES)
 def test_who_runs_less_than_a_tick_is_charged_for_it(scheduler: str, tmp_path: Path) -> None:
     """No tick finds it running: it sleeps from 200 µs before each to 200 µs after it."""
     tasks = limited("g", 20)
     tasks += task("in", "{ loop = [{ run_us = 200 }, { sleep_us = 50 }] }", cgroup="g", count=3)
     schedule = run(tmp_path, scheduler, tasks, 1000)
     assert schedule.ran_ms("in") == pytest.approx(200, abs=1.5)
+
+
+@pytest.mark.parametrize("scheduler", POLICIES)
+def test_the_way_to_a_task_is_charged_to_it(scheduler: str, tmp_path: Path) -> None:
+    """On a machine on which something costs something: the kernel counts a task's time before it tells the policy."""
+    tasks = limited("g", 2, 10) + task("in", "{ loop = [{ run_us = 50 }, { sleep_us = 20 }] }", cgroup="g", count=3)
+    schedule = simulate(tmp_path, scheduler, tasks, 1, ROOT / "machines/guest-exact-1.toml", strict=False)
+    assert schedule.ran_ms("in") == pytest.approx(200, abs=5)
 
 
 @pytest.mark.parametrize("scheduler", POLICIES)
