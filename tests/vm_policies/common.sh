@@ -18,7 +18,7 @@ wait_state() {
 }
 
 # text FILE: its contents as a JSON string.
-text() { printf '"'; tr -d '"\\\r' <"$1" | tr '\t\n' ' |'; printf '"'; }
+text() { printf '"'; tr -d '"\\\r' <"$1" | tr '\t\n' ' |' | tr -d '\000-\037'; printf '"'; }
 
 # processes: how many there are, without the kernel's own threads, which have no command line. One may end meanwhile.
 processes() {
