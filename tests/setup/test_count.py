@@ -19,14 +19,15 @@ GUESTS = "==== 20 passed, 1 skipped in 0.50s ===="
 def run(
     checkout: Checkout, cargo: str, cargo_status: int, pytest_line: str, pytest_status: int, guests_status: int = 0
 ) -> tuple[int, str]:
-    """The exit status and the closing lines. `pytest_line`: of those that boot no guest; the others are two parts."""
+    """The exit status and the closing lines. `pytest_line`: of those that boot no guest; the others are three parts."""
     version = "[ $1 = --version ] && echo cargo 1.96.0 && exit"
     checkout.program("cargo", f"{version}\ncat <<'E'\n{cargo}\nE\nexit {cargo_status}")
     python = checkout.path / ".venv/bin/python"
     python.parent.mkdir(parents=True)
     others = f"echo '{pytest_line}'; exit {pytest_status}"
     python.write_text(
-        f"#!/bin/sh\necho 'collected 9 items'\ncase $* in *--ignore=tests/vm\\ *) {others};; esac\n"
+        f"#!/bin/sh\necho 'collected 9 items'\ncase $* in *--ignore=tests/vm\\ *) {others};; "
+        "*\\ tests/install) echo '3 passed in 1s'; exit;; esac\n"
         f"echo '{GUESTS}'\nexit {guests_status}\n"
     )
     python.chmod(0o755)
@@ -36,12 +37,12 @@ def run(
 
 def test_all_pass(checkout: Checkout) -> None:
     said = run(checkout, CARGO.format("ok", 5, 0), 0, "==== 7 passed, 2 skipped, 1 warning in 0.12s ====", 0)
-    assert said == (0, "56 passed, 0 failed, 5 skipped\n")
+    assert said == (0, "59 passed, 0 failed, 5 skipped\n")
 
 
 def test_a_known_failure_is_counted_apart(checkout: Checkout) -> None:
     said = run(checkout, CARGO.format("ok", 5, 0), 0, "==== 7 passed, 2 xfailed in 0.12s ====", 0)
-    assert said == (0, "56 passed, 0 failed, 3 skipped, 2 expected failures\n")
+    assert said == (0, "59 passed, 0 failed, 3 skipped, 2 expected failures\n")
 
 
 @pytest.mark.parametrize(
@@ -52,23 +53,23 @@ def test_a_known_failure_is_counted_apart(checkout: Checkout) -> None:
             101,
             "7 passed in 0.12s",
             0,
-            "failed: cargo\n55 passed, 1 failed, 3 skipped\n",
+            "failed: cargo\n58 passed, 1 failed, 3 skipped\n",
         ),
         (
             CARGO.format("ok", 5, 0),
             0,
             "2 failed, 5 passed, 1 error in 1s",
             1,
-            "failed: pytest\n54 passed, 3 failed, 3 skipped\n",
+            "failed: pytest\n57 passed, 3 failed, 3 skipped\n",
         ),
         (
             "error: could not compile `sim`",
             101,
             "7 passed in 1s",
             0,
-            "failed: cargo\n47 passed, 1 failed, 2 skipped\n",
+            "failed: cargo\n50 passed, 1 failed, 2 skipped\n",
         ),
-        (CARGO.format("ok", 5, 0), 0, "no tests ran in 0.01s", 5, "failed: pytest\n49 passed, 1 failed, 3 skipped\n"),
+        (CARGO.format("ok", 5, 0), 0, "no tests ran in 0.01s", 5, "failed: pytest\n52 passed, 1 failed, 3 skipped\n"),
     ],
 )
 def test_a_failure_anywhere_fails(
@@ -79,7 +80,7 @@ def test_a_failure_anywhere_fails(
 
 def test_a_failure_among_those_that_boot_guests_fails(checkout: Checkout) -> None:
     said = run(checkout, CARGO.format("ok", 5, 0), 0, "==== 7 passed, 2 skipped in 0.12s ====", 0, guests_status=1)
-    assert said == (1, "failed: long guests\n56 passed, 2 failed, 5 skipped\n")
+    assert said == (1, "failed: long guests\n59 passed, 2 failed, 5 skipped\n")
 
 
 def test_what_failed_is_named_once_more_at_the_end(checkout: Checkout) -> None:
