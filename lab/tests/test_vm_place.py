@@ -30,6 +30,7 @@ class Guests:
         self.record = record
         self.boots: list[dict[str, Any]] = []
         self.break_after: int | None = None
+        self.tear_after: list[int] = []  # a guest each
         self.void: dict[str, int] = {}  # id: how often it is void before it is well
         self.exit_code = 0
 
@@ -37,7 +38,10 @@ class Guests:
         assert command == ["/bin/sh", "/lab/guest.sh"]
         shards = [json.loads(path.read_text()) for path in sorted(files["/lab/shards"].iterdir())]
         self.boots.append({"files": files, "shards": shards, **options})
+        tear_after = self.tear_after.pop(0) if self.tear_after else None
         for number, shard in enumerate(shards):
+            if number == tear_after:
+                raise vm.EmulatorFault("the guest panicked: QEMU tore a jump label")
             if number == self.break_after:
                 raise vm.GuestFailed("the guest panicked: Kernel panic - not syncing")
             (cell,) = shard["cells"]
@@ -239,6 +243,26 @@ def test_a_guest_that_breaks_loses_no_finished_record_and_names_the_cell(world: 
     assert len(again) == len(planned.blocks[0].cells) - 2
     for role in (cells.WARM_UP, cells.FIRST, cells.LAST):
         assert cells.repetition(role, 0) in again
+
+
+def test_a_guest_that_the_emulator_broke_is_followed_by_another_which_goes_on(world: Guests, store: Store) -> None:
+    planned = plan(1)
+    world.tear_after = [4]
+    said: list[str] = []
+    assert go(planned, store, say=said.append) == 0
+    first, second = world.boots
+    assert len(second["shards"]) == len(first["shards"]) - 2
+    assert len(list(store.cells.glob("*.json"))) == len(planned.cells)
+    (line,) = said
+    assert "QEMU tore a jump label; it was at " in line
+    assert line.endswith("; going on in another guest")
+
+
+def test_a_second_guest_that_the_emulator_broke_is_the_last(world: Guests, store: Store) -> None:
+    world.tear_after = [4, 4]
+    with pytest.raises(vm.EmulatorFault, match=r"tore a jump label; it was at .*; the same command resumes"):
+        go(plan(1), store)
+    assert len(world.boots) == 2
 
 
 def test_a_finished_campaign_boots_nothing(world: Guests, store: Store) -> None:

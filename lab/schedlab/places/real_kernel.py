@@ -30,13 +30,20 @@ _COMPILER = "schedlab-sim"
 
 
 def unfinished(campaign: Campaign, store: Store, todo: set[str]) -> Iterator[tuple[Block, list[PlannedCell]]]:
-    """Blocks with cells left to run. A block that was cut off warms up and measures its first and last cell again."""
+    """Blocks with cells left to run, and these."""
     for block in campaign.blocks:
-        if any(cell.id in todo and cell.role not in _ENDS for cell in block.cells):
-            cells = [cell for cell in block.cells if cell.id in todo or cell.role in _ENDS]
-            for cell in cells:
-                store.drop(cell.id)
-            yield block, cells
+        if cells_left := left_of(block, store, todo):
+            yield block, cells_left
+
+
+def left_of(block: Block, store: Store, todo: set[str]) -> list[PlannedCell]:
+    """A block that was cut off warms up and measures its first and last cell again."""
+    if not any(cell.id in todo and cell.role not in _ENDS for cell in block.cells):
+        return []
+    left = [cell for cell in block.cells if cell.id in todo or cell.role in _ENDS]
+    for cell in left:
+        store.drop(cell.id)
+    return left
 
 
 def until_not_void(

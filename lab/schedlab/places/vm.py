@@ -22,7 +22,6 @@ from schedlab.catalogue.schedulers import Scheduler
 from schedlab.collect import manifest, records
 from schedlab.collect.records import CorruptRecord
 from schedlab.collect.store import Store
-from schedlab.errors import LabError
 from schedlab.places import applications, from_afar, real_kernel
 from schedlab.places.place import Done, Say
 from schedlab.places.runner import exit_status
@@ -66,7 +65,7 @@ _telling = threading.Lock()
 
 @dataclass(frozen=True)
 class _Boots:
-    """Cells of one block, in one guest after the other until none is void."""
+    """Cells of one block, in one guest after the other until none is void or lost with a guest that QEMU broke."""
 
     campaign: Campaign
     store: Store
@@ -78,7 +77,18 @@ class _Boots:
     stop: threading.Event  # of all blocks
 
     def run(self) -> int:
-        return real_kernel.until_not_void(self.cells, self.store, self._boot, self._say)
+        from schedlab import vm
+
+        try:
+            return self._run(self.cells)
+        except vm.EmulatorFault as error:
+            self._say(f"{error}; going on in another guest")
+        ids = {cell.id for cell in self.cells}
+        left = real_kernel.left_of(self.block, self.store, ids - self.store.prepare(ids, self._say))
+        return self._run(left) if left else 0
+
+    def _run(self, cells: list[PlannedCell]) -> int:
+        return real_kernel.until_not_void(cells, self.store, self._boot, self._say)
 
     def _say(self, text: str) -> None:
         with _telling:
@@ -110,7 +120,7 @@ class _Boots:
                     stop=self.stop,
                 )
             except vm.GuestFailed as error:
-                raise LabError(f"{error}{_at(waiting)}") from error
+                raise type(error)(f"{error}{_at(waiting)}") from error
         with _telling:
             manifest.note_guest(self.store, result)
         return exit_status(result.exit_code, messages, RUNNER, self._say)

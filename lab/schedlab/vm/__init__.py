@@ -25,7 +25,7 @@ tools        installed programs and packages for a guest
 """
 
 from schedlab.vm.command import run
-from schedlab.vm.machine import GuestFailed, GuestStopped, Result
+from schedlab.vm.machine import EmulatorFault, GuestFailed, GuestStopped, Result
 from schedlab.vm.tiers import TIERS
 
-__all__ = ["TIERS", "GuestFailed", "GuestStopped", "Result", "run"]
+__all__ = ["TIERS", "EmulatorFault", "GuestFailed", "GuestStopped", "Result", "run"]
