@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A runner that obeys docs/records.md without running anything: numbers are drawn from the cell's seed.
 
