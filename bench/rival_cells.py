@@ -2,7 +2,7 @@
 """The list of cells in rivals.toml, checked."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from schedlab.errors import InputError, unknown
 
 FILE = Path(__file__).with_name("rivals.toml")
 _PERCENTILE = re.compile(r"(\w+)\.p(\d{1,2}(?:\.\d+)?)")
-_KEYS = {"what": str, "workload": str, "load": int, "per_cpu": bool, "params": dict, "metric": str}
+_KEYS = {"what": str, "workload": str, "load": int, "per_cpu": bool, "params": dict, "emulated": dict, "metric": str}
 _REQUIRED = ("what", "workload", "load", "metric")
 _EXPECTED = {str: "a string", int: "an integer", bool: "true or false", dict: "a table"}
 
@@ -23,6 +23,7 @@ class Cell:
     load: int
     metric: str  # a metric's name, or HISTOGRAM.pPERCENT
     params: tuple[tuple[str, str], ...] = ()
+    emulated: tuple[tuple[str, str], ...] = ()  # what of params is otherwise in the emulated tier
     per_cpu: bool = False  # the load is so many for each CPU
 
     @property
@@ -33,6 +34,10 @@ class Cell:
 
     def load_on(self, cpus: int) -> int:
         return self.load * cpus if self.per_cpu else self.load
+
+    def in_tier(self, tier: str) -> "Cell":
+        params = dict(self.params) | (dict(self.emulated) if tier == "emulated" else {})
+        return replace(self, params=tuple(params.items()), emulated=())
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class Listed:
         On several CPUs latencies come from the emulated tier alone, and all else from the exact one.
         """
         found: dict[tuple, Cell] = {}
-        for cell in self.cells:
+        for cell in (cell.in_tier(tier) for cell in self.cells):
             exact = cpus == 1 or cell.percentile is None
             if exact == (tier == "exact"):
                 found.setdefault((cell.workload, cell.load_on(cpus), cell.params, cell.metric), cell)
@@ -77,5 +82,7 @@ def cell(where: str, entry: dict[str, Any]) -> Cell:
     for key in _REQUIRED:
         if key not in entry:
             raise InputError(f"{where}: key '{key}': expected {_EXPECTED[_KEYS[key]]}")
-    params = tuple((key, str(value)) for key, value in entry.get("params", {}).items())
-    return Cell(**{**entry, "params": params})
+    params, emulated = (
+        tuple((key, str(value)) for key, value in entry.get(table, {}).items()) for table in ("params", "emulated")
+    )
+    return Cell(**{**entry, "params": params, "emulated": emulated})

@@ -31,6 +31,7 @@ def test_the_list_is_of_sixteen_cells_at_least_whose_workloads_and_parameters_ex
     for cell in LISTED.cells:
         workload = workloads.find(str(Path(rival_cells.FILE).parents[1] / cell.workload))
         assert {name for name, _ in cell.params} <= set(workload.params), cell.what
+        assert dict(cell.emulated).keys() <= dict(cell.params).keys(), cell.what
         measured = cell.percentile[0] if cell.percentile else cell.metric
         # How long a run takes is known of every workload that ends by itself.
         assert measured in {*workload.promises, "elapsed_s"}, cell.what
@@ -44,6 +45,22 @@ def test_latencies_are_exact_on_one_cpu_and_emulated_on_several():
     assert latencies(1, "emulated") == set()
     assert latencies(2, "exact") == {False}
     assert latencies(2, "emulated") == {True}
+
+
+def test_a_run_may_be_longer_where_a_guests_second_is_one():
+    cell = rival_cells.cell(
+        "here",
+        {
+            "what": "a",
+            "workload": "w",
+            "load": 1,
+            "metric": "turnaround_us.p99",
+            "params": {"run": 1, "ms": 5},
+            "emulated": {"ms": 50},
+        },
+    )
+    assert cell.in_tier("exact").params == (("run", "1"), ("ms", "5"))
+    assert cell.in_tier("emulated").params == (("run", "1"), ("ms", "50"))
 
 
 def test_cells_that_are_the_same_on_one_cpu_are_one():
