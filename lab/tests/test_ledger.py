@@ -289,6 +289,18 @@ def test_the_page_says_how_far_which_sign_and_why() -> None:
     assert signs
 
 
+def test_where_the_kernel_is_steady_the_simulator_is_held_to_the_goal() -> None:
+    rows = [
+        entry(110, 100, least=95, most=112),
+        entry(130, 100, least=85, most=115),
+        entry(200, 100, least=84.9, most=105),
+        entry(400, 100, least=90, most=180),
+    ]
+    assert [row.unrest_pct for row in rows] == pytest.approx([12, 15, 15.1, 80])
+    (line,) = [line for line in page.steady(rows).splitlines() if line.startswith("| elapsed time |")]
+    assert line == "| elapsed time | 4 | 80.0 | 2 | 30.0 | – |"
+
+
 def test_the_page_says_what_the_committed_results_say() -> None:
     folder, file = ROOT / "results/agreement", ROOT / "docs/agreement.md"
     data = json.loads((folder / "ledger.json").read_text("utf-8"))

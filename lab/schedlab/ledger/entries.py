@@ -25,6 +25,8 @@ from schedlab.statistics.agreement import Place, Repeated
 LOOKED_AT, KEPT = "looked at", "kept"
 # Only where the kernel differs from its own scheduler by more does the simulator's sign count.
 SIGN_FROM_PCT = 3.0
+# What nine in ten errors on one CPU are to lie within: no model's do where the kernel's own runs lie further apart.
+STEADY_PCT = 15.0
 
 
 _FOR_EVER = Repeated(math.inf, math.inf, math.inf)
@@ -67,6 +69,11 @@ class Entry:
     def kernel_range_pct(self) -> float:
         """How far the kernel's repetitions lie apart."""
         return self._of_kernel_pct(self.kernel.most - self.kernel.least)
+
+    @property
+    def unrest_pct(self) -> float:
+        """How far the kernel's repetition that lies furthest off is from their mean."""
+        return self._of_kernel_pct(max(self.kernel.most - self.kernel.mean, self.kernel.mean - self.kernel.least))
 
     @property
     def seeds_range_pct(self) -> float:

@@ -11,11 +11,11 @@ from typing import Any
 from schedlab.catalogue.metrics import metric
 from schedlab.format.numbers import number, percent, scale
 from schedlab.ledger.causes import Cause, cause
-from schedlab.ledger.entries import KEPT, LOOKED_AT, SIGN_FROM_PCT, Entry
+from schedlab.ledger.entries import KEPT, LOOKED_AT, SIGN_FROM_PCT, STEADY_PCT, Entry
 from schedlab.ledger.knobs import MOVED_FROM_PCT
 from schedlab.ledger.measures import FLOORS, LEFT_OUT, MEASURES, SHORTEST_WAIT_US, WAIT
 from schedlab.ledger.scope import NOT_RUN
-from schedlab.ledger.tallies import Tally, of_measure, tally, worst
+from schedlab.ledger.tallies import Tally, of_measure, quantile, tally, worst
 from schedlab.report.markdown import table
 from schedlab.statistics.agreement import Measure, title
 
@@ -32,7 +32,10 @@ def mark(cpus: int) -> str:
 
 def text(data: dict[str, Any], entries: Sequence[Entry], causes: Sequence[Cause]) -> str:
     """Everything between the page's two lines."""
-    parts = [_made_of(data, entries), _errors(data, entries), _sides(entries), _worst(data, entries, causes)]
+    parts = [_made_of(data, entries), _errors(data, entries)]
+    if data["repetitions"] > 1:
+        parts.append(steady(entries))
+    parts += [_sides(entries), _worst(data, entries, causes)]
     if data["moved"]:
         parts.append(_moved(data))
     parts.append("".join(f"- {line}.\n" for line in _left_out(data)))
@@ -113,6 +116,28 @@ def _seeds_of(found: Tally) -> list[str]:
 def _among_pct(runs: int) -> float:
     """How often one more run lies neither below nor above so many."""
     return 100 * (1 - 2 / (runs + 1))
+
+
+def steady(entries: Sequence[Entry]) -> str:
+    """The errors of rows on which the kernel agrees with itself, beside how far it does on all."""
+    header = [
+        "metric",
+        "rows",
+        "the kernel's, 9 in 10 within, %",
+        "steady rows",
+        "the simulator's there, 9 in 10 within, %",
+        "its sign right there",
+    ]
+    rows = []
+    for name, own in [*((title(measure), own) for measure, own in _measured(entries)), ("all", list(entries))]:
+        still = tally(entry for entry in own if entry.unrest_pct <= STEADY_PCT)
+        unrest = quantile([entry.unrest_pct for entry in own], 0.9)
+        rows.append([name, f"{len(own):,}", _pct(unrest), f"{still.rows:,}", _pct(still.p90_pct), _signs(still)])
+    return (
+        "No model is nearer to a kernel than the kernel is to itself. How far the kernel's repetition that lies "
+        "furthest off is from their mean, over the mean; and the simulator's error in the rows in which that is "
+        f"{STEADY_PCT:g} % at most:\n\n{table(header, rows)}"
+    )
 
 
 def _sides(entries: Sequence[Entry]) -> str:
