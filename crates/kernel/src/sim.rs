@@ -170,7 +170,7 @@ impl<'a> Sim<'a> {
             disk: Disk::default(),
             speeds: speeds.map(Box::new),
             runner,
-            turns: Turns::of(machine).map(Box::new),
+            turns: Turns::of(machine, &plan).map(Box::new),
             observers,
             interleaving: options
                 .interleave

@@ -2,6 +2,8 @@
 //! Whose turn it is, on machines whose CPUs take turns on one clock; by which rules says `sched::turns`.
 
 use machine::Machine;
+use workload::draw::Stream;
+use workload::plan::Plan;
 
 use super::events::Due;
 use crate::cpu::NEVER;
@@ -19,6 +21,15 @@ pub struct Turns {
     pub held: PerCpu<Option<Held>>,
     /// What happens to CPUs as soon as they have their turn.
     pub waiting: PerCpu<Vec<Due>>,
+    pub timers: PerCpu<Set>,
+    pub rounding: Stream,
+}
+
+/// What a CPU's timer was last set to, and how much later it expires.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Set {
+    pub at_ns: u64,
+    pub late_ns: u64,
 }
 
 /// What a CPU without its turn was about to do, and how long that takes.
@@ -29,7 +40,7 @@ pub struct Held {
 }
 
 impl Turns {
-    pub fn of(machine: &Machine) -> Option<Self> {
+    pub fn of(machine: &Machine, plan: &Plan) -> Option<Self> {
         let cpus = machine.cpus();
         (machine.one_clock && cpus > 1).then(|| Self {
             holder: None,
@@ -39,6 +50,11 @@ impl Turns {
             event_seq: 0,
             held: PerCpu::filled(cpus, || None),
             waiting: PerCpu::filled(cpus, Vec::new),
+            timers: PerCpu::filled(cpus, || Set {
+                at_ns: NEVER,
+                late_ns: 0,
+            }),
+            rounding: plan.stream(u32::MAX, 2),
         })
     }
 }

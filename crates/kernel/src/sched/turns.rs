@@ -6,16 +6,19 @@
 //! (`accel/tcg/tcg-accel-ops-rr.c`, `-icount.c`), where the timers of the CPUs set the pace: CPUs have their turns in
 //! the order of their numbers, round by round. In a round each gets the same share of the time until the next timer of
 //! any CPU. A turn ends early when its CPU idles, or sets its timer to expire before those of all others, after which
-//! a round begins.
+//! a round begins. The timers are coarser than the clock: which of two that are set for the same tick expires first
+//! depends on the instruction that sets it, which the model does not know, and is drawn.
 
 use std::cmp::Reverse;
 
 use crate::clock::events::{Due, Event};
-use crate::clock::turns::Held;
+use crate::clock::turns::{Held, Set};
 use crate::cpu::NEVER;
 use crate::ids::{CpuId, IDLE};
 use crate::sim::Sim;
 
+/// The timer of a CPU (QEMU's local APIC under Linux) counts in these.
+const TIMER_UNIT_NS: u64 = 16;
 /// As far as the emulator looks for the next timer.
 const FURTHEST_NS: u64 = i32::MAX as u64;
 
@@ -198,21 +201,29 @@ impl Sim<'_> {
         }
     }
 
-    /// Whoever's timer expires before all others' loses its turn.
+    /// Whoever's timer expires before all others' loses its turn. The kernel sets it where its first timer is another.
     #[inline(never)]
     fn pass_if_first(&mut self) {
-        let cpu = self.clock.cpu;
-        if self
-            .turns
-            .as_ref()
-            .is_none_or(|turns| turns.holder != Some(cpu))
-        {
+        let (cpu, at_ns) = (self.clock.cpu, self.timer_ns(self.clock.cpu));
+        let Some(turns) = &mut self.turns else {
+            return;
+        };
+        if turns.timers[cpu].at_ns == at_ns {
             return;
         }
-        let own_ns = self.timer_ns(cpu);
+        let late_ns = u64::from(turns.rounding.next_u32()) % TIMER_UNIT_NS;
+        turns.timers[cpu] = Set { at_ns, late_ns };
+        if turns.holder != Some(cpu) || at_ns == NEVER {
+            return;
+        }
+        let turns_of = |other| self.turns.as_ref().map(|turns| turns.timers[other]);
         let others = self.cpus.ids().filter(|other| *other != cpu);
-        let others_ns = others.map(|other| self.timer_ns(other)).min();
-        if own_ns == NEVER || others_ns.is_some_and(|others_ns| others_ns <= own_ns) {
+        let mut expire_ns = others.map(|other| {
+            let own_ns = self.timer_ns(other);
+            let set = turns_of(other).filter(|set| set.at_ns == own_ns);
+            own_ns.saturating_add(set.map_or(0, |set| set.late_ns))
+        });
+        if expire_ns.any(|expires_ns| expires_ns <= at_ns + late_ns) {
             return;
         }
         if let Some(turns) = &mut self.turns {
