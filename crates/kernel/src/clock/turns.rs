@@ -21,13 +21,13 @@ pub struct Turns {
     pub held: PerCpu<Option<Held>>,
     /// What happens to CPUs as soon as they have their turn.
     pub waiting: PerCpu<Vec<Due>>,
-    pub timers: PerCpu<Set>,
+    pub timers: PerCpu<Programmed>,
     pub rounding: Stream,
 }
 
-/// What a CPU's timer was last set to, and how much later it expires.
+/// When a CPU's timer was last set to expire, and how much later it does.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Set {
+pub struct Programmed {
     pub at_ns: u64,
     pub late_ns: u64,
 }
@@ -50,7 +50,7 @@ impl Turns {
             event_seq: 0,
             held: PerCpu::filled(cpus, || None),
             waiting: PerCpu::filled(cpus, Vec::new),
-            timers: PerCpu::filled(cpus, || Set {
+            timers: PerCpu::filled(cpus, || Programmed {
                 at_ns: NEVER,
                 late_ns: 0,
             }),

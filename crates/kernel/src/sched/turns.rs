@@ -12,7 +12,7 @@
 use std::cmp::Reverse;
 
 use crate::clock::events::{Due, Event};
-use crate::clock::turns::{Held, Set};
+use crate::clock::turns::{Held, Programmed};
 use crate::cpu::NEVER;
 use crate::ids::{CpuId, IDLE};
 use crate::sim::Sim;
@@ -212,16 +212,16 @@ impl Sim<'_> {
             return;
         }
         let late_ns = u64::from(turns.rounding.next_u32()) % TIMER_UNIT_NS;
-        turns.timers[cpu] = Set { at_ns, late_ns };
+        turns.timers[cpu] = Programmed { at_ns, late_ns };
         if turns.holder != Some(cpu) || at_ns == NEVER {
             return;
         }
-        let turns_of = |other| self.turns.as_ref().map(|turns| turns.timers[other]);
+        let programmed = |other| self.turns.as_ref().map(|turns| turns.timers[other]);
         let others = self.cpus.ids().filter(|other| *other != cpu);
         let mut expire_ns = others.map(|other| {
             let own_ns = self.timer_ns(other);
-            let set = turns_of(other).filter(|set| set.at_ns == own_ns);
-            own_ns.saturating_add(set.map_or(0, |set| set.late_ns))
+            let timer = programmed(other).filter(|timer| timer.at_ns == own_ns);
+            own_ns.saturating_add(timer.map_or(0, |timer| timer.late_ns))
         });
         if expire_ns.any(|expires_ns| expires_ns <= at_ns + late_ns) {
             return;
