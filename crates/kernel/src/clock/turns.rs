@@ -26,7 +26,7 @@ pub struct Turns {
 }
 
 /// When a CPU's timer was last set to expire, and how much later it does.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct Programmed {
     pub at_ns: u64,
     pub late_ns: u64,

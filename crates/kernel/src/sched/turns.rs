@@ -216,14 +216,8 @@ impl Sim<'_> {
         if turns.holder != Some(cpu) || at_ns == NEVER {
             return;
         }
-        let programmed = |other| self.turns.as_ref().map(|turns| turns.timers[other]);
-        let others = self.cpus.ids().filter(|other| *other != cpu);
-        let mut expire_ns = others.map(|other| {
-            let own_ns = self.timer_ns(other);
-            let timer = programmed(other).filter(|timer| timer.at_ns == own_ns);
-            own_ns.saturating_add(timer.map_or(0, |timer| timer.late_ns))
-        });
-        if expire_ns.any(|expires_ns| expires_ns <= at_ns + late_ns) {
+        let mut others = self.cpus.ids().filter(|other| *other != cpu);
+        if others.any(|other| self.expires_ns(other) <= at_ns + late_ns) {
             return;
         }
         if let Some(turns) = &mut self.turns {
@@ -236,6 +230,16 @@ impl Sim<'_> {
         let cpus = self.cpus.ids();
         let next_ns = cpus.map(|cpu| self.timer_ns(cpu)).min().unwrap_or(NEVER);
         next_ns.min(self.clock.now_ns + FURTHEST_NS)
+    }
+
+    /// With what the unit of the timer makes of it.
+    fn expires_ns(&self, cpu: CpuId) -> u64 {
+        let at_ns = self.timer_ns(cpu);
+        let programmed = self.turns.as_ref().map(|turns| turns.timers[cpu]);
+        let late_ns = programmed
+            .filter(|timer| timer.at_ns == at_ns)
+            .map_or(0, |timer| timer.late_ns);
+        at_ns.saturating_add(late_ns)
     }
 
     /// When a CPU's timer expires; one that has is not set.
