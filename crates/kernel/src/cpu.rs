@@ -2,7 +2,7 @@
 //! A CPU: what it runs, and when it next has to act.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use crate::hardware::lock::Lock;
 use crate::ids::{CpuId, IDLE, TaskId};
@@ -29,6 +29,13 @@ pub struct Timer {
     pub due_ns: u64,
 }
 
+/// A task that is to become runnable on the CPU which has this in its list.
+#[derive(Clone, Copy)]
+pub struct Wakeup {
+    pub task: TaskId,
+    pub enq_flags: u64,
+}
+
 #[allow(
     clippy::struct_excessive_bools,
     reason = "independent states, each with its own meaning"
@@ -50,6 +57,10 @@ pub struct Cpu {
     pub kept_clock_ns: Option<u64>,
     /// When an interrupt that asks it to reschedule arrives.
     pub resched_at_ns: u64,
+    /// Wake-ups that are left to it, oldest first: the kernel's `wake_entry` list.
+    pub wake_list: VecDeque<Wakeup>,
+    /// When the interrupt arrives in which it carries them out.
+    pub wakes_at_ns: u64,
     /// The kernel runs on it, not to be interrupted, until then.
     pub kernel_until_ns: u64,
     pub next_tick_ns: u64,
@@ -111,6 +122,16 @@ impl Cpu {
         self.presence == Presence::Active
     }
 
+    /// Whether it has nothing to run.
+    pub fn empty(&self) -> bool {
+        self.curr == IDLE && self.local.is_empty() && self.rt.len == 0
+    }
+
+    /// When an interrupt from another CPU arrives.
+    pub fn interrupted_at_ns(&self) -> u64 {
+        self.resched_at_ns.min(self.wakes_at_ns)
+    }
+
     /// As far as the policy was told.
     pub fn told_online(&self) -> bool {
         !matches!(self.presence, Presence::Leaving | Presence::Offline)
@@ -130,6 +151,8 @@ impl Cpu {
             need_resched: false,
             need_resched_lazy: false,
             resched_at_ns: NEVER,
+            wake_list: VecDeque::new(),
+            wakes_at_ns: NEVER,
             kept_clock_ns: None,
             kernel_until_ns: 0,
             next_tick_ns: NEVER,

@@ -31,6 +31,7 @@ pub(crate) fn machine(text: &str, file: &str) -> Result<Machine> {
             .optional("rt_guard")
             .map_or(Ok(RtGuard::default()), rt_guard)?,
         rt_kernel: rt_kernel(&table)?,
+        ttwu_queue: table.optional("ttwu_queue").map_or(Ok(true), Node::bool)?,
         topology: topology(table.required("topology")?)?,
         frequency: None,
         power: None,

@@ -44,6 +44,9 @@ pub struct Machine {
     /// What its kernel keeps ordinary tasks alive with.
     pub rt_guard: RtGuard,
     pub rt_kernel: RtKernel,
+    /// Its kernel leaves a wake-up to the CPU that is to run the task, where that one is idle or shares no cache with the
+    /// waker's (`TTWU_QUEUE` of kernels from 6.0).
+    pub ttwu_queue: bool,
     /// `None`: every CPU runs at one speed.
     pub frequency: Option<Frequency>,
     /// `None`: nobody says what the machine takes.

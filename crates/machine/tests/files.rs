@@ -115,6 +115,8 @@ fn costs_are_the_defaults_but_for_what_the_file_says() {
         lockup_look_ms: 4_000,
     };
     assert_eq!(kernels, [old, RtKernel::default()]);
+    let queues = ["mbp13-vm", "desktop-4"].map(|name| load(name).ttwu_queue);
+    assert_eq!(queues, [false, true]);
 }
 
 const GOOD: &str = "\
@@ -168,7 +170,7 @@ const MESSAGES: &[(&str, &str, &str)] = &[
     (
         "hz = 250",
         "hz = 250\nnumberin = 1",
-        "5: numberin: unknown key, expected one of name, title, source, hz, one_clock, rt_guard, rt_highest_sought, rt_lockup_look_ms, topology, costs, spread_pct, nohz_full, frequency, power",
+        "5: numberin: unknown key, expected one of name, title, source, hz, one_clock, rt_guard, rt_highest_sought, rt_lockup_look_ms, ttwu_queue, topology, costs, spread_pct, nohz_full, frequency, power",
     ),
     (
         "hz = 250",
@@ -189,6 +191,11 @@ const MESSAGES: &[(&str, &str, &str)] = &[
         "hz = 250",
         "hz = 250\nrt_guard = \"servr\"",
         "5: rt_guard: expected none, throttle, share or server, found \"servr\"",
+    ),
+    (
+        "hz = 250",
+        "hz = 250\nttwu_queue = \"idle\"",
+        "5: ttwu_queue: expected true or false, found \"idle\"",
     ),
     (
         "\"m\"",

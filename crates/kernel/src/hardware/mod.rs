@@ -29,6 +29,8 @@ pub struct Hardware {
     pub nohz_full: CpuMask,
     pub rt_guard: RtGuard,
     pub rt_kernel: RtKernel,
+    /// Wake-ups may be left to the CPU that is to run the task.
+    pub ttwu_queue: bool,
     /// The scheduler is part of the kernel, and no BPF policy.
     pub built_in: bool,
 }
@@ -55,6 +57,7 @@ impl Hardware {
             nohz_full: mask::of(machine.nohz_full.iter().map(|cpu| CpuId(*cpu))),
             rt_guard: rt_guard.unwrap_or(machine.rt_guard),
             rt_kernel: machine.rt_kernel,
+            ttwu_queue: machine.ttwu_queue,
             built_in,
         }
     }

@@ -26,11 +26,14 @@ impl Sim<'_> {
         let now_ns = self.clock.now_ns;
         let this = &mut self.cpus[cpu];
         if this.curr == IDLE {
-            let wakes = this.resched_at_ns <= now_ns;
+            let (reschedules, wakes) = (this.resched_at_ns <= now_ns, this.wakes_at_ns <= now_ns);
             self.interrupt(cpu);
-            if wakes {
+            if reschedules {
                 self.cpus[cpu].resched_at_ns = NEVER;
                 self.cpus[cpu].need_resched = true;
+            }
+            if wakes {
+                self.carry_out_wakeups(cpu);
             }
             self.end_op();
             return;
@@ -46,6 +49,10 @@ impl Sim<'_> {
             this.resched_at_ns = NEVER;
             this.need_resched = true;
         }
+        if this.wakes_at_ns <= now_ns {
+            self.carry_out_wakeups(cpu);
+        }
+        let this = &mut self.cpus[cpu];
         let id = this.curr;
         if !this.need_resched
             && self.clock.at_ns == now_ns
@@ -61,6 +68,10 @@ impl Sim<'_> {
 
     /// Preempt or not, block or not: pick the next task of a CPU and switch to it.
     pub(crate) fn schedule(&mut self, cpu: CpuId) {
+        // The idle loop does so on its way out.
+        if self.cpus[cpu].curr == IDLE && !self.cpus[cpu].wake_list.is_empty() {
+            self.carry_out_wakeups(cpu);
+        }
         let this = &mut self.cpus[cpu];
         this.need_resched = false;
         this.need_resched_lazy = false;
@@ -311,7 +322,6 @@ impl Sim<'_> {
     /// Ask a CPU to reschedule: at the end of this operation if it is its own, else by an interrupt.
     pub(crate) fn resched(&mut self, cpu: CpuId) {
         let from = self.clock.cpu;
-        let costs = &self.machine.costs;
         let this = &mut self.cpus[cpu];
         if this.need_resched || !this.online() {
             return;
@@ -323,9 +333,15 @@ impl Sim<'_> {
         if this.resched_at_ns != NEVER {
             return;
         }
-        self.clock.at_ns += costs.ipi_send_ns;
-        let distance = self.machine.topology.distance(from, cpu);
-        this.resched_at_ns = self.clock.at_ns + costs.ipi_ns[distance as usize];
+        self.cpus[cpu].resched_at_ns = self.send_interrupt(cpu);
         self.post(cpu);
+    }
+
+    /// Returns when the interrupt arrives there.
+    pub(crate) fn send_interrupt(&mut self, cpu: CpuId) -> u64 {
+        let costs = &self.machine.costs;
+        self.clock.at_ns += costs.ipi_send_ns;
+        let distance = self.machine.topology.distance(self.clock.cpu, cpu);
+        self.clock.at_ns + costs.ipi_ns[distance as usize]
     }
 }

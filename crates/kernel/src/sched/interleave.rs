@@ -135,7 +135,7 @@ impl Sim<'_> {
             Event::Cpu(cpu) => {
                 let this = &self.cpus[cpu];
                 let due_ns = due.at_ns.max(self.clock.now_ns);
-                let kernel = this.next_tick_ns <= due_ns || this.resched_at_ns <= due_ns;
+                let kernel = this.next_tick_ns.min(this.interrupted_at_ns()) <= due_ns;
                 this.event_seq == due.seq
                     && free(cpu)
                     && !self.broken_off.locks(cpu)
@@ -193,6 +193,8 @@ impl Sim<'_> {
                 let due_ns = self.clock.now_ns.max(this.event_at_ns);
                 let what = if this.resched_at_ns <= due_ns {
                     "reschedules"
+                } else if this.wakes_at_ns <= due_ns {
+                    "carries out wake-ups"
                 } else if this.next_tick_ns <= due_ns && this.next_tick_ns != NEVER {
                     "has its tick"
                 } else {

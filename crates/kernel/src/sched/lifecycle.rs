@@ -280,6 +280,10 @@ impl Sim<'_> {
             self.unlink(*id);
             self.tasks[*id].custody = false;
         }
+        for (_, task) in self.tasks.pairs_mut() {
+            // Of a wake-up that is left to a CPU.
+            task.verdict = None;
+        }
         queued
     }
 

@@ -70,7 +70,7 @@ impl Sim<'_> {
     /// When something happens next beside a CPU's operation: elsewhere, or to the CPU itself, as an interrupt.
     pub(crate) fn next_beside_ns(&self, cpu: CpuId) -> u64 {
         let this = &self.cpus[cpu];
-        let own_ns = this.next_tick_ns.min(this.resched_at_ns);
+        let own_ns = this.next_tick_ns.min(this.interrupted_at_ns());
         self.clock.next_ns().min(own_ns)
     }
 

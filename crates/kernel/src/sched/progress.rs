@@ -51,7 +51,7 @@ impl Sim<'_> {
     #[inline(always)]
     pub(crate) fn post_with(&mut self, cpu: CpuId, work: u64) {
         let this = &mut self.cpus[cpu];
-        let mut at_ns = this.resched_at_ns;
+        let mut at_ns = this.interrupted_at_ns();
         if this.curr != IDLE {
             if this.waits_for > 0 {
                 // Spins until others have rescheduled.

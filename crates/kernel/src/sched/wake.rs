@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Waking tasks: the kernel's `try_to_wake_up` and `wake_up_new_task`.
 
+use machine::Distance;
+
 use crate::boundary::Callback;
 use crate::boundary::requests::Context;
 use crate::consts::{
-    DSQ_LOCAL, ENQ_CPU_SELECTED, ENQ_WAKEUP, SLICE_DFL, TASK_RUNNING, TASK_WAKING, WAKE_FORK,
-    WAKE_SYNC, WAKE_TTWU,
+    DSQ_LOCAL, ENQ_CPU_SELECTED, ENQ_WAKEUP, OPS_ALLOW_QUEUED_WAKEUP, SLICE_DFL, TASK_RUNNING,
+    TASK_WAKING, WAKE_FORK, WAKE_SYNC, WAKE_TTWU,
 };
-use crate::cpu::NEVER;
+use crate::cpu::{NEVER, Wakeup};
 use crate::ids::{CpuId, IDLE, TaskId};
 use crate::observe::Happened;
 use crate::sim::Sim;
@@ -53,6 +55,59 @@ impl Sim<'_> {
             Class::Ext => self.select_cpu_ext(id, wake_flags, enq_flags),
         };
         self.tasks[id].cpu = cpu;
+        if wake_flags & WAKE_TTWU != 0 && self.leaves_wakeup(cpu, id) {
+            self.leave_wakeup(cpu, id, enq_flags);
+        } else {
+            self.activate(cpu, id, enq_flags);
+        }
+        if !self.boundary.requests.kicks.is_empty() {
+            self.flush_kicks();
+        }
+    }
+
+    /// Whether a wake-up is left to the CPU on which the task is to run: the kernel's `ttwu_queue_cond()`.
+    fn leaves_wakeup(&self, cpu: CpuId, id: TaskId) -> bool {
+        let (from, target) = (self.clock.cpu, &self.cpus[cpu]);
+        if cpu == from || !self.machine.ttwu_queue || !target.active() {
+            return false;
+        }
+        let allowed = self.machine.built_in
+            || self.tasks[id].class != Class::Ext
+            || self.boundary.ops.flags & OPS_ALLOW_QUEUED_WAKEUP != 0;
+        let distance = self.machine.topology.distance(from, cpu);
+        let far = matches!(distance, Distance::Node | Distance::Remote);
+        allowed && self.boundary.view.may_run_on(id, cpu) && (far || target.empty())
+    }
+
+    /// The CPU finds the task in its list, and is interrupted if that was empty.
+    fn leave_wakeup(&mut self, cpu: CpuId, task: TaskId, enq_flags: u64) {
+        self.tasks[task].state = State::Waking;
+        self.cpus[cpu]
+            .wake_list
+            .push_back(Wakeup { task, enq_flags });
+        if self.cpus[cpu].wakes_at_ns == NEVER {
+            self.cpus[cpu].wakes_at_ns = self.send_interrupt(cpu);
+            self.post(cpu);
+        }
+    }
+
+    /// A CPU carries out the wake-ups that others left to it: the kernel's `sched_ttwu_pending()`.
+    pub(crate) fn carry_out_wakeups(&mut self, cpu: CpuId) {
+        self.cpus[cpu].wakes_at_ns = NEVER;
+        while let Some(Wakeup { task, enq_flags }) = self.cpus[cpu].wake_list.pop_front() {
+            let stays = self.cpus[cpu].active() && self.boundary.view.may_run_on(task, cpu);
+            let cpu = if stays { cpu } else { self.fallback_cpu(task) };
+            self.tasks[task].cpu = cpu;
+            self.activate(cpu, task, enq_flags);
+        }
+        if !self.boundary.requests.kicks.is_empty() {
+            self.flush_kicks();
+        }
+    }
+
+    /// A task becomes runnable on a CPU: the kernel's `ttwu_do_activate()`.
+    #[inline(always)]
+    fn activate(&mut self, cpu: CpuId, id: TaskId, enq_flags: u64) {
         self.lock_rq(cpu);
         self.clock.read_rq(cpu, self.clock.at_ns);
         let at = self.clock.at_ns;
@@ -61,7 +116,7 @@ impl Sim<'_> {
             served_ns: self.tasks[id].exec_ns,
         };
         self.tell(at, wants);
-        match class {
+        match self.tasks[id].class {
             Class::Rt => self.enqueue_rt(cpu, id, false),
             Class::Ext => {
                 self.enqueue_ext(cpu, id, enq_flags);
@@ -72,9 +127,6 @@ impl Sim<'_> {
         self.keep_clock(cpu, at);
         self.clock.rq_holds = false;
         self.boundary.view.task_mut(id).__state = TASK_RUNNING;
-        if !self.boundary.requests.kicks.is_empty() {
-            self.flush_kicks();
-        }
     }
 
     /// A CPU that is to reschedule for a wake-up does so at the wake-up's clock, unless its task has left its queue.

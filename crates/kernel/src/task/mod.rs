@@ -52,6 +52,8 @@ pub enum State {
     Queued,
     Running,
     Blocked,
+    /// Woken, and in the list of the CPU that is to make it runnable.
+    Waking,
     Dead,
 }
 
@@ -224,6 +226,6 @@ impl Task {
     }
 
     pub fn alive(&self) -> bool {
-        self.runnable() || self.state == State::Blocked
+        self.runnable() || matches!(self.state, State::Blocked | State::Waking)
     }
 }

@@ -34,6 +34,7 @@ pub fn machine_of(shape: Shape, costs: Costs) -> Machine {
         nohz_full: Vec::new(),
         one_clock: false,
         rt_guard: RtGuard::default(),
+        ttwu_queue: true,
         rt_kernel: machine::RtKernel::default(),
         frequency: None,
         power: None,

@@ -33,4 +33,5 @@ mod ticks;
 mod timers;
 mod turns;
 mod waits;
+mod wakeups;
 mod workloads;

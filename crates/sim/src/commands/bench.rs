@@ -182,6 +182,7 @@ fn machine(cpus: u32) -> Machine {
         nohz_full: Vec::new(),
         one_clock: false,
         rt_guard: RtGuard::default(),
+        ttwu_queue: true,
         rt_kernel: machine::RtKernel::default(),
         frequency: None,
         power: None,
