@@ -82,6 +82,10 @@ impl Sim<'_> {
     /// The CPU finds the task in its list, and is interrupted if that was empty.
     fn leave_wakeup(&mut self, cpu: CpuId, task: TaskId, enq_flags: u64) {
         self.tasks[task].state = State::Waking;
+        if self.machine.built_in {
+            // The kernel's `idle_cpu()` looks for this, sched_ext's masks do not.
+            self.claim_idle(cpu);
+        }
         self.cpus[cpu]
             .wake_list
             .push_back(Wakeup { task, enq_flags });

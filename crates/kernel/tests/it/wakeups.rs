@@ -132,6 +132,33 @@ fn a_built_in_scheduler_leaves_its_wakeups() {
     assert_eq!(enqueued(&text), ("001".to_owned(), WAKES_NS + IPI_NS));
 }
 
+/// To it, a CPU with a wake-up in its list is not idle. sched_ext's marks say nothing of that list.
+#[test]
+fn a_built_in_scheduler_sees_whom_a_wakeup_is_left_to() {
+    let cpus = |built_in| {
+        let options = Options {
+            built_in,
+            ..Options::default()
+        };
+        let two = Group {
+            count: 2,
+            cpus: Vec::new(),
+            ..sleeper()
+        };
+        let three = machine_of(shape(1, 1, 3, 1), machine(1).costs);
+        let groups = vec![two, waker(vec![posts()])];
+        let (_, text) = wakes(&three, groups, "looks", options);
+        let runs = |cpu: &u32| {
+            let seen = switches(&text, *cpu);
+            let own = |(ns, who): &(u64, String)| *ns >= WAKES_NS && who.starts_with("sleeper");
+            seen.iter().any(own)
+        };
+        (0..3).filter(runs).collect::<Vec<_>>()
+    };
+    assert_eq!(cpus(true), [1, 2]);
+    assert_eq!(cpus(false), [1]);
+}
+
 /// The account of a task starts at its wake-up, or at its switch where that is left to the CPU.
 #[test]
 fn a_task_is_charged_from_when_it_is_enqueued() {
