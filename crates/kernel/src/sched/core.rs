@@ -26,15 +26,8 @@ impl Sim<'_> {
         let now_ns = self.clock.now_ns;
         let this = &mut self.cpus[cpu];
         if this.curr == IDLE {
-            let (reschedules, wakes) = (this.resched_at_ns <= now_ns, this.wakes_at_ns <= now_ns);
             self.interrupt(cpu);
-            if reschedules {
-                self.cpus[cpu].resched_at_ns = NEVER;
-                self.cpus[cpu].need_resched = true;
-            }
-            if wakes {
-                self.carry_out_wakeups(cpu);
-            }
+            self.do_as_asked(cpu);
             self.end_op();
             return;
         }
@@ -44,14 +37,7 @@ impl Sim<'_> {
         if ticks {
             self.tick(cpu);
         }
-        let this = &mut self.cpus[cpu];
-        if this.resched_at_ns <= now_ns {
-            this.resched_at_ns = NEVER;
-            this.need_resched = true;
-        }
-        if this.wakes_at_ns <= now_ns {
-            self.carry_out_wakeups(cpu);
-        }
+        self.do_as_asked(cpu);
         let this = &mut self.cpus[cpu];
         let id = this.curr;
         if !this.need_resched
@@ -64,6 +50,20 @@ impl Sim<'_> {
             self.clock.in_program = false;
         }
         self.end_op();
+    }
+
+    /// What other CPUs have asked this one for by interrupts that have arrived.
+    #[inline(always)]
+    fn do_as_asked(&mut self, cpu: CpuId) {
+        let now_ns = self.clock.now_ns;
+        let this = &mut self.cpus[cpu];
+        if this.resched_at_ns <= now_ns {
+            this.resched_at_ns = NEVER;
+            this.need_resched = true;
+        }
+        if this.wakes_at_ns <= now_ns {
+            self.carry_out_wakeups(cpu);
+        }
     }
 
     /// Preempt or not, block or not: pick the next task of a CPU and switch to it.

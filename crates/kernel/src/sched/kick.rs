@@ -48,7 +48,16 @@ impl Sim<'_> {
         }
     }
 
+    /// Carry out what has been asked for until now.
+    #[inline(always)]
     pub(crate) fn flush_kicks(&mut self) {
+        if !self.boundary.requests.kicks.is_empty() {
+            self.carry_out_kicks();
+        }
+    }
+
+    #[inline(never)]
+    fn carry_out_kicks(&mut self) {
         // The CPU carries them out in an interrupt of its own (`kick_cpus_irq_workfn`).
         self.charge(self.machine.costs.kick_ns);
         let mut pending = std::mem::take(&mut self.boundary.requests.kicks);

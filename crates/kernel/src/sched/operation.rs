@@ -36,16 +36,12 @@ impl Sim<'_> {
     pub(crate) fn end_op(&mut self) {
         let cpu = self.clock.cpu;
         self.clock.in_interrupt = false;
-        if !self.boundary.requests.kicks.is_empty() {
-            self.flush_kicks();
-        }
+        self.flush_kicks();
         self.flush_reenqueues();
         if self.cpus[cpu].need_resched {
             self.schedule(cpu);
             self.flush_reenqueues();
-            if !self.boundary.requests.kicks.is_empty() {
-                self.flush_kicks();
-            }
+            self.flush_kicks();
         }
         let now = self.clock.at_ns;
         let this = &mut self.cpus[cpu];

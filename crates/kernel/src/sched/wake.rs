@@ -60,9 +60,7 @@ impl Sim<'_> {
         } else {
             self.activate(cpu, id, enq_flags);
         }
-        if !self.boundary.requests.kicks.is_empty() {
-            self.flush_kicks();
-        }
+        self.flush_kicks();
     }
 
     /// Whether a wake-up is left to the CPU on which the task is to run: the kernel's `ttwu_queue_cond()`.
@@ -104,9 +102,7 @@ impl Sim<'_> {
             self.tasks[task].cpu = cpu;
             self.activate(cpu, task, enq_flags);
         }
-        if !self.boundary.requests.kicks.is_empty() {
-            self.flush_kicks();
-        }
+        self.flush_kicks();
     }
 
     /// A task becomes runnable on a CPU: the kernel's `ttwu_do_activate()`.

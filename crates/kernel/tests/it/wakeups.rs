@@ -80,11 +80,11 @@ fn enqueued(text: &str) -> (String, u64) {
     (cpu.to_owned(), time_ns(line))
 }
 
-fn first_runs_ns(text: &str) -> u64 {
-    let runs = switches(text, 1);
-    let after = runs.iter().filter(|(ns, _)| *ns >= WAKES_NS);
-    let mut own = after.filter(|(_, who)| who.starts_with("sleeper"));
-    own.next().unwrap().0
+/// When the sleeper is switched to after it was woken, on a CPU.
+fn runs_ns(text: &str, cpu: u32) -> Option<u64> {
+    let runs = switches(text, cpu).into_iter();
+    let mut own = runs.filter(|(ns, who)| *ns >= WAKES_NS && who.starts_with("sleeper"));
+    own.next().map(|(ns, _)| ns)
 }
 
 #[test]
@@ -148,11 +148,7 @@ fn a_built_in_scheduler_sees_whom_a_wakeup_is_left_to() {
         let three = machine_of(shape(1, 1, 3, 1), machine(1).costs);
         let groups = vec![two, waker(vec![posts()])];
         let (_, text) = wakes(&three, groups, "looks", options);
-        let runs = |cpu: &u32| {
-            let seen = switches(&text, *cpu);
-            let own = |(ns, who): &(u64, String)| *ns >= WAKES_NS && who.starts_with("sleeper");
-            seen.iter().any(own)
-        };
+        let runs = |cpu: &u32| runs_ns(&text, *cpu).is_some();
         (0..3).filter(runs).collect::<Vec<_>>()
     };
     assert_eq!(cpus(true), [1, 2]);
@@ -188,7 +184,7 @@ fn real_time_tasks_are_left_whatever_the_policy() {
         "every",
         Options::default(),
     );
-    assert_eq!(first_runs_ns(&text), WAKES_NS + IPI_NS);
+    assert_eq!(runs_ns(&text, 1), Some(WAKES_NS + IPI_NS));
 }
 
 /// The first asks the CPU with an interrupt, in which it takes both.
@@ -219,10 +215,7 @@ fn a_task_that_has_to_leave_meanwhile_runs_elsewhere() {
     };
     let groups = vec![sleeper(), waker(vec![confine, sleep_for(3 * MS)])];
     let (_, text) = wakes(&machine(1), groups, "hands", Options::default());
-    let runs = |cpu| {
-        let seen = switches(&text, cpu);
-        (seen.iter()).any(|(ns, who)| *ns >= WAKES_NS && who.starts_with("sleeper"))
-    };
+    let runs = |cpu| runs_ns(&text, cpu).is_some();
     assert!(runs(0) && !runs(1), "{text}");
 }
 
@@ -243,7 +236,5 @@ fn a_cpu_that_goes_leaves_no_wakeup_behind() {
     };
     let groups = vec![free_to_go, waker(vec![sleep_for(3 * MS)])];
     let (_, text) = wakes(&machine(1), groups, "hands", options);
-    let seen = switches(&text, 0);
-    let own = |(ns, who): &(u64, String)| *ns >= WAKES_NS && who.starts_with("sleeper");
-    assert!(seen.iter().any(own), "{text}");
+    assert!(runs_ns(&text, 0).is_some(), "{text}");
 }
